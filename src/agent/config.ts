@@ -17,6 +17,7 @@ export interface AgentConfig {
   readonly keys: AgentKeys;
   /** The service may grant less. */
   readonly rekeyIntervalSeconds: number;
+  /** Reject a snapshot with anything that cannot be run, instead of running the rest. */
   readonly rejectUnsupported: boolean;
   readonly logLevel: LogLevel;
 }
@@ -57,7 +58,7 @@ const schema = z.object({
     .default(limits.agentControl.rekeyDefaultSeconds),
   SVC_AGENT_REJECT_UNSUPPORTED: z
     .enum(['true', 'false'], { error: 'expected true or false' })
-    .default('false')
+    .default('true')
     .transform((text) => text === 'true'),
   SVC_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'], { error: 'expected debug, info, warn or error' })

@@ -11,13 +11,19 @@ import type { Cluster, NextHop, UpstreamTls } from './plan.js';
 /** Reports an error at a field of the rule's resource, named as in the REST API. */
 export type ReportError = (field: string, message: string) => void;
 
+/** Something that this agent cannot run, and the field that asks for it, named as in `ReportError`. */
+export interface Unsupported {
+  readonly what: string;
+  readonly field: string;
+}
+
 interface CheckedOutbound {
   readonly next: NextHop | undefined;
   readonly tls: UpstreamTls | undefined;
   /** The endpoint or the endpoints of the cluster, for people. */
   readonly nextHopText: string;
   /** Why this agent cannot dial the next hop. */
-  readonly unsupported: string | undefined;
+  readonly unsupported: Unsupported | undefined;
 }
 
 interface DiallingRule {
@@ -71,7 +77,10 @@ function checkOutboundSecurity(rule: DiallingRule, reportError: ReportError): Ch
   const decoded = pins.map((pin) => Buffer.from(pin, 'base64'));
   if (decoded.some((pin) => pin.length !== 32)) reportError('target.tls', 'expected pins of 32 bytes in base64');
   const { outer, security } = outbound.transportProfile ?? {};
-  const unsupported = (reason: string | undefined): CheckedSecurity => ({ tls: undefined, unsupported: reason });
+  const unsupported = (what: string, field = 'next.security'): CheckedSecurity => ({
+    tls: undefined,
+    unsupported: { what, field },
+  });
   if (outbound.tls || security === SecurityLayer.TLS) {
     if (!outbound.tls || decoded.length === 0) reportError('target.tls', 'upstream TLS needs at least one pin');
     if (outer !== OuterTransport.TCP) reportError('target.tls', 'upstream TLS needs TCP');
@@ -83,15 +92,17 @@ function checkOutboundSecurity(rule: DiallingRule, reportError: ReportError): Ch
     case SecurityLayer.REALITY:
       if (reality?.publicKey.length !== 32)
         reportError('next.security', 'expected a REALITY key of 32 bytes to dial with');
-      return unsupported('dialling with REALITY');
+      return outer === OuterTransport.QUIC
+        ? unsupported('dialling over QUIC', 'next.outer')
+        : unsupported('dialling with REALITY');
     case SecurityLayer.NOISE:
       if (outbound.noisePublicKey.length !== 32)
         reportError('next.security', 'expected a Noise key of 32 bytes to dial with');
       return unsupported('dialling with Noise');
     case SecurityLayer.RAW:
-      return unsupported(
-        outer === OuterTransport.TCP || outer === OuterTransport.UDP ? undefined : 'dialling over this transport',
-      );
+      return outer === OuterTransport.TCP || outer === OuterTransport.UDP
+        ? { tls: undefined, unsupported: undefined }
+        : unsupported('dialling over this transport', 'next.outer');
     default:
       reportError('next.security', 'the outbound has an unknown security layer');
       return unsupported('this outbound');

@@ -1,5 +1,6 @@
 /** What a snapshot asks of the data plane. Types only: `target.ts` makes these, `runtime.ts` carries them out. */
 import type { SecureContext } from 'node:tls';
+import type { ConfigApplyError } from '../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../gen/svc/control/v1/transport.js';
 import type { HostPort } from '../kernel/host-port.js';
@@ -82,5 +83,5 @@ export interface Target {
   /** By rule id: how each rule that dials with TLS does it. */
   readonly pins: ReadonlyMap<string, UpstreamTls>;
   /** What this agent leaves out, for its log. */
-  readonly unsupported: readonly string[];
+  readonly unsupported: readonly ConfigApplyError[];
 }

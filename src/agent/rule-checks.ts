@@ -12,7 +12,7 @@ import type { RealityInbound, RuleOrigin, TransportProfile } from '../gen/svc/co
 import { isPort, parseHostPort } from '../kernel/host-port.js';
 import type { ContextOf } from './certificates.js';
 import { checkOutbound, endpointsText } from './outbound-checks.js';
-import type { ReportError } from './outbound-checks.js';
+import type { ReportError, Unsupported } from './outbound-checks.js';
 import { normalPrefix } from './http-routes.js';
 import type { Cluster, NamedRule, RelayRoute, Transport } from './plan.js';
 
@@ -28,10 +28,7 @@ export interface CheckedRule {
   readonly routes: readonly RuntimeRoute[];
   /** What the listener does for the rule; undefined for a rule that this agent cannot run, or a wrong one. */
   readonly action: RuleAction | undefined;
-  /** Why this agent cannot run the rule. */
-  readonly unsupported: string | undefined;
-  /** The field to blame if unsupported rules are rejected. */
-  readonly unsupportedField: string;
+  readonly unsupported: Unsupported | undefined;
 }
 
 /** What one rule adds to its listener. */
@@ -90,7 +87,6 @@ export function checkRules(
       return [
         {
           unsupported: undefined,
-          unsupportedField: 'security',
           exclusive: false,
           action: undefined,
           ...checked,
@@ -124,7 +120,7 @@ function checkTcp(
   const outbound = checkOutbound(rule, reportError, clusters);
   const names = rule.serverNames;
   let kind = 'sni';
-  let unsupported: string | undefined;
+  let unsupported: Unsupported | undefined;
   let context: NamedRule['context'];
   switch (rule.mode) {
     case TcpProxyMode.RAW:
@@ -139,13 +135,12 @@ function checkTcp(
     }
     case TcpProxyMode.REALITY:
       kind = 'reality';
-      unsupported = 'REALITY listeners';
+      unsupported = { what: 'REALITY listeners', field: 'security' };
       checkReality(rule.reality, reportError);
       if (names.length === 0) reportError('server_names', 'expected at least one name');
       break;
     default:
       reportError('security', 'unknown mode');
-      unsupported = 'this mode';
   }
   const values = kind === 'default' ? [''] : names;
   const route = outbound.next && { origin, next: outbound.next, tls: outbound.tls };
@@ -157,7 +152,6 @@ function checkTcp(
     action:
       route && (kind === 'default' ? { kind: 'relay', route } : { kind: 'names', names, rule: { route, context } }),
     unsupported: unsupported ?? outbound.unsupported,
-    unsupportedField: unsupported === undefined ? 'next.security' : 'security',
   };
 }
 
@@ -171,21 +165,20 @@ function checkUdp(
   const fakeTcp = rule.transportProfile?.outer === OuterTransport.FAKE_TCP;
   let kind = 'default';
   let value = '';
-  let unsupported = fakeTcp ? 'FAKE_TCP listeners' : undefined;
+  let unsupported: Unsupported | undefined = fakeTcp ? { what: 'FAKE_TCP listeners', field: 'outer' } : undefined;
   switch (rule.mode) {
     case UdpMode.RAW:
       break;
     case UdpMode.ENC:
       kind = 'local_key';
       value = rule.noisePublicKey.toString('base64url');
-      unsupported ??= 'Noise listeners';
+      unsupported ??= { what: 'Noise listeners', field: 'security' };
       if (rule.noisePrivateKey.length !== 32 || rule.noisePublicKey.length !== 32) {
         reportError('credential_id', 'expected keys of 32 bytes');
       }
       break;
     default:
       reportError('security', 'unknown mode');
-      unsupported ??= 'this mode';
   }
   return {
     listener: { transport: fakeTcp ? 'tcp' : 'udp', addr: rule.listenAddr, port: rule.listenPort },
@@ -194,7 +187,6 @@ function checkUdp(
     routes: routesOf(origin, rule.transportProfile, kind, [value], outbound.nextHopText),
     action: outbound.next && { kind: 'relay', route: { origin, next: outbound.next, tls: undefined } },
     unsupported: unsupported ?? outbound.unsupported,
-    unsupportedField: unsupported === undefined ? 'next.security' : fakeTcp ? 'outer' : 'security',
   };
 }
 
@@ -214,8 +206,7 @@ function checkQuic(
     listener: { transport: 'udp', addr: rule.listenAddr, port: rule.listenPort },
     matches: names.map((name) => `name ${name}`),
     routes: routesOf(origin, rule.transportProfile, 'reality', names, outbound.nextHopText),
-    unsupported: 'QUIC listeners',
-    unsupportedField: 'outer',
+    unsupported: { what: 'QUIC listeners', field: 'outer' },
   };
 }
 
@@ -248,7 +239,7 @@ const httpProfile: TransportProfile = {
 function checkL3(rule: L3TunnelRule, origin: RuleOrigin, reportError: ReportError): Checked {
   if (rule.tun === undefined) reportError('tunnels', 'the tunnel has no interface');
   if (rule.datagramContextId < 1) reportError('tunnels', 'expected a context id of at least 1');
-  const unsupported = 'L3 tunnels';
+  const unsupported = { what: 'L3 tunnels', field: 'tunnels' };
   if (rule.role === L3Role.CONNECTOR) {
     if (parseHostPort(rule.peerEndpoint) === undefined) reportError('tunnels', 'expected a peer endpoint host:port');
     return { listener: undefined, matches: [], routes: [], unsupported };

@@ -25,7 +25,7 @@ import { createUpstreams } from './upstreams.js';
 import { tuning } from './tuning.js';
 
 interface RuntimeOptions {
-  /** Reject a snapshot with a listener kind that cannot be run, instead of reporting that listener as unsupported. */
+  /** Reject a snapshot with anything that cannot be run, instead of reporting its listener as `unsupported`. */
   readonly rejectUnsupported: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -54,7 +54,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     prepared.value.commit();
     plans = target.listeners;
     links.keep(new Set(Array.from(plans.values()).flatMap(({ origins }) => origins.map((of) => of.resourceId))));
-    for (const omitted of target.unsupported) logger.warn({ omitted }, 'not supported by this agent, left out');
+    for (const omitted of target.unsupported) logger.warn({ omitted: errorLine(omitted) }, 'left out');
     return [];
   };
 

@@ -16,7 +16,7 @@ import { joinListeners } from './sharing.js';
 import { tuning } from './tuning.js';
 
 interface PlanOptions {
-  /** Treat a kind of listener or outbound that this agent cannot run as an error. */
+  /** Whether what this agent cannot run is an error. */
   readonly rejectUnsupported: boolean;
   /** Makes the contexts of the snapshot's certificates. */
   readonly contextOf: ContextOf;
@@ -35,28 +35,22 @@ export function planTarget(
     errors.push({ resourceType: '', resourceId: '', path: '', message });
   }
   const listeners = joinListeners(rules, snapshot.gateway?.listenerPolicies ?? [], errors);
-  const unsupported = rules.filter((rule) => rule.unsupported !== undefined);
-  if (rejectUnsupported) {
-    for (const rule of unsupported) {
-      errors.push(
-        applyError(rule.origin, rule.unsupportedField, `not supported by this agent: ${rule.unsupported ?? ''}`),
-      );
-    }
+  const unsupported = unsupportedOf(snapshot, rules);
+  if (rejectUnsupported) errors.push(...unsupported);
+  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, pins: pinsOf(rules), unsupported });
+}
+
+/** Everything that this agent cannot run. */
+function unsupportedOf(snapshot: RuntimeConfigSnapshot, rules: readonly CheckedRule[]): readonly ConfigApplyError[] {
+  const sentence = (what: string): string => `not supported by this agent: ${what}`;
+  const found = rules.flatMap(({ origin, unsupported }) =>
+    unsupported === undefined ? [] : [applyError(origin, unsupported.field, sentence(unsupported.what))],
+  );
+  if (snapshot.node?.multiplex === true) {
+    const message = sentence('multiplexing several listeners over one port');
+    found.push({ resourceType: 'connectivity', resourceId: 'connectivity', path: 'multiplex', message });
   }
-  const node = snapshot.node;
-  const omitted = unsupported.map(({ ruleId, unsupported: why }) => `${ruleId}: ${why ?? ''}`);
-  if (node?.multiplex === true) {
-    const why = 'multiplexing several listeners over one port';
-    if (rejectUnsupported)
-      errors.push({
-        resourceType: 'connectivity',
-        resourceId: '',
-        path: 'multiplex',
-        message: `not supported by this agent: ${why}`,
-      });
-    omitted.push(why);
-  }
-  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, pins: pinsOf(rules), unsupported: omitted });
+  return found;
 }
 
 function pinsOf(rules: readonly CheckedRule[]): Map<string, UpstreamTls> {

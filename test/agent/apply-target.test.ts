@@ -1,4 +1,5 @@
 /** Applying snapshots to the data plane: all or nothing, and what is reported and rejected. */
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/agent/runtime.js';
@@ -16,7 +17,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-function runtime(rejectUnsupported = false): Gateway {
+function runtime(rejectUnsupported = true): Gateway {
   const made = createRuntime({ rejectUnsupported, logger: silentLogger, clock: systemClock });
   closers.push(() => made.close());
   return made;
@@ -41,6 +42,42 @@ function fetchText(port: number, host = '127.0.0.1'): Promise<string> {
 
 const listenersOf = (gateway: Gateway): string[] =>
   gateway.runtimeListeners().map((row) => `${row.transport} ${row.listenAddr}:${row.listenPort} ${row.state}`);
+
+/** A connection to a listener that leads to an echo. */
+async function echoing(port: number): Promise<{ says(text: string): Promise<void> }> {
+  const socket = connect({ host: '127.0.0.1', port });
+  closers.push(async () => void socket.destroy());
+  const says = async (text: string): Promise<void> => {
+    const answer = once(socket, 'data');
+    socket.write(text);
+    expect(String((await answer)[0])).toBe(text);
+  };
+  await says('hello');
+  return { says };
+}
+
+/** Rules that the agent can run beside some that it cannot, one of them on the socket of one that it can. */
+async function mixedSnapshot(generation: number, target: string) {
+  const [noise, shared, dialling, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
+  const key = Buffer.alloc(32, 1);
+  const reality = { privateKey: key, serverNames: ['b.example'], shortIds: [''], targetHost: 'x', targetPort: 443 };
+  const outbound = tcpRule(1, target).outbound!;
+  const overReality = {
+    ...outbound,
+    transportProfile: { ...outbound.transportProfile!, security: SecurityLayer.REALITY },
+    reality: { publicKey: key, serverName: 'b.example', shortId: '' },
+  };
+  const mixed: RuntimeConfigSnapshot = snapshot(generation, {
+    tcp: [
+      tcpRule(shared, target, { mode: TcpProxyMode.REALITY, serverNames: ['b.example'], reality }, 'reality'),
+      tcpRule(shared, target, {}, 'fallback'),
+      tcpRule(dialling, target, { outbound: overReality }, 'dialling'),
+      tcpRule(plain, target, {}, 'plain'),
+    ],
+    udp: [udpRule(noise, target, { mode: UdpMode.ENC, noisePrivateKey: key, noisePublicKey: key }, 'noise')],
+  });
+  return { mixed, ports: { noise, shared, dialling, plain } };
+}
 
 describe('applying a snapshot', () => {
   it('is all or nothing: a port in use rejects the snapshot, and the whole old target keeps running', async () => {
@@ -129,15 +166,9 @@ describe('applying a snapshot', () => {
     const port = await freePort();
     const gateway = runtime();
     await gateway.apply(snapshot(1, { tcp: [tcpRule(port, `127.0.0.1:${destination.port}`)] }));
-    const socket = connect({ host: '127.0.0.1', port });
-    const echo = (): Promise<string> =>
-      new Promise((resolve) => socket.once('data', (chunk) => resolve(chunk.toString())));
-    socket.write('one');
-    expect(await echo()).toBe('one');
+    const open = await echoing(port);
     await gateway.apply(snapshot(2));
-    socket.write('two');
-    expect(await echo()).toBe('two');
-    socket.destroy();
+    await open.says('still');
   });
 
   it('checks every rule before it opens a socket', async () => {
@@ -164,58 +195,46 @@ describe('applying a snapshot', () => {
       'd hops[0].listen_addr',
       'e hops[0].listen_port',
       'f hops[0].credential_id',
+      'f hops[0].security',
       'u endpoint',
     ]);
     expect(listenersOf(gateway)).toEqual([]);
     expect(await fetchText(port)).toBe('ECONNREFUSED');
   });
 
-  it('reports rules that it cannot run as unsupported, or rejects them if configured to', async () => {
-    const [noise, shared, dialling, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
-    const target = await greeter('hello');
-    const key = Buffer.alloc(32, 1);
-    const reality = { privateKey: key, serverNames: ['b.example'], shortIds: [''], targetHost: 'x', targetPort: 443 };
-    const profile = tcpRule(1, target).transportProfile!;
-    const mixed: RuntimeConfigSnapshot = snapshot(1, {
-      tcp: [
-        tcpRule(shared, target, { mode: TcpProxyMode.REALITY, serverNames: ['b.example'], reality }, 'reality'),
-        tcpRule(shared, target, {}, 'fallback'),
-        tcpRule(
-          dialling,
-          target,
-          {
-            outbound: {
-              ...tcpRule(1, target).outbound!,
-              transportProfile: { ...profile, security: SecurityLayer.REALITY },
-              reality: { publicKey: key, serverName: 'b.example', shortId: '' },
-            },
-          },
-          'dialling',
-        ),
-        tcpRule(plain, target, {}, 'plain'),
-      ],
-      udp: [udpRule(noise, target, { mode: UdpMode.ENC, noisePrivateKey: key, noisePublicKey: key }, 'noise')],
-    });
+  it('rejects a snapshot with rules that it cannot run, each with its resource and field, and serves on what it served', async () => {
+    const echo = await tcpServer((socket) => socket.pipe(socket));
+    closers.push(() => echo.close());
+    const { mixed, ports } = await mixedSnapshot(2, await greeter('hello'));
     const gateway = runtime();
-    expect((await gateway.apply(mixed))?.errors).toEqual([]);
-    expect(listenersOf(gateway)).toEqual([
-      `tcp 127.0.0.1:${shared} unsupported`,
-      `tcp 127.0.0.1:${dialling} unsupported`,
-      `tcp 127.0.0.1:${plain} running`,
-      `udp 127.0.0.1:${noise} unsupported`,
-    ]);
-    expect(await fetchText(shared)).toBe('ECONNREFUSED');
-    expect(await fetchText(plain)).toBe('hello');
-
-    const strict = runtime(true);
-    const report = await strict.apply(mixed);
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(ports.shared, `127.0.0.1:${echo.port}`, {}, 'fallback')] }));
+    const open = await echoing(ports.shared);
+    const report = await gateway.apply(mixed);
     expect(report?.status).toBe(ConfigApplyStatus.REJECTED);
     expect(report?.errors.map(({ resourceId, path }) => `${resourceId} ${path}`)).toEqual([
       'reality hops[0].security',
       'dialling hops[1].security',
       'noise hops[0].security',
     ]);
-    expect(listenersOf(strict)).toEqual([]);
+    expect(gateway.applied?.generation).toBe(1n);
+    expect(listenersOf(gateway)).toEqual([`tcp 127.0.0.1:${ports.shared} running`]);
+    await open.says('still');
+    await (await echoing(ports.shared)).says('anew');
+    expect(await fetchText(ports.plain)).toBe('ECONNREFUSED');
+  });
+
+  it('leaves those rules out if configured to, reports their listeners as unsupported, and runs the rest', async () => {
+    const { mixed, ports } = await mixedSnapshot(1, await greeter('hello'));
+    const gateway = runtime(false);
+    expect((await gateway.apply(mixed))?.errors).toEqual([]);
+    expect(listenersOf(gateway)).toEqual([
+      `tcp 127.0.0.1:${ports.shared} unsupported`,
+      `tcp 127.0.0.1:${ports.dialling} unsupported`,
+      `tcp 127.0.0.1:${ports.plain} running`,
+      `udp 127.0.0.1:${ports.noise} unsupported`,
+    ]);
+    expect(await fetchText(ports.shared)).toBe('ECONNREFUSED');
+    expect(await fetchText(ports.plain)).toBe('hello');
   });
 
   it('rejects upstream TLS without a pin, TLS rules without a certificate and REALITY rules without a key', async () => {
@@ -233,6 +252,7 @@ describe('applying a snapshot', () => {
       'a target.tls',
       'b hops[0].credential_id',
       'c hops[0].credential_id',
+      'c hops[0].security',
     ]);
   });
 });

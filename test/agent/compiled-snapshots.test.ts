@@ -59,7 +59,7 @@ afterEach(async () => {
 
 let number = 0;
 /** A node with an agent that applies pushes when the test says so. */
-async function node(rejectUnsupported = false): Promise<Running> {
+async function node(rejectUnsupported = true): Promise<Running> {
   number += 1;
   const body = { name: `node ${number}`, address: '127.0.0.1' };
   const { id } = await rest.data('POST', '/api/nodes', { body });
@@ -189,27 +189,32 @@ describe('compiled snapshots', () => {
     expect(await get(port, 'web.example', '/a')).toBe('web.example /a');
   });
 
-  it('with a listener kind that the agent cannot run are rejected at fields that REST knows, or leave it out', async () => {
-    const keys = await rest.data('POST', '/api/credentials', { body: { name: 'k', key_type: 'x25519' } });
-    const reality = await rest.data('POST', '/api/credentials', {
+  async function realityCredential(name: string, x25519_credential_id: string): Promise<string> {
+    const { id } = await rest.data('POST', '/api/credentials', {
       body: {
-        name: 'r',
+        name,
         key_type: 'reality',
-        x25519_credential_id: keys.id,
+        x25519_credential_id,
         server_names: ['front.example'],
         short_ids: ['0a'],
         target_host: 'front.example',
         target_port: 443,
       },
     });
+    return id;
+  }
+
+  it('with a listener kind that the agent cannot run are rejected at fields that REST knows, or leave it out', async () => {
+    const keys = await rest.data('POST', '/api/credentials', { body: { name: 'k', key_type: 'x25519' } });
+    const credential_id = await realityCredential('r', keys.id);
     const kinds = [
-      ['tcp', { security: 'reality', credential_id: reality.id }, 'security'],
-      ['tcp', { outer: 'quic', security: 'reality', credential_id: reality.id }, 'outer'],
+      ['tcp', { security: 'reality', credential_id }, 'security'],
+      ['tcp', { outer: 'quic', security: 'reality', credential_id }, 'outer'],
       ['udp', { outer: 'udp', security: 'noise', credential_id: keys.id }, 'security'],
       ['udp', { outer: 'fake_tcp', security: 'raw' }, 'outer'],
     ] as const;
     for (const [payload, of, field] of kinds) {
-      const [strict, mild] = [await node(true), await node()];
+      const [strict, mild] = [await node(), await node(false)];
       const name = JSON.stringify(of);
       const hops = [hop(mild, await freePort(), of), hop(strict, await freePort(), of)];
       const id = await deploy(name, hops, { payload });
@@ -223,5 +228,69 @@ describe('compiled snapshots', () => {
       await applied(mild);
       expect(mild.gateway.runtimeListeners().map(({ state }) => state)).toEqual(['unsupported']);
     }
+  });
+
+  it('with a hop that is dialled in a way that the agent cannot are rejected at the field of that hop', async () => {
+    const keys = await rest.data('POST', '/api/credentials', { body: { name: 'dialled', key_type: 'x25519' } });
+    const credential_id = await realityCredential('dialled by reality', keys.id);
+    const kinds = [
+      ['tcp', 'tcp', { security: 'reality', credential_id }, 'security'],
+      ['tcp', 'tcp', { outer: 'quic', security: 'reality', credential_id }, 'outer'],
+      ['udp', 'udp', { outer: 'udp', security: 'noise', credential_id: keys.id }, 'security'],
+      ['udp', 'udp', { outer: 'fake_tcp', security: 'raw' }, 'outer'],
+    ] as const;
+    for (const [payload, outer, of, field] of kinds) {
+      const [dials, listens] = [await node(), await node(false)];
+      const hops = [hop(dials, await freePort(), { outer }), hop(listens, await freePort(), of)];
+      const id = await deploy(`dialled ${JSON.stringify(of)}`, hops, { payload });
+      const report = await dials.next();
+      expect(report.errors.map((error) => [error.resourceId, error.path])).toEqual([[id, `hops[1].${field}`]]);
+    }
+  });
+
+  it('with an L3 tunnel, or with multiplexing, are rejected on both ends at fields that REST knows, and what runs stays', async () => {
+    const [edge, relay] = [await node(), await node()];
+    const port = await freePort();
+    await deploy('plain', [hop(edge, port)]);
+    await applied(edge);
+    const keys = await rest.data('POST', '/api/credentials', { body: { name: 'tunnel', key_type: 'x25519' } });
+    const network = await rest.data('POST', '/api/l3-networks', {
+      body: {
+        name: 'office',
+        credential_id: await realityCredential('of the tunnel', keys.id),
+        server_name: 'front.example',
+        members: [edge, relay].map(({ id }, index) => ({
+          node_id: id,
+          addresses: [`10.0.0.${index + 1}/24`],
+          routes: [],
+        })),
+        tunnels: [
+          {
+            listener_node_id: relay.id,
+            listen_addr: '127.0.0.1',
+            listen_port: await freePort(),
+            connector_node_id: edge.id,
+          },
+        ],
+      },
+    });
+    for (const one of [edge, relay]) {
+      const report = await one.next();
+      expect(report.status).toBe(ConfigApplyStatus.REJECTED);
+      expect(report.errors.map((error) => [error.resourceType, error.resourceId, error.path])).toEqual([
+        ['l3_network', network.id, 'tunnels'],
+      ]);
+    }
+    expect(await get(port)).toBe('x.example /');
+    await rest.data('DELETE', `/api/l3-networks/${network.id}`);
+    await applied(edge, relay);
+
+    const multiplexed = { nodes: [{ node_id: edge.id, multiplex: true, multiplex_port: await freePort() }] };
+    await rest.data('PUT', '/api/settings/connectivity', { body: multiplexed });
+    const report = await edge.next();
+    expect(report.errors.map((error) => [error.resourceType, error.resourceId, error.path])).toEqual([
+      ['connectivity', 'connectivity', 'multiplex'],
+    ]);
+    expect(await get(port)).toBe('x.example /');
   });
 });

@@ -25,7 +25,7 @@ describe('the environment of the agent', () => {
       nodeId: 'node-1',
       endpoint: { host: 'gateway.example', port: 8443 },
       rekeyIntervalSeconds: 21_600,
-      rejectUnsupported: false,
+      rejectUnsupported: true,
       logLevel: 'info',
     });
     expect(readAgentConfig({ ...good, SVC_CONTROL_ENDPOINT: 'http://[2001:db8::1]:1/' }).endpoint).toEqual({
@@ -41,9 +41,9 @@ describe('the environment of the agent', () => {
     });
     expect(formatEndpoint(endpoint)).toBe(reality);
     expect(
-      readAgentConfig({ ...good, SVC_AGENT_REJECT_UNSUPPORTED: 'true', SVC_CONTROL_REKEY_INTERVAL_SECS: '60' }),
+      readAgentConfig({ ...good, SVC_AGENT_REJECT_UNSUPPORTED: 'false', SVC_CONTROL_REKEY_INTERVAL_SECS: '60' }),
     ).toMatchObject({
-      rejectUnsupported: true,
+      rejectUnsupported: false,
       rekeyIntervalSeconds: 60,
     });
   });

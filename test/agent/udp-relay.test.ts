@@ -49,7 +49,7 @@ describe('a RAW UDP relay', () => {
   it('carries datagrams through two hops and keeps clients apart', async () => {
     const target = await echo('t');
     const [first, second] = [await freePort(), await freePort()];
-    const gateway = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
+    const gateway = createRuntime({ rejectUnsupported: true, logger: silentLogger, clock: systemClock });
     closers.push(() => gateway.close());
     const report = await gateway.apply(
       snapshot(1, {
@@ -67,7 +67,7 @@ describe('a RAW UDP relay', () => {
 
   it('keeps a session at its endpoint and sends new ones to a changed endpoint, or none if disabled', async () => {
     const [one, two, port] = [await echo('one'), await echo('two'), await freePort()];
-    const gateway = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
+    const gateway = createRuntime({ rejectUnsupported: true, logger: silentLogger, clock: systemClock });
     closers.push(() => gateway.close());
     const rules = { udp: [udpRule(port, 'cluster:u')] };
     await gateway.apply(snapshot(1, { ...rules, clusters: [cluster('u', [one])] }));

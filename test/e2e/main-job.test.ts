@@ -32,6 +32,11 @@ interface NodeView {
   };
 }
 
+interface DeployedNode {
+  readonly state: string;
+  readonly errors: NodeView['apply']['errors'];
+}
+
 onStorePairs('the main job', (stores) => {
   let folder: string;
   let pair: StorePair;
@@ -149,6 +154,49 @@ onStorePairs('the main job', (stores) => {
     expect(rejected.apply.state).toBe('rejected');
     expect(rejected.applied_generation).toBe(before.applied_generation);
     await admin.call('DELETE', `/api/l4-chains/${chain.id}`);
+    await converged('a');
+  }, 120_000);
+
+  test('a snapshot that the agent cannot run is rejected as a whole, and a listener on the same port carries its traffic on', async () => {
+    const [entry] = await freePorts(1);
+    const onEntry = { node_id: nodes.get('a')!.id, listen_addr: '127.0.0.1', listen_port: entry, outer: 'tcp' };
+    const deploy = async (name: string, hop: object, endpoint: string): Promise<readonly [string, DeployedNode]> => {
+      const body = { name, payload: 'tcp', hops: [hop], target: { endpoint } };
+      const chain = await admin.call<{ id: string }>('POST', '/api/l4-chains', body);
+      const { deployment } = await admin.call<{ deployment: { nodes: readonly [DeployedNode] } }>(
+        'POST',
+        `/api/l4-chains/${chain.id}/deploy?wait=applied`,
+      );
+      return [chain.id, deployment.nodes[0]];
+    };
+    const [plain, node] = await deploy(
+      'plain',
+      { ...onEntry, security: 'raw' },
+      `127.0.0.1:${await target('the plain target')}`,
+    );
+    expect(node.state).toBe('applied');
+    const credential = (body: object): Promise<{ id: string }> => admin.call('POST', '/api/credentials', body);
+    const reality = await credential({
+      name: 'front',
+      key_type: 'reality',
+      x25519_credential_id: (await credential({ name: 'keys', key_type: 'x25519' })).id,
+      server_names: ['front.example'],
+      short_ids: ['0a'],
+      target_host: 'front.example',
+      target_port: 443,
+    });
+    const [hidden, refused] = await deploy(
+      'hidden',
+      { ...onEntry, security: 'reality', credential_id: reality.id },
+      `127.0.0.1:${await target('the hidden target')}`,
+    );
+    expect(refused).toMatchObject({
+      state: 'rejected',
+      errors: [{ resource_type: 'l4_chain', resource_id: hidden, path: 'hops[0].security' }],
+    });
+    expect(await through(entry!)).toBe('the plain target');
+    await admin.call('DELETE', `/api/l4-chains/${hidden}`);
+    await admin.call('DELETE', `/api/l4-chains/${plain}`);
     await converged('a');
   }, 120_000);
 

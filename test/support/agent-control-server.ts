@@ -128,7 +128,7 @@ export async function startControlServer(
       endpoint: { host: '127.0.0.1', port },
       keys,
       rekeyIntervalSeconds: 21_600,
-      rejectUnsupported: false,
+      rejectUnsupported: true,
       logLevel: 'error',
     },
     opens: () => opens,

@@ -7,7 +7,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 
 /** @param closers what the test closes when it ends; the new one is added to it */
 export function agentRuntime(closers: (() => Promise<void>)[], logger: Logger = silentLogger): Gateway {
-  const made = createRuntime({ rejectUnsupported: false, logger, clock: systemClock });
+  const made = createRuntime({ rejectUnsupported: true, logger, clock: systemClock });
   closers.push(() => made.close());
   return made;
 }
