@@ -11,7 +11,7 @@ import { eventually as waitFor } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { createRestClient } from '../../scripts/stack/rest-client.js';
 import { collectable, prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
+import type { ServiceOptions, ServiceProcess } from '../../scripts/stack/service.js';
 import { eventually } from '../support/eventually.js';
 
 const seed = Number(env.FUZZ_SEED ?? 20_261_122);
@@ -71,11 +71,16 @@ export interface Fuzzed {
   close(): Promise<void>;
 }
 
-export async function startFuzzed(environment: Readonly<Record<string, string>> = {}): Promise<Fuzzed> {
+/** @param tls PEM texts, with which REST is served over TLS */
+export async function startFuzzed(
+  environment: Readonly<Record<string, string>> = {},
+  tls?: ServiceOptions['tls'],
+): Promise<Fuzzed> {
   const folder = mkdtempSync(join(tmpdir(), 'fuzz-'));
   const service = await prepareService({
     dataDir: join(folder, 'data'),
     env: { SVC_LOG_LEVEL: 'warn', SVC_ADMIN_PASSWORD: password, ...environment, ...collectable },
+    ...(tls === undefined ? {} : { tls }),
   });
   await service.start();
   const account = { username: 'admin', password };
