@@ -13,7 +13,7 @@ import type { GenerationRaises } from './generation-raise.js';
 import type { SessionState } from './session-registry.js';
 import type { ApplyHistoryRecord, ApplyHistories } from './apply-history.js';
 import type { Stamp } from './target.js';
-import { isRecordedNewest, sameStamp, snapshotNamed, targetOf, versionClaim } from './target.js';
+import { isRecordedNewest, rejectOf, sameStamp, snapshotNamed, targetOf, versionClaim } from './target.js';
 import type { ApplyReports } from './apply-reports.js';
 
 export interface AnswerDeps extends CompilerCheck {
@@ -122,6 +122,8 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     if (claim.stamp === undefined) return;
     const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
     if (named === undefined) return;
+    // It runs what it ran before it was sent this once more, and rejected it.
+    if (rejectOf(record.history, claim.stamp)?.sessionId === session.sessionId) return;
     // The answer does not wait for the fact. The history may change after the answer, which `ofTarget` allows for.
     const applied = { stamp: claim.stamp, named, durationMs: 0, at: deps.clock.monotonic() };
     deps.applyReports.applied(record, session, applied).catch((error: unknown) => {

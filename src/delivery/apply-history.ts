@@ -4,12 +4,14 @@
  * the session, because each instance sends a rejected newest snapshot once more, and only once.
  * Implements `docs/contract/agent-protocol.md#configuration`.
  */
+import { neverConnected } from '../domain/agents/node-agent-facts.js';
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import { createLru } from '../kernel/lru.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { RecordedApplyReports, ApplyHistory } from './target.js';
 import { applyHistoryOf } from './target.js';
+import { errorsDigest } from './recorded-errors.js';
 import { tuning } from './tuning.js';
 
 /** One node's apply history, shared by its sessions. */
@@ -21,6 +23,8 @@ export interface ApplyHistoryRecord {
    * ends a version conflict.
    */
   recorded: boolean;
+  /** When the last report came, or was recorded, by this instance's wall clock; 0 for none. */
+  reportedAt: number;
 }
 
 export interface ApplyHistories {
@@ -46,6 +50,11 @@ interface Active {
   readonly loading: Promise<ApplyHistoryRecord>;
 }
 
+/** When what is recorded was reported last; 0 for a node that never did. */
+function reportedAt(facts: RecordedApplyReports | undefined): number {
+  return Math.max(0, ...[facts?.applied, facts?.rejected].flatMap((report) => (report ? [Date.parse(report.at)] : [])));
+}
+
 export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   const active = new Map<string, Active>();
   const released = createLru<string, ApplyHistoryRecord>({
@@ -59,10 +68,17 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     const [facts, lastGood] = answer;
     const remembered = released.get(nodeId);
     released.delete(nodeId);
-    // Facts that were recorded a moment ago may not be in the read model yet, so what is remembered counts as well.
     const conflict = (facts?.version_conflict_at ?? null) !== null;
     const recorded = !conflict && remembered?.recorded !== false;
-    return { nodeId, history: applyHistoryOf(remembered?.history, facts, lastGood), recorded };
+    // The node may have been on another instance since. But what was recorded a moment ago may not be in the read model yet.
+    if (remembered !== undefined && remembered.reportedAt >= reportedAt(facts)) {
+      // The record itself: a fact that is still being written says in it what became of it.
+      remembered.history = { ...remembered.history, lastGood };
+      remembered.recorded = recorded;
+      return remembered;
+    }
+    const history = applyHistoryOf(facts ?? neverConnected, lastGood, errorsDigest);
+    return { nodeId, history, recorded, reportedAt: 0 };
   };
 
   const load = (nodeId: string): Promise<ApplyHistoryRecord> => {
@@ -90,7 +106,6 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
       const record = active.get(nodeId)?.record;
       active.delete(nodeId);
       if (record === undefined) return;
-      // The record itself: a fact that is still being written says in it what became of it.
       if (record.history.rejected.length > 0 || !record.recorded) released.set(nodeId, record);
     },
     forget(nodeId) {

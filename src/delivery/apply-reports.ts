@@ -1,9 +1,10 @@
 /**
  * Takes apply reports, and the confirmations in ConfigRequests: updates the node's apply history, saves the applied
  * snapshot as its last-good one, and records each fact once. A report on any other snapshot than the newest and the
- * last-good one is counted and ignored. Implements `docs/contract/agent-protocol.md#configuration`.
+ * last-good one is counted and ignored, and so is one of a superseded session. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { AgentEvent, ApplyError, RecordFact } from '../domain/agents/facts.js';
+import type { Clock } from '../kernel/clock.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
@@ -12,8 +13,8 @@ import type { ApplyHistoryRecord } from './apply-history.js';
 import type { SessionState } from './session-registry.js';
 import type { TimeToApplied } from './time-to-applied.js';
 import type { Stamp } from './target.js';
-import { recordedErrors } from './recorded-errors.js';
-import { afterApply, afterReject, hasRejected, isRecordedNewest, sameStamp, snapshotNamed } from './target.js';
+import { errorsDigest, recordedErrors } from './recorded-errors.js';
+import { afterApply, afterReject, isRecordedNewest, rejectOf, sameStamp, snapshotNamed } from './target.js';
 
 export interface ApplyReports {
   /**
@@ -28,7 +29,7 @@ export interface ApplyReports {
 }
 
 /** The session that a report came on. */
-type ReportingSession = Pick<SessionState, 'sessionId' | 'offers'>;
+type ReportingSession = Pick<SessionState, 'sessionId' | 'offers' | 'superseded'>;
 
 type ReportOutcome = ApplyReport['status'] | 'ignored';
 
@@ -44,6 +45,7 @@ export interface ApplyReportsDeps {
   readonly newest: NewestSnapshots;
   readonly lastGood: Pick<LastGoodSnapshots, 'save'>;
   readonly timeToApplied: Pick<TimeToApplied, 'applied' | 'rejected'>;
+  readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
   /** Where it is told that a node rejected its configuration, or applies again. */
   readonly sessionLog: Logger;
@@ -61,15 +63,18 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   const ignore = (nodeId: string): void => {
     count('ignored');
-    deps.logger.debug({ node_id: nodeId }, 'an apply report fits neither the newest nor the last-good snapshot');
+    deps.logger.debug({ node_id: nodeId }, 'an apply report does not count: on neither the newest nor the last-good snapshot, or of a superseded session');
   };
 
   const record = async (entry: ApplyHistoryRecord, sessionId: string, event: AgentEvent): Promise<void> => {
     // While it waits to be written, a repeat is not recorded once more.
     entry.recorded = true;
+    entry.reportedAt = deps.clock.now();
     try {
       const outcome = await deps.recordFact(entry.nodeId, event, sessionId);
       if (outcome === 'superseded' || outcome === 'refused') entry.recorded = false;
+      // Not before the time that the fact has.
+      else entry.reportedAt = deps.clock.now();
     } catch (error) {
       // The agent repeats its last report on its next session, and that one is recorded.
       entry.recorded = false;
@@ -85,35 +90,35 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     deps.timeToApplied.applied(offers, stamp.generation, at);
     const { history } = entry;
     const before = history.applied?.generation ?? 0;
-    const lastGood = named === 'newest' ? await saveNewest(entry, stamp) : stamp;
-    const isRepeat =
-      sameStamp(history.applied, stamp) && history.rejected.every((entry) => entry.generation > stamp.generation);
+    const isRepeat = sameStamp(history.applied, stamp) && !history.rejectedSince && entry.recorded;
     const rejectedBefore = newestReject(entry);
-    entry.history = afterApply(entry.history, stamp, lastGood);
+    // At once: whatever is reported next comes after it.
+    entry.history = afterApply(history, stamp);
     if (rejectedBefore > 0 && newestReject(entry) === 0) {
       const fields = { node_id: entry.nodeId, session_id: sessionId, generation: stamp.generation };
       deps.sessionLog.info({ ...fields, rejected_generation: rejectedBefore }, 'a node applies configurations again');
     }
-    if (isRepeat && entry.recorded) return;
-    await record(entry, sessionId, {
-      type: 'AgentConfigApplied',
-      data: {
-        node_id: entry.nodeId,
-        ...stamp,
-        duration_ms: durationMs,
-        ...(stamp.generation < before ? { falls_from: before } : {}),
-      },
-    });
+    const recording = isRepeat
+      ? undefined
+      : record(entry, sessionId, {
+          type: 'AgentConfigApplied',
+          data: {
+            node_id: entry.nodeId,
+            ...stamp,
+            duration_ms: durationMs,
+            ...(stamp.generation < before ? { falls_from: before } : {}),
+          },
+        });
+    await Promise.all([recording, named === 'newest' ? saveNewest(entry, stamp) : undefined]);
   };
 
-  /** @returns the stamp of the node's last-good snapshot from now on */
-  const saveNewest = async (entry: ApplyHistoryRecord, stamp: Stamp): Promise<Stamp | undefined> => {
-    if (sameStamp(entry.history.lastGood, stamp)) return stamp;
+  const saveNewest = async (entry: ApplyHistoryRecord, stamp: Stamp): Promise<void> => {
+    if (sameStamp(entry.history.lastGood, stamp)) return;
     const newest = await deps.newest.get(entry.nodeId);
-    // There is a newer snapshot by now: the last-good one stays.
-    if (newest.kind !== 'made' || !sameStamp(newest.stamp, stamp)) return entry.history.lastGood;
+    // There may be a newer snapshot by now: then the last-good one stays.
+    if (newest.kind !== 'made' || !sameStamp(newest.stamp, stamp)) return;
     deps.lastGood.save(entry.nodeId, newest.value);
-    return stamp;
+    entry.history = { ...entry.history, lastGood: stamp };
   };
 
   const rejected = async (
@@ -123,16 +128,16 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     errors: readonly ApplyError[],
   ): Promise<void> => {
     deps.timeToApplied.rejected(offers, stamp.generation);
-    const isRepeat = hasRejected(entry.history, stamp);
-    if (!isRepeat) {
-      const fields = { node_id: entry.nodeId, session_id: sessionId, generation: stamp.generation };
-      deps.sessionLog.warn({ ...fields, ...placesOf(errors) }, 'a node rejected its configuration');
-    }
-    entry.history = afterReject(entry.history, stamp);
-    if (isRepeat && entry.recorded) return;
+    const reported = recordedErrors(errors);
+    const reject = { ...stamp, sessionId, errors: errorsDigest(reported) };
+    const isRepeat = rejectOf(entry.history, stamp)?.errors === reject.errors && entry.recorded;
+    entry.history = afterReject(entry.history, reject, isRepeat);
+    if (isRepeat) return;
+    const fields = { node_id: entry.nodeId, session_id: sessionId, generation: stamp.generation };
+    deps.sessionLog.warn({ ...fields, ...placesOf(errors) }, 'a node rejected its configuration');
     await record(entry, sessionId, {
       type: 'AgentConfigRejected',
-      data: { node_id: entry.nodeId, ...stamp, errors: recordedErrors(errors) },
+      data: { node_id: entry.nodeId, ...stamp, errors: reported },
     });
   };
 
@@ -157,7 +162,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
       const named = snapshotNamed(stamp, newest, entry.history.lastGood);
       // A last-good snapshot of another log may share the newest one's generation: recorded, it would pass for the newest.
       const mistakable = named === 'last_good' && newest?.generation === stamp.generation;
-      if (named === undefined || mistakable) return ignore(entry.nodeId);
+      if (named === undefined || mistakable || session.superseded) return ignore(entry.nodeId);
       count(report.status);
       if (report.status === 'rejected') return rejected(entry, session, stamp, report.errors);
       return applied(entry, session, { stamp, named, durationMs: report.durationMs, at });

@@ -152,6 +152,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     lastGood,
     generation,
     recordFact: deps.recordFact,
+    clock,
     logger,
   });
   const raises = createGenerationRaises({

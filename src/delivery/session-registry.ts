@@ -25,6 +25,8 @@ export interface SessionState {
   /** What it was offered and has not answered yet, for the measure of the time to applied. */
   readonly offers: Offers;
   closed: boolean;
+  /** A newer session of its node has said hello: what this one still reports does not count. */
+  superseded: boolean;
 }
 
 export interface SessionRegistry {
@@ -58,8 +60,10 @@ export function createSessionRegistry(): SessionRegistry {
         unsent: undefined,
         offers: [],
         closed: false,
+        superseded: false,
       };
       const sessions = byNode.get(nodeId);
+      for (const older of sessions ?? []) older.superseded = true;
       if (sessions === undefined) byNode.set(nodeId, new Set([session]));
       else sessions.add(session);
       size += 1;

@@ -2,6 +2,8 @@
  * Which snapshot a node should have, and what its requests and reports mean: pure rules, no bytes, no I/O.
  * Implements `docs/contract/agent-protocol.md#configuration` and `docs/contract/domain.md#generation`.
  */
+import type { ApplyError } from '../domain/agents/facts.js';
+import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { limits } from '../kernel/limits.js';
 
 /** Names one exact snapshot: another compiler or another log gives the same generation another checksum. */
@@ -11,16 +13,26 @@ export interface Stamp {
   readonly checksum: string;
 }
 
+/** A snapshot that a node rejected, as it did last. */
+export interface Reject extends Stamp {
+  /** The session that reported it; undefined when this instance has it from the log. */
+  readonly sessionId: string | undefined;
+  /** A digest of its errors. */
+  readonly errors: string;
+}
+
 /** What is known about a node's applies, beside its newest snapshot. */
 export interface ApplyHistory {
   /** The newest snapshot that it applied and whose exact bytes are stored. */
   readonly lastGood: Stamp | undefined;
-  /** Snapshots that it rejected, without applying a later one since. Only the newest and the last-good one matter. */
-  readonly rejected: readonly Stamp[];
+  /** Snapshots that it rejected, without applying it or a later one since. Only the newest and the last-good one matter. */
+  readonly rejected: readonly Reject[];
   /** The rejected newest generation that this instance has sent once more. */
   readonly retried: number | undefined;
   /** What was recorded as applied last: a repeat is not recorded again. */
   readonly applied: Stamp | undefined;
+  /** A reject was recorded after it, so the next apply is no repeat. */
+  readonly rejectedSince: boolean;
 }
 
 /** @internal exported for tests */
@@ -29,6 +41,7 @@ export const emptyApplyHistory: ApplyHistory = {
   rejected: [],
   retried: undefined,
   applied: undefined,
+  rejectedSince: false,
 };
 
 /** Rejected snapshots remembered per node. */
@@ -45,61 +58,55 @@ export type Target =
 export const sameStamp = (a: Stamp | undefined, b: Stamp | undefined): boolean =>
   a !== undefined && b !== undefined && a.generation === b.generation && a.checksum === b.checksum;
 
-export const hasRejected = (history: ApplyHistory, stamp: Stamp): boolean =>
-  history.rejected.some((entry) => sameStamp(entry, stamp));
+/** The node's reject of the snapshot, if it has not applied it since. */
+export const rejectOf = (history: ApplyHistory, stamp: Stamp): Reject | undefined =>
+  history.rejected.find((entry) => sameStamp(entry, stamp));
 
 /** The target of a node whose newest configuration is `newest`. */
 export function targetOf(newest: Stamp, history: ApplyHistory): Target {
-  if (!hasRejected(history, newest)) return 'newest';
-  if (history.lastGood !== undefined && !hasRejected(history, history.lastGood)) return 'last_good';
+  if (rejectOf(history, newest) === undefined) return 'newest';
+  if (history.lastGood !== undefined && rejectOf(history, history.lastGood) === undefined) return 'last_good';
   return history.retried === newest.generation ? 'nothing' : 'newest_again';
 }
 
-/**
- * The node runs the snapshot: its rejects of this snapshot and of earlier ones no longer count.
- * @param lastGood the node's last-good snapshot from now on: not `stamp` when its bytes could not be stored
- */
-export function afterApply(history: ApplyHistory, stamp: Stamp, lastGood: Stamp | undefined): ApplyHistory {
+/** The node runs the snapshot: its rejects of this snapshot and of earlier ones no longer count. */
+export function afterApply(history: ApplyHistory, stamp: Stamp): ApplyHistory {
   return {
     ...history,
-    lastGood,
     applied: stamp,
+    rejectedSince: false,
     rejected: history.rejected.filter((entry) => entry.generation > stamp.generation),
   };
 }
 
-/** The node rejected the snapshot and still runs the one before. */
-export function afterReject(history: ApplyHistory, stamp: Stamp): ApplyHistory {
-  if (hasRejected(history, stamp)) return history;
-  return { ...history, rejected: [...history.rejected, stamp].slice(-maxRejected) };
+/** The node rejected the snapshot and still runs the one before. @param isRepeat it is not recorded again */
+export function afterReject(history: ApplyHistory, reject: Reject, isRepeat = false): ApplyHistory {
+  const others = history.rejected.filter((entry) => !sameStamp(entry, reject));
+  return {
+    ...history,
+    rejected: [...others, reject].slice(-maxRejected),
+    rejectedSince: history.rejectedSince || !isRepeat,
+  };
 }
 
 /** What a node's agent reported last, as the read models have it from the log. */
-export interface RecordedApplyReports {
-  readonly applied: Stamp | null;
-  /** The last reject, until its generation or a later one is applied. */
-  readonly rejected: Stamp | null;
-  /** When an absurd version was reported; null once an apply is confirmed after it. */
-  readonly version_conflict_at?: string | null;
-}
+export type RecordedApplyReports = Pick<NodeAgentFacts, 'applied' | 'rejected' | 'version_conflict_at'>;
 
-/** A node's apply history when its session begins: what this instance remembers, what was recorded, what is stored. */
+/** A node's apply history as the log has it. @param digest of errors */
 export function applyHistoryOf(
-  remembered: ApplyHistory | undefined,
-  recorded: RecordedApplyReports | undefined,
+  { applied, rejected }: RecordedApplyReports,
   lastGood: Stamp | undefined,
+  digest: (errors: readonly ApplyError[]) => string,
 ): ApplyHistory {
-  const before = remembered ?? emptyApplyHistory;
-  const applied = recorded?.applied ?? undefined;
-  // The node may have been on another instance, or the record may lag behind what this instance has seen.
-  const newer = applied !== undefined && applied.generation > (before.applied?.generation ?? 0);
-  const history: ApplyHistory = {
+  const stamp = ({ generation, checksum }: Stamp): Stamp => ({ generation, checksum });
+  return {
+    ...emptyApplyHistory,
     lastGood,
-    retried: before.retried,
-    applied: newer ? applied : before.applied,
-    rejected: newer ? before.rejected.filter((entry) => entry.generation > applied.generation) : before.rejected,
+    applied: applied === null ? undefined : stamp(applied),
+    rejected:
+      rejected === null ? [] : [{ ...stamp(rejected), sessionId: undefined, errors: digest(rejected.errors) }],
+    rejectedSince: rejected !== null && rejected.applied_since !== true,
   };
-  return recorded?.rejected ? afterReject(history, recorded.rejected) : history;
 }
 
 /**

@@ -55,7 +55,7 @@ export function followerMetrics(
     {
       type: 'counter',
       name: 'svc_delivery_reports_total',
-      help: 'Apply reports of agents; ignored: on neither the newest nor the last-good snapshot.',
+      help: 'Apply reports of agents; ignored: on neither the newest nor the last-good snapshot, or of a superseded session.',
       label: 'outcome',
       read: () => delivery.stats().reports,
     },

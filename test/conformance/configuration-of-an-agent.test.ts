@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { eventually } from '../support/eventually.js';
 import { encodeProto } from '../support/proto-messages.js';
 import { applied, attach, configRequest, enrol, heartbeat, hello, rejected, status } from './support/agent.js';
 import type { Attached, Enrolment, Link, Said } from './support/agent.js';
@@ -67,6 +68,11 @@ async function live(node: { readonly id: string }, body: Record<string, unknown>
 
 const retarget = (chain: Chain, to: string) =>
   shared.api.ok<Chain>('PUT', `/api/l4-chains/${chain.id}`, { target: { endpoint: to } });
+
+/** The deployments of a chain, newest first. */
+async function deployments(chain: Pick<Chain, 'id'>): Promise<readonly Deployment[]> {
+  return (await shared.api.ok<{ items: Deployment[] }>('GET', `/api/l4-chains/${chain.id}/deployments`)).items;
+}
 
 afterAll(() => {
   for (const link of links.splice(0)) link.close();
@@ -391,9 +397,10 @@ describe.concurrent('a rejected snapshot', () => {
     expect(await peer.control.snapshot()).toEqual(good);
     peer.control.say(configRequest(good.generation, good.checksum));
     expect(await peer.control.update()).toEqual({ $case: 'unchanged', value: { generation: good.generation } });
-    const { items } = await shared.api.ok<{ items: Deployment[] }>('GET', `/api/l4-chains/${chain.id}/deployments`);
+    const items = await deployments(chain);
     expect(items[0]!.nodes).toMatchObject([{ state: 'rejected', errors: [{ path: 'hops[0].listen_port' }] }]);
-    expect(items[1]!.nodes).toMatchObject([{ state: 'applied', errors: [] }]);
+    // The request has confirmed the one before, which the reject of a later one left in doubt.
+    await eventually(async () => (await deployments(chain))[1]!.nodes).toMatchObject([{ state: 'applied', errors: [] }]);
     await retarget(chain, '192.0.2.1:67');
     await deploy(shared.api, chain);
     const better = await peer.control.snapshot();
@@ -450,6 +457,68 @@ describe.concurrent('a rejected snapshot', () => {
     await peer.control.silence(500);
     expect((await show(peer)).apply).toEqual(before.apply);
     expect((await show(peer)).applied_generation).toBe(before.applied_generation);
+  });
+});
+
+describe.concurrent('a snapshot that the node applied, and rejects when its agent starts anew', () => {
+  const errors = [{ resourceType: 'l4_chain', resourceId: 'any', path: 'hops[0].listen_port', message: 'in use' }];
+  const shownErrors = [{ resource_type: 'l4_chain', resource_id: 'any', path: 'hops[0].listen_port', message: 'in use' }];
+
+  /** A node that has applied a chain, and whose new process rejects the same snapshot. */
+  async function restarted() {
+    const peer = await running();
+    const chain = await live(peer.node);
+    const snapshot = await peer.control.snapshot();
+    peer.control.say(applied(snapshot));
+    await shows(peer, ({ applied_generation: generation }) => generation === Number(snapshot.generation));
+    peer.link.close();
+    const anew = await connectNode(peer.node);
+    anew.control.say(configRequest());
+    expect(await anew.control.snapshot()).toEqual(snapshot);
+    anew.control.say(rejected(snapshot, errors));
+    return { peer: anew, chain, snapshot };
+  }
+  /** What REST says of the node and of the last deployment. */
+  async function said({ peer, chain }: { readonly peer: Peer; readonly chain: Chain }) {
+    const { apply, applied_generation: generation } = await show(peer);
+    const list = `/api/nodes?page_size=1&q=${peer.node.name}`;
+    const { items } = await shared.api.ok<{ items: NodeData[] }>('GET', list);
+    const [deployed] = (await deployments(chain))[0]!.nodes;
+    return { generation, states: [apply.state, items[0]!.apply.state, deployed!.state], errors: [apply.errors, deployed!.errors] };
+  }
+
+  it('is rejected wherever it is shown, with its errors, until an apply is reported after it', async () => {
+    const { peer, chain, snapshot } = await restarted();
+    const generation = Number(snapshot.generation);
+    await eventually(() => said({ peer, chain })).toEqual({
+      generation,
+      states: ['rejected', 'rejected', 'rejected'],
+      errors: [shownErrors, shownErrors],
+    });
+    expect((await show(peer)).apply.generation).toBe(generation);
+    peer.control.say(applied(snapshot));
+    await eventually(() => said({ peer, chain })).toEqual({
+      generation,
+      states: ['applied', 'applied', 'applied'],
+      errors: [[], []],
+    });
+  });
+
+  it('is not confirmed by a ConfigRequest of the session that rejected it, but by one of another', async () => {
+    const { peer, chain, snapshot } = await restarted();
+    await eventually(async () => (await said({ peer, chain })).states[0]).toBe('rejected');
+    peer.control.say(configRequest(snapshot.generation, snapshot.checksum));
+    await peer.control.update();
+    // A report behind the request: once it is shown, the request has had its effect as well.
+    peer.control.say(rejected(snapshot, [{ ...errors[0]!, message: 'still in use' }]));
+    await eventually(async () => (await show(peer)).apply).toMatchObject({
+      state: 'rejected',
+      errors: [{ message: 'still in use' }],
+    });
+    const next = await connectNode(peer.node);
+    next.control.say(configRequest(snapshot.generation, snapshot.checksum));
+    expect(await next.control.update()).toMatchObject({ $case: 'unchanged' });
+    await eventually(async () => (await said({ peer, chain })).states).toEqual(['applied', 'applied', 'applied']);
   });
 });
 

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeListener } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { eventually } from '../support/eventually.js';
 import {
   applied,
   closing,
@@ -161,6 +162,17 @@ describe('an agent that shares no code with the service', () => {
     await running.api.ok('POST', `/api/nodes/${node.id}/config`);
     await apply();
     await shows({ apply: { state: 'applied', errors: [] } });
+  });
+
+  it('rejects what it had applied, as a process that cannot open a port any more: no figure calls it converged', async () => {
+    const figures = () => running.api.ok('GET', '/api/dashboard/stats');
+    await eventually(figures).toMatchObject({ nodes: { rejected: 0, converged: 1 } });
+    control.say(rejected(runs, []));
+    await shows({ applied_generation: Number(runs.generation), apply: { state: 'rejected' } });
+    await eventually(figures).toMatchObject({ nodes: { rejected: 1, converged: 0 } });
+    control.say(applied(runs));
+    await shows({ apply: { state: 'applied' } });
+    await eventually(figures).toMatchObject({ nodes: { rejected: 0, converged: 1 } });
   });
 
   it('sends a heartbeat in many fragments, and gets its commands with the answers, oldest first, sixteen at most, once', async () => {

@@ -30,7 +30,7 @@ beforeEach(() => {
   conflicts.length = 0;
   applied.length = 0;
   logged.length = 0;
-  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true };
+  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true, reportedAt: 0 };
   session = createSessionRegistry().add('n1', 's1', { offer: () => undefined });
 });
 
@@ -133,7 +133,7 @@ describe('a request', () => {
 
 describe('the answer to a node that rejected the newest snapshot', () => {
   beforeEach(() => {
-    record.history = { ...emptyApplyHistory, lastGood: stamp(9), rejected: [stamp(10)] };
+    record.history = { ...emptyApplyHistory, lastGood: stamp(9), rejected: [{ ...stamp(10), sessionId: undefined, errors: '' }] };
   });
 
   it('is its last-good snapshot, or unchanged when it runs that', async () => {

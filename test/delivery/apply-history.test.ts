@@ -3,11 +3,19 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createApplyHistories } from '../../src/delivery/apply-history.js';
 import type { ApplyHistoriesDeps } from '../../src/delivery/apply-history.js';
 import { emptyApplyHistory } from '../../src/delivery/target.js';
-import type { RecordedApplyReports } from '../../src/delivery/target.js';
+import type { RecordedApplyReports, Reject } from '../../src/delivery/target.js';
+import { errorsDigest } from '../../src/delivery/recorded-errors.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 
 const stamp = (generation: number) => ({ generation, checksum: 'aa' });
-const rejectedOf = (generation: number): RecordedApplyReports => ({ applied: null, rejected: stamp(generation) });
+const at = '2025-01-01T00:00:00.000Z';
+const reject = (generation: number): Reject => ({ ...stamp(generation), sessionId: undefined, errors: errorsDigest([]) });
+const recordedOf = (applied: number | null, rejected: number | null): RecordedApplyReports => ({
+  applied: applied === null ? null : { ...stamp(applied), at },
+  rejected: rejected === null ? null : { ...stamp(rejected), at, errors: [] },
+  version_conflict_at: null,
+});
+const rejectedOf = (generation: number): RecordedApplyReports => recordedOf(null, generation);
 
 const histories = (deps: Partial<ApplyHistoriesDeps> = {}) =>
   createApplyHistories({
@@ -25,7 +33,7 @@ describe('the apply history of a node', () => {
       lastGood: { stamp: () => Promise.resolve(stamp(3)) },
       nodeFacts: async () => {
         reads += 1;
-        return { applied: stamp(4), rejected: stamp(5) };
+        return recordedOf(4, 5);
       },
     });
     const loading = load('n1');
@@ -34,8 +42,15 @@ describe('the apply history of a node', () => {
     expect([one === two, peek('n1') === one, reads]).toEqual([true, true, 1]);
     expect(one).toEqual({
       nodeId: 'n1',
-      history: { lastGood: stamp(3), applied: stamp(4), rejected: [stamp(5)], retried: undefined },
+      history: {
+        lastGood: stamp(3),
+        applied: stamp(4),
+        rejected: [reject(5)],
+        rejectedSince: true,
+        retried: undefined,
+      },
       recorded: true,
+      reportedAt: 0,
     });
   });
 
@@ -50,7 +65,7 @@ describe('the apply history of a node', () => {
     expect(await loading).toBeInstanceOf(ServiceError);
     expect(peek('n1')).toBeUndefined();
     answers = true;
-    expect((await load('n1')).history.rejected).toEqual([stamp(2)]);
+    expect((await load('n1')).history.rejected).toEqual([reject(2)]);
   });
 
   it('that is loaded for a later session stays when an earlier load fails', async () => {
@@ -74,11 +89,11 @@ describe('the apply history of a node', () => {
   it('outlives the last session while a reject in it still counts, and is read once', async () => {
     const { load, release, peek } = histories();
     const record = await load('n1');
-    record.history = { ...emptyApplyHistory, rejected: [stamp(7)], retried: 7 };
+    record.history = { ...emptyApplyHistory, rejected: [reject(7)], retried: 7 };
     release('n1');
     expect(peek('n1')).toBeUndefined();
     const again = await load('n1');
-    expect(again.history).toEqual({ ...emptyApplyHistory, rejected: [stamp(7)], retried: 7 });
+    expect(again.history).toEqual({ ...emptyApplyHistory, rejected: [reject(7)], retried: 7 });
     again.history = emptyApplyHistory;
     release('n1');
     expect((await load('n1')).history).toEqual(emptyApplyHistory);
@@ -103,7 +118,7 @@ describe('the apply history of a node', () => {
   });
 
   it('records the next apply, even a repeat, while a version conflict is shown', async () => {
-    const conflict = (at: string | null) => ({ applied: stamp(1), rejected: null, version_conflict_at: at });
+    const conflict = (since: string | null) => ({ ...recordedOf(1, null), version_conflict_at: since });
     expect((await histories({ nodeFacts: async () => conflict('2025-01-01T00:00:00Z') }).load('n1')).recorded).toBe(
       false,
     );
@@ -111,12 +126,28 @@ describe('the apply history of a node', () => {
     expect((await histories({ nodeFacts: async () => rejectedOf(1) }).load('n1')).recorded).toBe(true);
   });
 
+  it('is what this instance was told last while the facts of the log lag behind that', async () => {
+    const { load, release } = histories({ nodeFacts: async () => recordedOf(7, null) });
+    const record = await load('n1');
+    Object.assign(record, { history: { ...emptyApplyHistory, rejected: [reject(7)] }, reportedAt: Date.parse(at) });
+    release('n1');
+    expect((await load('n1')).history.rejected).toEqual([reject(7)]);
+  });
+
+  it('is what another instance recorded when that came later', async () => {
+    const { load, release } = histories({ nodeFacts: async () => recordedOf(7, null) });
+    const record = await load('n1');
+    Object.assign(record, { history: { ...emptyApplyHistory, rejected: [reject(7)] }, reportedAt: Date.parse(at) - 1 });
+    release('n1');
+    expect((await load('n1')).history).toEqual({ ...emptyApplyHistory, applied: stamp(7) });
+  });
+
   it('is forgotten with its node', async () => {
     const { load, release, forget, peek } = histories();
-    (await load('n1')).history = { ...emptyApplyHistory, rejected: [stamp(7)] };
+    (await load('n1')).history = { ...emptyApplyHistory, rejected: [reject(7)] };
     forget('n1');
     expect(peek('n1')).toBeUndefined();
-    (await load('n1')).history = { ...emptyApplyHistory, rejected: [stamp(7)] };
+    (await load('n1')).history = { ...emptyApplyHistory, rejected: [reject(7)] };
     release('n1');
     forget('n1');
     expect((await load('n1')).history.rejected).toEqual([]);
@@ -130,9 +161,9 @@ describe('the count of nodes that reject', () => {
     const loading = load('n0');
     expect(rejecting(newest)).toBe(0);
     await loading;
-    (await load('n1')).history = { ...emptyApplyHistory, rejected: [stamp(6), stamp(7)] };
-    (await load('n2')).history = { ...emptyApplyHistory, rejected: [stamp(6)] };
-    (await load('n3')).history = { ...emptyApplyHistory, rejected: [stamp(7)] };
+    (await load('n1')).history = { ...emptyApplyHistory, rejected: [reject(6), reject(7)] };
+    (await load('n2')).history = { ...emptyApplyHistory, rejected: [reject(6)] };
+    (await load('n3')).history = { ...emptyApplyHistory, rejected: [reject(7)] };
     await load('n4');
     expect(rejecting(newest)).toBe(2);
     release('n3');

@@ -6,8 +6,10 @@ import type { ApplyReportsDeps } from '../../src/delivery/apply-reports.js';
 import { stampOf } from '../../src/delivery/cache.js';
 import type { ApplyReport, SnapshotPush } from '../../src/delivery/port.js';
 import { createTimeToApplied } from '../../src/delivery/time-to-applied.js';
+import type { Reject } from '../../src/delivery/target.js';
 import { emptyApplyHistory } from '../../src/delivery/target.js';
 import type { AgentEvent, FactOutcome } from '../../src/domain/agents/facts.js';
+import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 
 const pushOf = (generation: number, fill = generation): SnapshotPush => ({
@@ -15,8 +17,9 @@ const pushOf = (generation: number, fill = generation): SnapshotPush => ({
   checksum: Buffer.alloc(32, fill),
   payload: Buffer.alloc(1),
 });
-const session = { sessionId: 's1', offers: [] };
+const session = { sessionId: 's1', offers: [], superseded: false };
 const stamp = (generation: number, fill = generation) => stampOf(pushOf(generation, fill));
+const reject = (generation: number): Reject => ({ ...stamp(generation), sessionId: 's0', errors: '' });
 const reportOf = (push: SnapshotPush, status: ApplyReport['status']): ApplyReport => ({
   generation: BigInt(push.generation),
   checksum: push.checksum,
@@ -35,7 +38,7 @@ let outcome: FactOutcome | Error;
 let newest: SnapshotPush;
 
 beforeEach(() => {
-  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true };
+  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true, reportedAt: 0 };
   [facts, saved, outcome, newest] = [[], [], 'recorded', pushOf(10)];
 });
 
@@ -46,6 +49,7 @@ const create = (deps: Partial<ApplyReportsDeps> = {}) => {
       stamp: async () => ({ kind: 'made', stamp: stampOf(newest), value: undefined }),
     },
     lastGood: { save: (_nodeId, push) => void saved.push(push) },
+    clock: systemClock,
     logger: silentLogger,
     sessionLog: silentLogger,
     timeToApplied: createTimeToApplied(),
@@ -67,14 +71,14 @@ const types = (): readonly string[] => facts.map(([, { type }]) => type);
 
 describe('an apply of the newest snapshot', () => {
   it('becomes the last-good one and is recorded, with its duration', async () => {
-    record.history = { ...emptyApplyHistory, rejected: [stamp(9), stamp(10), stamp(11)], lastGood: stamp(8) };
+    record.history = { ...emptyApplyHistory, rejected: [reject(9), reject(10), reject(11)], lastGood: stamp(8) };
     await create().applied(newest);
     expect(saved).toEqual([newest]);
     expect(record.history).toEqual({
       ...emptyApplyHistory,
       lastGood: stamp(10),
       applied: stamp(10),
-      rejected: [stamp(11)],
+      rejected: [reject(11)],
     });
     expect(facts).toEqual([
       ['n1', { type: 'AgentConfigApplied', data: { node_id: 'n1', ...stamp(10), duration_ms: 12 } }, 's1'],
@@ -100,9 +104,9 @@ describe('an apply of the newest snapshot', () => {
   });
 
   it('is a repeat although a later one was rejected', async () => {
-    record.history = { ...emptyApplyHistory, applied: stamp(10), lastGood: stamp(10), rejected: [stamp(11)] };
+    record.history = { ...emptyApplyHistory, applied: stamp(10), lastGood: stamp(10), rejected: [reject(11)] };
     await create().applied(newest);
-    expect([facts, record.history.rejected]).toEqual([[], [stamp(11)]]);
+    expect([facts, record.history.rejected]).toEqual([[], [reject(11)]]);
   });
 
   it('leaves the last-good one when there is a newer snapshot by the time it is stored', async () => {
@@ -137,7 +141,7 @@ describe('a reject', () => {
     const { rejected } = create();
     outcome = new Error('away');
     await expect(rejected(newest)).rejects.toThrow('away');
-    expect([record.recorded, record.history.rejected]).toEqual([false, [stamp(10)]]);
+    expect([record.recorded, record.history.rejected]).toMatchObject([false, [stamp(10)]]);
     outcome = 'recorded';
     await rejected(newest);
     await rejected(newest);
@@ -150,6 +154,45 @@ describe('a reject', () => {
       },
       's1',
     ]);
+  });
+});
+
+describe('a reject that is repeated', () => {
+  it('is recorded again when its errors are others, so that those are shown which are true', async () => {
+    const { reports } = create();
+    const rejects = (message: string): Promise<void> => {
+      const errors = [{ resource_type: 'node', resource_id: 'n1', path: 'p', message }];
+      return reports.report(record, session, { ...reportOf(newest, 'rejected'), errors }, arrived);
+    };
+    await rejects('port 1 in use');
+    await rejects('port 1 in use');
+    await rejects('port 2 in use');
+    expect(facts.map(([, { data }]) => data)).toMatchObject([
+      { errors: [{ message: 'port 1 in use' }] },
+      { errors: [{ message: 'port 2 in use' }] },
+    ]);
+  });
+});
+
+describe('an apply whose bytes are not kept yet', () => {
+  it('comes before what is reported meanwhile, in the history and in the log', async () => {
+    let make: (() => void) | undefined;
+    const made = new Promise<void>((resolve) => (make = resolve));
+    const { applied, rejected } = create({
+      newest: {
+        get: async () => {
+          await made;
+          return { kind: 'made', stamp: stampOf(newest), value: newest };
+        },
+        stamp: async () => ({ kind: 'made', stamp: stampOf(newest), value: undefined }),
+      },
+    });
+    const first = applied(newest);
+    await rejected(newest);
+    make?.();
+    await first;
+    expect(types()).toEqual(['AgentConfigApplied', 'AgentConfigRejected']);
+    expect(record.history).toMatchObject({ lastGood: stamp(10), rejected: [stamp(10)] });
   });
 });
 

@@ -319,8 +319,9 @@ describe('a rejected snapshot', () => {
   it('is not offered to a session that was being answered while another session of its node rejected it', async () => {
     const reads = heldReads(fixture.stores.readStore);
     const delivery = await fixture.start({ readStore: reads.store });
-    const [session, other] = [openSession(delivery, 'n1'), openSession(delivery, 'n1', 'other')];
+    const session = openSession(delivery, 'n1');
     const good = await appliedThenRejected(session);
+    const other = openSession(delivery, 'n1', 'other');
     await other.ask();
     const served = await witness(fixture, delivery);
     const [answer] = await reads.asking(session);
@@ -358,7 +359,26 @@ describe('a rejected snapshot', () => {
     await refresh();
     const newest = 1 + fixture.log.fleet.revision.value;
     await until(() => later.offers.at(-1)?.generation === newest && session.offers.at(-1)?.generation === newest);
-    expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied', 'AgentConfigRejected']);
+    // The request that named the last-good one says that the node runs it, after the reject.
+    const types = ['AgentConfigApplied', 'AgentConfigRejected', 'AgentConfigApplied'];
+    expect(fixture.facts.map(({ type }) => type)).toEqual(types);
+  });
+
+  it('that the node had applied before is served to its new process, and confirmed by another session alone', async () => {
+    const delivery = await fixture.start();
+    const first = openSession(delivery, 'n1', 'first');
+    const push = snapshotOf(await first.ask());
+    await first.apply(push);
+    first.nodeSession.close();
+    const anew = openSession(delivery, 'n1', 'anew');
+    await anew.reject(snapshotOf(await anew.ask()));
+    const named = [BigInt(push.generation), push.checksum] as const;
+    expect(await anew.nodeSession.request(...named)).toMatchObject({ kind: 'unchanged' });
+    expect(delivery.stats().rejectingNodes).toBe(1);
+    await openSession(delivery, 'n1', 'next').nodeSession.request(...named);
+    expect(delivery.stats().rejectingNodes).toBe(0);
+    const types = ['AgentConfigApplied', 'AgentConfigRejected', 'AgentConfigApplied'];
+    expect(fixture.facts.map(({ type }) => type)).toEqual(types);
   });
 
   it('is counted while it is the newest generation of a node with a session', async () => {
@@ -508,6 +528,17 @@ describe('an apply report', () => {
       type: 'AgentConfigApplied',
       data: { generation: good.generation, falls_from: lost.generation },
     });
+  });
+
+  it('of a session that a newer one has superseded does not count', async () => {
+    const delivery = await fixture.start();
+    const older = openSession(delivery, 'n1', 'older');
+    const push = snapshotOf(await older.ask());
+    const newer = openSession(delivery, 'n1', 'newer');
+    await newer.apply(push);
+    await older.reject(push);
+    expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied']);
+    expect([delivery.stats().rejectingNodes, delivery.stats().reports.get('ignored')]).toEqual([0, 1]);
   });
 
   it('is recorded when it is repeated after a failure to record it', async () => {

@@ -200,7 +200,7 @@ describe('a session', () => {
     await turn();
     generation = 2;
     const record = await histories.load('n1');
-    record.history = { ...emptyApplyHistory, rejected: [stampOf(pushOf(2))] };
+    record.history = { ...emptyApplyHistory, rejected: [{ ...stampOf(pushOf(2)), sessionId: 's1', errors: '' }] };
     expect(await sessions.serve('n1')).toBe(20);
     expect([offers, sessions.offered()]).toEqual([[], 0]);
     generation = 3;

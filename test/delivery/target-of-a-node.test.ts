@@ -16,7 +16,9 @@ import {
 } from '../../src/delivery/target.js';
 
 const stamp = (generation: number, checksum = `c${generation}`): Stamp => ({ generation, checksum });
-const applied = (history: ApplyHistory, of: Stamp): ApplyHistory => afterApply(history, of, of);
+const applied = (history: ApplyHistory, of: Stamp): ApplyHistory => ({ ...afterApply(history, of), lastGood: of });
+const rejected = (history: ApplyHistory, of: Stamp): ApplyHistory =>
+  afterReject(history, { ...of, sessionId: 's1', errors: '' });
 
 describe('the target of a node', () => {
   it('is the newest generation', () => {
@@ -25,42 +27,42 @@ describe('the target of a node', () => {
   });
 
   it('is the last-good snapshot once the newest is rejected', () => {
-    expect(targetOf(stamp(9), afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)))).toBe('last_good');
+    expect(targetOf(stamp(9), rejected(applied(emptyApplyHistory, stamp(5)), stamp(9)))).toBe('last_good');
   });
 
   it('is the last-good snapshot after any number of rejects in a row', () => {
     let history = applied(emptyApplyHistory, stamp(5));
     for (let generation = 6; generation <= 20; generation += 1) {
-      history = afterReject(history, stamp(generation));
+      history = rejected(history, stamp(generation));
       expect(targetOf(stamp(generation), history)).toBe('last_good');
     }
   });
 
   it('is the newest when only an earlier one was rejected', () => {
-    expect(targetOf(stamp(12), afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)))).toBe('newest');
+    expect(targetOf(stamp(12), rejected(applied(emptyApplyHistory, stamp(5)), stamp(9)))).toBe('newest');
   });
 
   it('is the newest once more, then nothing, when no snapshot was ever applied', () => {
-    const rejected = afterReject(emptyApplyHistory, stamp(9));
-    expect(targetOf(stamp(9), rejected)).toBe('newest_again');
-    expect(targetOf(stamp(9), { ...rejected, retried: 9 })).toBe('nothing');
-    expect(targetOf(stamp(10), { ...rejected, retried: 9 })).toBe('newest');
+    const history = rejected(emptyApplyHistory, stamp(9));
+    expect(targetOf(stamp(9), history)).toBe('newest_again');
+    expect(targetOf(stamp(9), { ...history, retried: 9 })).toBe('nothing');
+    expect(targetOf(stamp(10), { ...history, retried: 9 })).toBe('newest');
   });
 
   it('is the newest once more, then nothing, when the last-good one is rejected too', () => {
-    const both = afterReject(afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)), stamp(5));
+    const both = rejected(rejected(applied(emptyApplyHistory, stamp(5)), stamp(9)), stamp(5));
     expect(targetOf(stamp(9), both)).toBe('newest_again');
     expect(targetOf(stamp(9), { ...both, retried: 9 })).toBe('nothing');
   });
 
   it('follows a reject until its generation or a later one is applied', () => {
-    const rejected = afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9));
-    expect(targetOf(stamp(9), applied(rejected, stamp(5)))).toBe('last_good');
-    expect(targetOf(stamp(9), applied(rejected, stamp(9)))).toBe('newest');
+    const history = rejected(applied(emptyApplyHistory, stamp(5)), stamp(9));
+    expect(targetOf(stamp(9), applied(history, stamp(5)))).toBe('last_good');
+    expect(targetOf(stamp(9), applied(history, stamp(9)))).toBe('newest');
   });
 
   it('is the newest when another checksum of the same generation was rejected', () => {
-    expect(targetOf(stamp(9, 'other'), afterReject(emptyApplyHistory, stamp(9)))).toBe('newest');
+    expect(targetOf(stamp(9, 'other'), rejected(emptyApplyHistory, stamp(9)))).toBe('newest');
   });
 
   it('is never the snapshot that the node rejected last, except once more', () => {
@@ -70,7 +72,7 @@ describe('the target of a node', () => {
         let history = emptyApplyHistory;
         let last: { of: number; ok: boolean } | undefined;
         for (const next of steps) {
-          history = next.ok ? applied(history, stamp(next.of)) : afterReject(history, stamp(next.of));
+          history = next.ok ? applied(history, stamp(next.of)) : rejected(history, stamp(next.of));
           last = next;
         }
         const target = targetOf(stamp(newest), history);
@@ -84,24 +86,34 @@ describe('the target of a node', () => {
   });
 });
 
-describe('the apply history at the start of a session', () => {
-  it('comes from the recorded facts when this instance remembers nothing', () => {
-    const history = applyHistoryOf(undefined, { applied: stamp(5), rejected: stamp(9) }, stamp(5));
-    expect(targetOf(stamp(9), history)).toBe('last_good');
+describe('the apply history that the log has', () => {
+  const at = '2025-01-01T00:00:00.000Z';
+  const of = (applied: Stamp | null, rejected: Stamp | null, applied_since?: true): ApplyHistory =>
+    applyHistoryOf(
+      {
+        applied: applied && { ...applied, at },
+        rejected: rejected && { ...rejected, at, errors: [], ...(applied_since && { applied_since }) },
+        version_conflict_at: null,
+      },
+      applied ?? undefined,
+      (errors) => `${errors.length} errors`,
+    );
+
+  it('has the last-good snapshot as the target of a node that rejected a later one', () => {
+    expect(targetOf(stamp(9), of(stamp(5), stamp(9)))).toBe('last_good');
+    expect(targetOf(stamp(9), of(stamp(9), null))).toBe('newest');
   });
 
-  it('is what this instance remembers when the recorded facts lag behind', () => {
-    const remembered = { ...afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)), retried: 9 };
-    expect(targetOf(stamp(9), applyHistoryOf(remembered, { applied: stamp(5), rejected: null }, undefined))).toBe(
-      'nothing',
-    );
-  });
-
-  it('comes from the recorded facts when the node applied a later snapshot on another instance', () => {
-    const remembered = afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9));
-    expect(targetOf(stamp(9), applyHistoryOf(remembered, { applied: stamp(9), rejected: null }, stamp(9)))).toBe(
-      'newest',
-    );
+  it('says which snapshot was applied and rejected, and which of the two came last', () => {
+    expect(of(stamp(5), stamp(9))).toEqual({
+      ...emptyApplyHistory,
+      lastGood: stamp(5),
+      applied: stamp(5),
+      rejected: [{ ...stamp(9), sessionId: undefined, errors: '0 errors' }],
+      rejectedSince: true,
+    });
+    expect(of(stamp(5), stamp(9), true).rejectedSince).toBe(false);
+    expect(of(null, null)).toEqual(emptyApplyHistory);
   });
 });
 

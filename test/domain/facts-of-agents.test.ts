@@ -12,6 +12,8 @@ type Data<T extends AgentEvent['type']> = Extract<AgentEvent, { readonly type: T
 interface Fact {
   readonly event: AgentEvent;
   readonly at: string;
+  /** The session that told it. */
+  readonly by?: string;
 }
 
 const node_id = 'node';
@@ -61,7 +63,7 @@ const duplicate = (at: number, until: number): Fact => ({
 });
 
 const foldOf = (facts: readonly Fact[], from: NodeAgentFacts = neverConnected): NodeAgentFacts =>
-  facts.reduce((before, { event, at }) => evolveAgentFacts(before, event, at), from);
+  facts.reduce((before, { event, at, by = 'unknown' }) => evolveAgentFacts(before, event, at, by), from);
 /** Without the note about the log, which nobody is shown. */
 function shown({ written_since: _, ...facts }: NodeAgentFacts): NodeAgentFacts {
   return facts;
@@ -172,8 +174,35 @@ describe('a reject', () => {
     expect(foldOf([...before, late]).rejected?.generation).toBe(generation);
   });
 
+  it('of a lower generation that the node ran is the later report, and leaves the higher one that is shown', () => {
+    const back = [rejected(1, 9), applied(2, 5)];
+    expect(foldOf(back).rejected).toMatchObject({ generation: 9, applied_since: true });
+    const again = foldOf([...back, rejected(3, 5, { ordered: true })]);
+    expect(again.rejected).toEqual({ generation: 9, checksum: 'sum 9', at: minute(1), errors });
+  });
+
   it('shows the errors of the node', () => {
     expect(foldOf([rejected(1, 5)]).rejected).toEqual({ generation: 5, checksum: 'sum 5', at: minute(1), errors });
+  });
+});
+
+describe('a report of a session that a newer one has superseded', () => {
+  const ordered = { ordered: true } as const;
+  const newer = [session(5, { ...ordered, session_id: 'newer' }), applied(6, 5, ordered)];
+
+  it('does not count when it is written after it', () => {
+    const facts = foldOf(newer);
+    expect(foldOf([{ ...rejected(4, 5, ordered), by: 'older' }], facts)).toBe(facts);
+    expect(foldOf([{ ...applied(4, 6, ordered), by: 'older' }], facts)).toBe(facts);
+  });
+
+  it.each([
+    ['of the session itself, whose clock was set back', { ...rejected(4, 5, ordered), by: 'newer' }],
+    ['of a session that has replaced it by a rekey, which no fact announces', { ...rejected(7, 5, ordered), by: 'next' }],
+    ['of before, written again so that it does not expire', rejected(4, 5, { ...ordered, again_at: minute(50) })],
+    ['of an earlier release', { ...rejected(4, 5), by: 'older' }],
+  ])('is none that is %s', (_, report) => {
+    expect(foldOf([...newer, report]).rejected?.generation).toBe(5);
   });
 });
 
@@ -219,6 +248,8 @@ describe('facts that are about to expire', () => {
     ['a session alone', [session(1, { multiplex: false, multiplex_port: 0 })]],
     ['an apply alone', [applied(2, 5)]],
     ['a reject alone', [rejected(3, 6)]],
+    ['a reject of what was applied before', [applied(2, 6), rejected(3, 6)]],
+    ['an apply of a lower generation than was rejected before', [rejected(2, 6), applied(3, 5)]],
     ['a conflict alone', [conflict(4)]],
     ['a second agent alone', [duplicate(5, 20)]],
   ])('are written again as they were, with their times: %s', (_, facts) => {

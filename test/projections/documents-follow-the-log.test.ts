@@ -56,8 +56,9 @@ interface Standing {
   readonly opened: FactOf<'AgentSessionOpened'> | undefined;
   readonly applied: FactOf<'AgentConfigApplied'> | undefined;
   readonly rejected: FactOf<'AgentConfigRejected'> | undefined;
-  /** The applies that count. */
+  /** The applies and the rejects that count. */
   readonly applies: readonly FactOf<'AgentConfigApplied'>[];
+  readonly rejects: readonly FactOf<'AgentConfigRejected'>[];
 }
 
 type Facts = readonly (AgentEvent & { readonly at: string })[];
@@ -70,7 +71,8 @@ const byGeneration = <F extends FactOf<'AgentConfigApplied' | 'AgentConfigReject
 /** Of facts that count in the order of the log, the last ones. */
 function lastOnes(facts: Facts): Standing {
   const applies = ofType(facts, 'AgentConfigApplied');
-  const rejected = ofType(facts, 'AgentConfigRejected').at(-1);
+  const rejects = ofType(facts, 'AgentConfigRejected');
+  const rejected = rejects.at(-1);
   const outgrown = (fact: FactOf<'AgentConfigRejected'>): boolean =>
     applies.some((apply) => facts.indexOf(apply) > facts.indexOf(fact) && generationOf(apply) >= generationOf(fact));
   return {
@@ -78,26 +80,31 @@ function lastOnes(facts: Facts): Standing {
     applied: applies.at(-1),
     rejected: rejected === undefined || outgrown(rejected) ? undefined : rejected,
     applies,
+    rejects,
   };
 }
 
 /** Of facts that may be late, the newest session by its time, and the highest generations. */
-function highestOnes(facts: Facts): Standing {
-  const all = ofType(facts, 'AgentConfigApplied');
-  const isBefore = (a: Facts[number], b: Facts[number]): boolean => facts.indexOf(a) < facts.indexOf(b);
-  const highestBefore = (fact: Facts[number]): number =>
-    Math.max(0, ...all.filter((apply) => isBefore(apply, fact)).map(generationOf));
-  const rejects = ofType(facts, 'AgentConfigRejected').filter(
-    (fact) =>
-      generationOf(fact) >= highestBefore(fact) &&
-      !all.some((apply) => isBefore(fact, apply) && generationOf(apply) >= generationOf(fact)),
+function highestOnes(all: Facts): Standing {
+  const isBefore = (a: Facts[number], b: Facts[number]): boolean => all.indexOf(a) < all.indexOf(b);
+  // What was reported before a session that the log has already is of another session. Here, no fact says of which.
+  const facts = all.filter(
+    (fact) => !ofType(all, 'AgentSessionOpened').some((opened) => isBefore(opened, fact) && fact.at < opened.at),
   );
-  const byTime = [...ofType(facts, 'AgentSessionOpened')].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  const everyApply = ofType(facts, 'AgentConfigApplied');
+  const highestBefore = (fact: Facts[number]): number =>
+    Math.max(0, ...everyApply.filter((apply) => isBefore(apply, fact)).map(generationOf));
+  const rejects = ofType(facts, 'AgentConfigRejected').filter((fact) => generationOf(fact) >= highestBefore(fact));
+  const standing = rejects.filter(
+    (fact) => !everyApply.some((apply) => isBefore(fact, apply) && generationOf(apply) >= generationOf(fact)),
+  );
+  const byTime = [...ofType(all, 'AgentSessionOpened')].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   return {
     opened: byTime.at(-1),
-    applied: byGeneration(all).at(-1),
-    rejected: byGeneration(rejects).at(-1),
-    applies: all.filter((fact) => generationOf(fact) >= highestBefore(fact)),
+    applied: byGeneration(everyApply).at(-1),
+    rejected: byGeneration(standing).at(-1),
+    applies: everyApply.filter((fact) => generationOf(fact) >= highestBefore(fact)),
+    rejects,
   };
 }
 
@@ -114,7 +121,10 @@ function factsOf(log: readonly Planned[], nodeId: string, standing: (facts: Fact
     .filter(({ stream }) => stream.startsWith('svc-agents-'))
     .map(({ events, at }) => ({ ...(events[0] as AgentEvent), at }))
     .filter(({ data }) => data.node_id === nodeId);
-  const { opened, applied, rejected, applies } = standing(facts);
+  const { opened, applied, rejected, applies, rejects } = standing(facts);
+  const lastReject = rejects.at(-1);
+  const appliedSince =
+    lastReject !== undefined && applies.some((fact) => facts.indexOf(fact) > facts.indexOf(lastReject));
   const conflict = ofType(facts, 'AgentVersionConflict').at(-1);
   const open = conflict !== undefined && !applies.some((fact) => facts.indexOf(fact) > facts.indexOf(conflict));
   return {
@@ -141,6 +151,7 @@ function factsOf(log: readonly Planned[], nodeId: string, standing: (facts: Fact
             checksum: rejected.data.checksum,
             at: rejected.at,
             errors: rejected.data.errors,
+            ...(appliedSince && { applied_since: true as const }),
           },
     duplicate_until: ofType(facts, 'AgentDuplicateSeen').at(-1)?.data.until ?? null,
     version_conflict_at: open ? conflict.at : null,

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
+import { evolveAgentFacts, neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import { defaultSettings } from '../../src/domain/settings/settings.js';
 import type { NodeState } from '../../src/domain/node/node.js';
 import { applyState, deploymentState } from '../../src/transport/rest/apply-state.js';
@@ -9,14 +10,16 @@ import type { RestDeps } from '../../src/transport/rest/build.js';
 import { oneNodeView } from '../../src/transport/rest/node-view.js';
 
 const at = '2030-01-01T00:00:00.000Z';
-const facts = (applied: number | null, rejected: number | null): NodeAgentFacts => ({
+const facts = (applied: number | null, rejected: number | null, appliedSince = false): NodeAgentFacts => ({
   connected_once: true,
   agent_version: null,
   detected_addresses: [],
   reported_multiplex: null,
   reported_multiplex_port: null,
   applied: applied === null ? null : { generation: applied, checksum: '', at },
-  rejected: rejected === null ? null : { generation: rejected, checksum: '', at, errors: [] },
+  rejected: rejected === null
+      ? null
+      : { generation: rejected, checksum: '', at, errors: [], ...(appliedSince && { applied_since: true as const }) },
   duplicate_until: null,
   version_conflict_at: null,
 });
@@ -24,7 +27,8 @@ const facts = (applied: number | null, rejected: number | null): NodeAgentFacts 
 test.each([
   [5, 5, null, 5, 'applied'],
   [5, 7, null, 5, 'applied'],
-  [5, 5, 6, 5, 'applied'],
+  [5, 5, 5, 5, 'rejected'],
+  [5, 5, 6, 5, 'rejected'],
   [6, 5, 6, 6, 'rejected'],
   [5, 4, 7, 7, 'rejected'],
   [6, 5, null, 6, 'pushed'],
@@ -37,6 +41,45 @@ test.each([
     expect(applyState(generation, facts(applied, rejected), push).state).toBe(state);
   },
 );
+
+test('an apply that comes after the reject of a later generation counts for what it reaches', () => {
+  expect(applyState(5, facts(5, 6, true), undefined)).toMatchObject({ state: 'applied', generation: 5 });
+  expect(applyState(6, facts(5, 6, true), undefined)).toMatchObject({ state: 'rejected', generation: 6 });
+});
+
+/** Tells the state from the reports in their order, as the contract puts it. */
+function byTheContract(wanted: number, reports: readonly { readonly kind: string; readonly generation: number }[]): string {
+  return reports.filter(({ generation }) => generation >= wanted).at(-1)?.kind ?? 'none';
+}
+
+test('of the reports on a generation and later ones, the last one in the log is the state', () => {
+  // What agents report on: the newest generation, or the last that they applied.
+  const step = fc.record({ deploys: fc.boolean(), applies: fc.boolean(), newest: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+      const reports: { kind: 'applied' | 'rejected'; generation: number }[] = [];
+      let [newest, kept, agent] = [1, 0, neverConnected];
+      for (const { deploys, applies, newest: onNewest } of steps) {
+        if (deploys) newest += 1;
+        const generation = onNewest || kept === 0 ? newest : kept;
+        if (applies) kept = generation;
+        const data = { node_id: 'n', generation, checksum: '', ordered: true } as const;
+        reports.push({ kind: applies ? 'applied' : 'rejected', generation });
+        agent = evolveAgentFacts(
+          agent,
+          applies
+            ? { type: 'AgentConfigApplied', data: { ...data, duration_ms: 1 } }
+            : { type: 'AgentConfigRejected', data: { ...data, errors: [] } },
+          at,
+          's1',
+        );
+        for (let wanted = 1; wanted <= newest; wanted += 1) {
+          expect(applyState(wanted, agent, undefined).state).toBe(byTheContract(wanted, reports));
+        }
+      }
+    }),
+  );
+});
 
 const maybe = fc.option(fc.integer({ min: 1, max: 6 }));
 test('a deployment and a node view say the same wherever both know the state', () => {

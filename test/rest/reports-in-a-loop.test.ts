@@ -48,10 +48,10 @@ test('stays within the budget of its node, and the newest report of each kind is
   expect(await bytes()).toBeLessThanOrEqual(allowed());
   const [applied, rejected] = (await fixture.log(agentsStream(id))).slice(-2);
   expect([applied?.type, rejected?.type]).toEqual(['AgentConfigApplied', 'AgentConfigRejected']);
-  const at = applied?.metadata.occurred_at;
+  const at = rejected?.metadata.occurred_at;
   expect(Date.parse(at ?? '')).toBeGreaterThan(clock.now() - 61_000);
   await eventually(async () => (await fixture.data('GET', `/api/nodes/${id}`)).apply).toMatchObject({
-    state: 'applied',
+    state: 'rejected',
     generation: push.generation,
     at,
   });

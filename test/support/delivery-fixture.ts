@@ -2,10 +2,12 @@
 import { createDelivery } from '../../src/delivery/delivery.js';
 import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
 import type { ConfigAnswer, NodeSession, SnapshotPush } from '../../src/delivery/port.js';
-import type { RecordedApplyReports, Stamp } from '../../src/delivery/target.js';
+import type { RecordedApplyReports } from '../../src/delivery/target.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
+import { evolveAgentFacts, neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
+import { timestamp } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createKeyring } from '../../src/security/keyring.js';
 import type { Keyring } from '../../src/security/keyring.js';
@@ -41,6 +43,7 @@ export async function createDeliveryFixture(opened?: TemporaryStores): Promise<D
     store: createMemoryDataKeyStore(),
   });
   const facts: AgentEvent[] = [];
+  const times = new WeakMap<AgentEvent, string>();
   const started: DeliveryService[] = [];
   return {
     stores,
@@ -61,9 +64,11 @@ export async function createDeliveryFixture(opened?: TemporaryStores): Promise<D
         },
         recordFact: async (_nodeId, event) => {
           facts.push(event);
+          times.set(event, timestamp(clock.now()));
           return 'recorded';
         },
-        nodeFacts: async (nodeId) => recordedReportsOf(facts, nodeId),
+        nodeFacts: async (nodeId) =>
+          recordedReportsOf(facts, nodeId, (fact) => times.get(fact) ?? timestamp(clock.now())),
         compileEarlier: () => Promise.reject(new Error('this fixture looks at nothing earlier')),
         ...overrides,
       });
@@ -79,19 +84,15 @@ export async function createDeliveryFixture(opened?: TemporaryStores): Promise<D
   };
 }
 
-/** What the read models would have of the facts. */
-function recordedReportsOf(facts: readonly AgentEvent[], nodeId: string): RecordedApplyReports {
-  let applied: Stamp | null = null;
-  let rejected: Stamp | null = null;
-  for (const { type, data } of facts) {
-    if (data.node_id !== nodeId) continue;
-    if (type === 'AgentConfigApplied') {
-      applied = { generation: data.generation, checksum: data.checksum };
-      if (rejected !== null && rejected.generation <= data.generation) rejected = null;
-    }
-    if (type === 'AgentConfigRejected') rejected = { generation: data.generation, checksum: data.checksum };
-  }
-  return { applied, rejected };
+/** What the read models would have of the facts. @param at when each was recorded, RFC 3339 */
+function recordedReportsOf(
+  facts: readonly AgentEvent[],
+  nodeId: string,
+  at: (fact: AgentEvent) => string,
+): RecordedApplyReports {
+  return facts
+    .filter(({ data }) => data.node_id === nodeId)
+    .reduce((before, fact) => evolveAgentFacts(before, fact, at(fact), ''), neverConnected);
 }
 
 /** Delivery that records nothing and raises nothing, and is not waited for. @param differing for example another event store */

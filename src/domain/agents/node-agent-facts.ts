@@ -2,9 +2,10 @@
  * What is known of a node's agent: a fold of the facts of `svc-agents-*`. Not presence and not telemetry, which are not in
  * the log. Implements `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
  *
- * Facts may arrive late: an instance that was cut off from the log writes them when it reaches it again. So a session that
- * is older than the recorded one tells nothing, and lower generations count as late. Facts of releases that did not know
- * this are folded as those releases did.
+ * Of an apply and a reject the later in the log counts. But facts may arrive late: an instance that was cut off from the
+ * log writes them when it reaches it again. So a session that is older than the recorded one tells nothing, nor does what
+ * was reported before the recorded one was opened, and generations below the applied one count as late. Facts of releases
+ * that did not know this are folded as those releases did.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { AgentEvent, ApplyError } from './facts.js';
@@ -37,6 +38,8 @@ export interface NodeAgentFacts {
     readonly checksum: string;
     readonly at: string;
     readonly errors: readonly ApplyError[];
+    /** The apply above, of a lower generation, came after the last reject. */
+    readonly applied_since?: true;
   } | null;
   readonly duplicate_until: string | null;
   readonly version_conflict_at: string | null;
@@ -59,9 +62,17 @@ export const neverConnected: NodeAgentFacts = {
   version_conflict_at: null,
 };
 
-/** @param at when the event happened, RFC 3339 */
-export function evolveAgentFacts(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgentFacts {
-  const next = evolve(facts, event, at);
+/**
+ * @param at when the event happened, RFC 3339
+ * @param sessionId the session that told it, as the event's `request_id` has it
+ */
+export function evolveAgentFacts(
+  facts: NodeAgentFacts,
+  event: AgentEvent,
+  at: string,
+  sessionId: string,
+): NodeAgentFacts {
+  const next = isOfSupersededSession(facts, event, at, sessionId) ? facts : evolve(facts, event, at);
   if (next === facts) return facts;
   // All facts of a node are written again together, so none of them is older afterwards.
   const written_since = event.data.again_at ?? (hasFacts(facts) ? facts.written_since : at);
@@ -74,6 +85,19 @@ function hasFacts(facts: NodeAgentFacts): boolean {
   return (
     connected_once || applied !== null || rejected !== null || duplicate_until !== null || version_conflict_at !== null
   );
+}
+
+/** An apply or a reject that was reported before the recorded session was opened, and written after it. */
+function isOfSupersededSession(
+  { session }: NodeAgentFacts,
+  { type, data }: AgentEvent,
+  at: string,
+  sessionId: string,
+): boolean {
+  if (type !== 'AgentConfigApplied' && type !== 'AgentConfigRejected') return false;
+  // A fact that is written again keeps the time of then.
+  if (data.ordered !== true || data.again_at !== undefined || session === undefined) return false;
+  return session.id !== sessionId && at < session.at;
 }
 
 function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgentFacts {
@@ -97,19 +121,22 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
       const { generation, checksum, duration_ms, falls_from, ordered } = event.data;
       const before = facts.applied?.generation ?? 0;
       if (ordered === true && generation < before && falls_from !== before) return facts;
-      const outlived = facts.rejected !== null && facts.rejected.generation <= generation;
-      const { version_conflict: _, ...rest } = facts;
+      const { version_conflict: _, rejected, ...rest } = facts;
       return {
         ...rest,
         applied: { generation, checksum, at, duration_ms },
-        rejected: outlived ? null : facts.rejected,
+        rejected: rejected === null || rejected.generation <= generation ? null : { ...rejected, applied_since: true },
         version_conflict_at: null,
       };
     }
     case 'AgentConfigRejected': {
       const { generation, checksum, errors, ordered } = event.data;
-      const highest = Math.max(facts.applied?.generation ?? 0, facts.rejected?.generation ?? 0);
-      if (ordered === true && generation < highest) return facts;
+      if (ordered === true && generation < (facts.applied?.generation ?? 0)) return facts;
+      if (ordered === true && facts.rejected !== null && generation < facts.rejected.generation) {
+        if (facts.rejected.applied_since === undefined) return facts;
+        const { applied_since: _, ...higher } = facts.rejected;
+        return { ...facts, rejected: higher };
+      }
       return { ...facts, rejected: { generation, checksum, at, errors } };
     }
     case 'AgentVersionConflict':

@@ -41,18 +41,18 @@ export function standingFacts(node_id: string, facts: NodeAgentFacts, again_at: 
       },
     });
   }
+  const reports: StandingFact[] = [];
   if (applied !== null) {
     const { generation, checksum, duration_ms = 0, at } = applied;
     const data = { node_id, generation, checksum, duration_ms, again_at };
-    standing.push({ at, event: { type: 'AgentConfigApplied', data } });
+    reports.push({ at, event: { type: 'AgentConfigApplied', data } });
   }
   if (rejected !== null) {
     const { generation, checksum, errors, at } = rejected;
-    standing.push({
-      at,
-      event: { type: 'AgentConfigRejected', data: { node_id, generation, checksum, errors, again_at } },
-    });
+    const data = { node_id, generation, checksum, errors, again_at };
+    reports.push({ at, event: { type: 'AgentConfigRejected', data } });
   }
+  standing.push(...(rejected?.applied_since === true ? reports.reverse() : reports));
   // After the apply, which ends a conflict.
   if (facts.version_conflict_at !== null) {
     const data = { node_id, reported: facts.version_conflict ?? '', again_at };

@@ -76,7 +76,7 @@ export const nodes: ReadModel<NodeFields> = {
     }
     // Ignore facts about a node that does not exist.
     if (fields === undefined || before === undefined) return undefined;
-    const agent = evolveAgentFacts(before.agent, agentEvent(event), at);
+    const agent = evolveAgentFacts(before.agent, agentEvent(event), at, event.metadata.request_id);
     if (agent === before.agent) return fields;
     // The rest stays as it is: where no indexed field changes, no index is written.
     return { ...fields, agent: asJson(agent), connected_once: agent.connected_once };

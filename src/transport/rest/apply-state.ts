@@ -36,13 +36,12 @@ export function applyState(
 ): ApplyState {
   const wanted = generation ?? Number.POSITIVE_INFINITY;
   const { applied, rejected } = facts;
-  if (applied !== null && applied.generation >= wanted) {
-    return { state: 'applied', generation: applied.generation, at: applied.at, errors: [] };
-  }
-  // The facts drop a reject when its generation or a later one is applied, so no such apply is overlooked here.
-  if (rejected !== null && rejected.generation >= wanted) {
+  const hasApplied = applied !== null && applied.generation >= wanted;
+  // The later of the two counts. The facts drop a reject when its generation or a later one is applied.
+  if (rejected !== null && rejected.generation >= wanted && !(hasApplied && rejected.applied_since === true)) {
     return { state: 'rejected', generation: rejected.generation, at: rejected.at, errors: rejected.errors };
   }
+  if (hasApplied) return { state: 'applied', generation: applied.generation, at: applied.at, errors: [] };
   if (push !== undefined && push.generation >= wanted) {
     return { state: 'pushed', generation: push.generation, at: push.at, errors: [] };
   }

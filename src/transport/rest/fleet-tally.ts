@@ -79,9 +79,10 @@ function countNode(
   else if (agent?.connected_once === true) nodes.offline += 1;
   else nodes.pending += 1;
   if (generation === undefined || agent === undefined) return;
-  if (agent.applied?.generation === generation) nodes.converged += 1;
   // What was pushed does not matter for a reject.
-  if (applyState(generation, agent, undefined).state === 'rejected') nodes.rejected += 1;
+  const { state } = applyState(generation, agent, undefined);
+  if (state === 'rejected') nodes.rejected += 1;
+  else if (agent.applied?.generation === generation) nodes.converged += 1;
 }
 
 /** @param report undefined for a node that is silent: what it told last says nothing about now */

@@ -77,7 +77,7 @@ const derived = {
   uptime_seconds: described(z.number().nullable(), 'At the last heartbeat', 86_400),
   last_seen_at: described(time.nullable(), 'When the last heartbeat came', sample.later),
   generation: described(z.int().nullable(), 'The newest compiled for the node, rejected or not', 42),
-  applied_generation: described(z.int().nullable(), 'The newest that the agent has applied', 42),
+  applied_generation: described(z.int().nullable(), 'The last that the agent has applied, whatever it rejected since', 42),
   apply: z
     .object({
       state: described(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
