@@ -1,6 +1,7 @@
 /**
  * Who is online: a lease per node, held by its live session. The session's instance renews it in batches; without
- * renewal it ends by the store's clock. Not the history of sessions, which is in `svc-agents-*`.
+ * renewal it ends by the store's clock. An instance knows its own live sessions before their leases are taken, and does
+ * not ask the store about them. Not the history of sessions, which is in `svc-agents-*`.
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
@@ -36,25 +37,22 @@ interface Renewal {
   readonly ttlMs: number;
 }
 
-/** What the lease of a session says, and since when. */
-interface Written {
-  readonly kind: 'written';
-  /** Monotonic milliseconds. */
-  readonly at: number;
-  readonly generation: number;
-}
-
-/** A session whose lease waits to be taken, with what it shall say: what becomes known meanwhile needs no second write. */
-interface Taking {
-  readonly kind: 'taking';
+/** A session of this instance. */
+interface LocalSession {
+  readonly nodeId: string;
+  /** What it tells; while its lease waits to be taken, what the lease shall say. */
   facts: PresenceFacts;
+  /** When its lease was written last, monotonic milliseconds, and with which generation; undefined before the first time. */
+  written: { readonly at: number; readonly generation: number } | undefined;
 }
 
 export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, logger: Logger): Presence {
   const { batchMs, crowd, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
-  /** This instance's sessions, by id, with what their lease was given last. A renewal for any other is late and is ignored. */
-  const localSessions = new Map<string, Written | Taking>();
+  /** This instance's sessions, by id. A renewal for any other is late and is ignored. */
+  const localSessions = new Map<string, LocalSession>();
+  /** Those of them that are live, by node. */
+  const live = new Map<string, LocalSession>();
   /** Sessions that are opened soon after one another take their leases in one commit. */
   const takes = createTurns({
     clock,
@@ -63,9 +61,14 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
     callersPerStep: tuning.takesPerStep,
   });
   const note = ({ session_id, pushed_generation: generation }: PresenceFacts): void => {
-    if (localSessions.has(session_id)) {
-      localSessions.set(session_id, { kind: 'written', at: clock.monotonic(), generation });
-    }
+    const session = localSessions.get(session_id);
+    if (session !== undefined) session.written = { at: clock.monotonic(), generation };
+  };
+  /** @returns false when it was not there */
+  const forget = (sessionId: string): boolean => {
+    const session = localSessions.get(sessionId);
+    if (session !== undefined && live.get(session.nodeId) === session) live.delete(session.nodeId);
+    return localSessions.delete(sessionId);
   };
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'presence could not be written yet');
@@ -102,7 +105,7 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
   const retake = async (renewal: Renewal | undefined): Promise<void> => {
     if (renewal === undefined || !localSessions.has(renewal.facts.session_id)) return;
     if (await leases.acquire(presenceKind, claimOf(renewal))) return;
-    if (!localSessions.delete(renewal.facts.session_id)) return;
+    if (!forget(renewal.facts.session_id)) return;
     for (const listener of listeners) listener(renewal.nodeId, renewal.facts.session_id);
   };
 
@@ -115,27 +118,27 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
   return {
     async opened(nodeId, first, ttlMs) {
       const { session_id: sessionId } = first;
-      const taking: Taking = { kind: 'taking', facts: first };
-      localSessions.set(sessionId, taking);
+      const session: LocalSession = { nodeId, facts: first, written: undefined };
+      localSessions.set(sessionId, session);
+      live.set(nodeId, session);
       try {
         await takes.next();
         // It may have ended meanwhile, and a newer session may hold the node.
         if (!localSessions.has(sessionId)) return;
-        const { facts } = taking;
+        const { facts } = session;
         note(facts);
         await leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
       } catch (error) {
-        localSessions.delete(sessionId);
+        forget(sessionId);
         throw error;
       }
     },
     alive(nodeId, facts, ttlMs) {
-      const written = localSessions.get(facts.session_id);
+      const session = localSessions.get(facts.session_id);
+      if (session === undefined) return;
+      session.facts = facts;
+      const { written } = session;
       if (written === undefined) return;
-      if (written.kind === 'taking') {
-        written.facts = facts;
-        return;
-      }
       // A lease that was just written lasts as long, to a tenth: an agent tells several things as soon as it connects.
       const fresh = clock.monotonic() - written.at < Math.min(tuning.freshLeaseMs, ttlMs / 10);
       if (!fresh || written.generation !== facts.pushed_generation) {
@@ -143,7 +146,7 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
       }
     },
     async ended(nodeId, sessionId) {
-      localSessions.delete(sessionId);
+      forget(sessionId);
       renewals.delete(sessionId);
       const released = leases.release(presenceKind, nodeId, sessionId);
       const outcome = await withDeadline(released, tuning.releaseTimeoutMs).catch((error: unknown) => {
@@ -160,7 +163,7 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
       };
     },
     async of(nodeId) {
-      return factsOf(await leases.get(presenceKind, nodeId));
+      return live.get(nodeId)?.facts ?? factsOf(await leases.get(presenceKind, nodeId));
     },
     async all() {
       const online = new Map<string, PresenceFacts>();
@@ -168,6 +171,7 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
         const facts = factsOf(lease);
         if (facts !== undefined) online.set(lease.name, facts);
       }
+      for (const [nodeId, { facts }] of live) online.set(nodeId, facts);
       return online;
     },
     async flush() {

@@ -6,8 +6,8 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { attach, configRequest, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
 import type { Attached, Link, Said } from './support/agent.js';
-import { createNode } from './support/resources.js';
-import type { ListOf, NewNode, NodeData } from './support/resources.js';
+import { createChain, createNode, createUpstream, port, rawHop } from './support/resources.js';
+import type { Deployed, ListOf, NewNode, NodeData } from './support/resources.js';
 import { sharedService } from './support/running.js';
 
 const shared = sharedService();
@@ -32,6 +32,29 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 afterEach(() => {
   for (const link of links.splice(0)) link.close();
+});
+
+describe('a node whose agent has just said hello', () => {
+  it('is online wherever its status is shown, and no deploy calls it offline', async () => {
+    const { api } = shared;
+    const upstream = await createUpstream(api);
+    for (let round = 0; round < 6; round += 1) {
+      const node = await createNode(api);
+      const chain = await createChain(api, { hops: [rawHop(node.id, port())], target: { upstream_id: upstream.id } });
+      const { control } = await connected(undefined, node);
+      control.say(heartbeat(1n));
+      await control.heartbeatResponse();
+      // All at once: a moment later it would be online in any case.
+      const [shown, listed, ports, deployed] = await Promise.all([
+        show(node),
+        api.ok<ListOf<NodeData>>('GET', `/api/nodes?status=online&q=${node.name}`),
+        api.ok<{ nodes: { status: string }[] }>('GET', `/api/nodes/ports/runtime?node_id=${node.id}`),
+        api.ok<Deployed>('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied&timeout_ms=0`),
+      ]);
+      const states = [shown.status, listed.total, ports.nodes[0]?.status, deployed.deployment.nodes[0]?.state];
+      expect(states).toEqual(['online', 1, 'online', 'pending']);
+    }
+  });
 });
 
 describe('heartbeats and hellos', () => {

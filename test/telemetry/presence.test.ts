@@ -53,23 +53,39 @@ describe('a node', () => {
     expect(await telemetry.presence('n1')).toBeUndefined();
   });
 
+  it('is online on the instance of its session before the lease is taken, and on every other one from then on', async () => {
+    let take: (() => void) | undefined;
+    const held = new Promise<void>((resolve) => (take = resolve));
+    const telemetry = await start(
+      withLeases({ take: (kind, claim) => held.then(() => stores.readStore.leases.take(kind, claim)) }),
+    );
+    const other = await start();
+    const opening = telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    expect(await telemetry.presence('n1')).toEqual(facts('s1'));
+    expect([...(await telemetry.online())]).toEqual([['n1', facts('s1')]]);
+    expect(await other.presence('n1')).toBeUndefined();
+    take?.();
+    await opening;
+    expect(await other.presence('n1')).toEqual(facts('s1'));
+  });
+
   it('goes offline when its lease is not renewed, as after a kill', async () => {
-    const telemetry = await start();
+    const [telemetry, other] = [await start(), await start()];
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
     clock.advance(29_999);
-    expect(await telemetry.presence('n1')).toEqual(facts('s1'));
+    expect(await other.presence('n1')).toEqual(facts('s1'));
     clock.advance(1);
-    expect((await telemetry.online()).size).toBe(0);
+    expect((await other.online()).size).toBe(0);
   });
 
   it('stays online with any sign of life, and shows the newest facts', async () => {
-    const telemetry = await start();
+    const [telemetry, other] = [await start(), await start()];
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
     clock.advance(20_000);
     telemetry.alive('n1', facts('s1', 7), 30_000);
     await telemetry.flush();
     clock.advance(20_000);
-    expect(await telemetry.presence('n1')).toEqual(facts('s1', 7));
+    expect(await other.presence('n1')).toEqual(facts('s1', 7));
     expect((await telemetry.vitals(['n1'])).get('n1')?.last_seen_at).toBe('2025-01-01T00:00:20.000Z');
   });
 
@@ -125,7 +141,7 @@ describe('a session', () => {
     telemetry.alive('n1', facts('s1', 7), 30_000);
     await opening;
     await telemetry.flush();
-    expect(await telemetry.presence('n1')).toEqual(facts('s1', 7));
+    expect(await (await start()).presence('n1')).toEqual(facts('s1', 7));
     expect(renewed).toBe(0);
   });
 
@@ -139,7 +155,7 @@ describe('a session', () => {
     telemetry.alive('n1', facts('s1'), 30_000);
     await telemetry.flush();
     expect(lost).toEqual([]);
-    expect(await telemetry.presence('n1')).toEqual(facts('s1'));
+    expect(await (await start()).presence('n1')).toEqual(facts('s1'));
   });
 
   it('that has ended stays ended after a late sign of life', async () => {
@@ -173,7 +189,7 @@ describe('while the read store is away', () => {
     telemetry.alive('n1', facts('s1', 2), 30_000);
     failing = false;
     await telemetry.flush();
-    expect(await telemetry.presence('n1')).toEqual(facts('s1', 2));
+    expect(await (await start()).presence('n1')).toEqual(facts('s1', 2));
   });
 
   it('a session ends without an error, and its lease is released later', async () => {
@@ -213,7 +229,7 @@ describe('a lease', () => {
     expect(renewed()).toBe(0);
     telemetry.alive('n1', facts('s1', 7), 30_000);
     await telemetry.flush();
-    expect([renewed(), await telemetry.presence('n1')]).toEqual([1, facts('s1', 7)]);
+    expect([renewed(), await (await start()).presence('n1')]).toEqual([1, facts('s1', 7)]);
     clock.advance(1_000);
     telemetry.alive('n1', facts('s1', 7), 30_000);
     await telemetry.flush();
@@ -236,6 +252,6 @@ describe('a lease', () => {
     const opening = telemetry.sessionOpened('n1', facts('s1'), 30_000);
     await telemetry.sessionEnded('n1', 's1');
     await opening;
-    expect([taken, await telemetry.presence('n1')]).toEqual([0, undefined]);
+    expect([taken, await (await start()).presence('n1')]).toEqual([0, undefined]);
   });
 });
