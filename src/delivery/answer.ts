@@ -34,7 +34,7 @@ export interface AnswerDeps extends CompilerCheck {
 
 interface Claim {
   readonly version: bigint;
-  /** Undefined for an agent that holds no configuration. */
+  /** Undefined for an agent that holds no configuration, or does not know the checksum of its own. */
   readonly stamp: Stamp | undefined;
 }
 
@@ -71,7 +71,8 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
         return unreachable(newest);
     }
     const versus = versionClaim(claim.version, newest.stamp.generation);
-    if (versus === 'ahead' || (versus === 'equal' && !sameStamp(claim.stamp, newest.stamp))) {
+    const other = claim.stamp !== undefined && !sameStamp(claim.stamp, newest.stamp);
+    if (versus === 'ahead' || (versus === 'equal' && other)) {
       return ahead(session, claim, judged);
     }
     session.considered = Math.max(session.considered, newest.stamp.generation);
@@ -182,7 +183,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
   return async (session, configVersion, checksum) => {
     if (!(await deps.upToDate())) return draining();
     const stamp =
-      configVersion === 0n || configVersion > BigInt(limits.fleet.generationMax)
+      configVersion === 0n || configVersion > BigInt(limits.fleet.generationMax) || checksum.length === 0
         ? undefined
         : { generation: Number(configVersion), checksum: Buffer.from(checksum).toString('hex') };
     try {

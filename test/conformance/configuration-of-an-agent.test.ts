@@ -269,6 +269,18 @@ describe.concurrent('a ConfigRequest', () => {
     expect((await show(peer)).generation).toBe(Number(raised.generation));
   });
 
+  it('without a checksum is answered with the whole snapshot and raises nothing, unless its version is higher', async () => {
+    const peer = await running();
+    const { generation } = await show(peer);
+    for (const version of [peer.first.generation, peer.first.generation, peer.first.generation - 1n]) {
+      peer.control.say(configRequest(version, Buffer.alloc(0)));
+      expect(await peer.control.snapshot()).toEqual(peer.first);
+    }
+    expect((await show(peer)).generation).toBe(generation);
+    peer.control.say(configRequest(peer.first.generation + 7n, Buffer.alloc(0)));
+    expect((await peer.control.snapshot()).generation).toBeGreaterThan(peer.first.generation + 7n);
+  });
+
   it('with a higher generation raises above it; a second one within a minute ends with OVERLOADED', async () => {
     const peer = await running();
     const reported = peer.first.generation + 1_000n;

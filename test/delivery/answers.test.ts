@@ -108,6 +108,20 @@ describe('a request', () => {
     expect(applied).toEqual([stamp(9)]);
   });
 
+  it('without a checksum gets the target whole, and neither confirms nor raises anything', async () => {
+    const raise = (): Promise<never> => Promise.reject(new Error('not asked'));
+    const request = answerer({ raises: { raise, conflict: raise } });
+    expect(await request(10n, Buffer.alloc(0))).toEqual({ kind: 'snapshot', push: pushOf(10) });
+    expect(await request(8n, Buffer.alloc(0))).toEqual({ kind: 'snapshot', push: pushOf(10) });
+    record.history = {
+      ...emptyApplyHistory,
+      lastGood: stamp(9),
+      rejected: [{ ...stamp(10), sessionId: undefined, errors: '' }],
+    };
+    expect(await request(10n, Buffer.alloc(0))).toEqual({ kind: 'snapshot', push: pushOf(9) });
+    expect([applied, logged]).toEqual([[], []]);
+  });
+
   it('that names a snapshot of old confirms nothing', async () => {
     record.history = { ...emptyApplyHistory, lastGood: stamp(9) };
     expect(await answerer()(8n)).toEqual({ kind: 'snapshot', push: pushOf(10) });
