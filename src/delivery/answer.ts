@@ -10,6 +10,8 @@ import type { LastGoodSnapshots } from './last-good.js';
 import type { CompilerCheck, Newest, NewestSnapshots } from './newest.js';
 import type { ConfigAnswer } from './port.js';
 import type { GenerationRaises } from './generation-raise.js';
+import type { Retries } from './retries.js';
+import { tryAgain } from './retries.js';
 import type { SessionState } from './session-registry.js';
 import type { ApplyHistoryRecord, ApplyHistories } from './apply-history.js';
 import type { Stamp } from './target.js';
@@ -21,6 +23,7 @@ export interface AnswerDeps extends CompilerCheck {
   readonly lastGood: Pick<LastGoodSnapshots, 'load'>;
   readonly histories: Pick<ApplyHistories, 'load'>;
   readonly applyReports: Pick<ApplyReports, 'applied'>;
+  readonly retries: Pick<Retries, 'asked'>;
   readonly raises: Pick<GenerationRaises, 'raise' | 'conflict'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -125,7 +128,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     if (named === undefined) return;
     // It runs what it ran before it was sent this once more, and rejected it.
     if (rejectOf(record.history, claim.stamp)?.sessionId === session.sessionId) return;
-    // The answer does not wait for the fact. The history may change after the answer, which `ofTarget` allows for.
+    // The answer does not wait for the fact. The history has changed when this returns.
     const applied = { stamp: claim.stamp, named, durationMs: 0, at: deps.clock.monotonic() };
     deps.applyReports.applied(record, session, applied).catch((error: unknown) => {
       deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
@@ -138,26 +141,31 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     claim: Claim,
     newest: Stamp,
   ): Promise<ConfigAnswer> => {
-    useUpSecondChance(session, record);
-    // The agent runs what it has just confirmed, whether or not that is in the history yet.
-    if (sameStamp(claim.stamp, newest)) return { kind: 'unchanged', generation: newest.generation };
-    const target = targetOf(newest, record.history);
+    deps.retries.asked(record);
+    const whole = () => ofNewest(session, record, claim, newest);
+    const target = targetOf(newest, record.history, tryAgain(record));
     switch (target) {
       case 'newest':
-      case 'newest_again': {
-        if (target === 'newest_again') session.secondChance = newest.generation;
-        const made = await deps.newest.get(session.nodeId);
-        if (made.kind !== 'made') return draining();
-        session.considered = Math.max(session.considered, made.stamp.generation);
-        return { kind: 'snapshot', push: made.value };
-      }
+        return whole();
       case 'last_good':
-        return lastGoodOr(session, record, claim, () => ofTarget(session, record, claim, newest));
-      case 'nothing':
-        return { kind: 'unchanged', generation: 0 };
+        return lastGoodOr(session, record, claim, whole);
       default:
         return unreachable(target);
     }
+  };
+
+  const ofNewest = async (
+    session: SessionState,
+    { retry }: ApplyHistoryRecord,
+    claim: Claim,
+    newest: Stamp,
+  ): Promise<ConfigAnswer> => {
+    if (sameStamp(claim.stamp, newest)) return { kind: 'unchanged', generation: newest.generation };
+    if (retry !== undefined) retry.offeredTo = session.sessionId;
+    const made = await deps.newest.get(session.nodeId);
+    if (made.kind !== 'made') return draining();
+    session.considered = Math.max(session.considered, made.stamp.generation);
+    return { kind: 'snapshot', push: made.value };
   };
 
   const lastGoodOr = async (
@@ -194,11 +202,4 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
       return draining();
     }
   };
-}
-
-/** A second chance is used up when it is sent as a whole, or when the agent reports or asks again on its session. */
-export function useUpSecondChance(session: SessionState, record: ApplyHistoryRecord): void {
-  if (session.secondChance === undefined) return;
-  record.history = { ...record.history, retried: session.secondChance };
-  session.secondChance = undefined;
 }

@@ -1,7 +1,7 @@
 /**
  * The apply history of each node that has a session here: its last-good snapshot and the snapshots that it rejected.
  * Loaded when the node's first session needs it, from the recorded facts and the last-good snapshots. Rejects outlive
- * the session, because each instance sends a rejected newest snapshot once more, and only once.
+ * the session, and so does when their snapshots are to be tried again.
  * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import { neverConnected } from '../domain/agents/node-agent-facts.js';
@@ -10,6 +10,7 @@ import { ServiceError } from '../kernel/errors.js';
 import { createLru } from '../kernel/lru.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { RecordedApplyReports, ApplyHistory } from './target.js';
+import type { Retry } from './retries.js';
 import { applyHistoryOf } from './target.js';
 import { errorsDigest } from './recorded-errors.js';
 import { tuning } from './tuning.js';
@@ -25,6 +26,8 @@ export interface ApplyHistoryRecord {
   recorded: boolean;
   /** When the last report came, or was recorded, by this instance's wall clock; 0 for none. */
   reportedAt: number;
+  /** When the rejected newest generation is to be tried again; undefined when that is not known here. */
+  retry: Retry | undefined;
 }
 
 export interface ApplyHistories {
@@ -78,7 +81,7 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
       return remembered;
     }
     const history = applyHistoryOf(facts ?? neverConnected, lastGood, errorsDigest);
-    return { nodeId, history, recorded, reportedAt: 0 };
+    return { nodeId, history, recorded, reportedAt: 0, retry: remembered?.retry };
   };
 
   const load = (nodeId: string): Promise<ApplyHistoryRecord> => {

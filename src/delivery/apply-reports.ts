@@ -9,6 +9,7 @@ import type { LogFields, Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
 import type { ApplyReport } from './port.js';
+import type { Retries } from './retries.js';
 import type { ApplyHistoryRecord } from './apply-history.js';
 import type { SessionState } from './session-registry.js';
 import type { TimeToApplied } from './time-to-applied.js';
@@ -45,6 +46,7 @@ export interface ApplyReportsDeps {
   readonly newest: NewestSnapshots;
   readonly lastGood: Pick<LastGoodSnapshots, 'save'>;
   readonly timeToApplied: Pick<TimeToApplied, 'applied' | 'rejected'>;
+  readonly retries: Pick<Retries, 'rejected'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
   /** Where it is told that a node rejected its configuration, or applies again. */
@@ -63,7 +65,10 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   const ignore = (nodeId: string): void => {
     count('ignored');
-    deps.logger.debug({ node_id: nodeId }, 'an apply report does not count: on neither the newest nor the last-good snapshot, or of a superseded session');
+    deps.logger.debug(
+      { node_id: nodeId },
+      'an apply report does not count: on neither the newest nor the last-good snapshot, or of a superseded session',
+    );
   };
 
   const record = async (entry: ApplyHistoryRecord, sessionId: string, event: AgentEvent): Promise<void> => {
@@ -132,6 +137,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     const reject = { ...stamp, sessionId, errors: errorsDigest(reported) };
     const isRepeat = rejectOf(entry.history, stamp)?.errors === reject.errors && entry.recorded;
     entry.history = afterReject(entry.history, reject, isRepeat);
+    deps.retries.rejected(entry, stamp.generation, sessionId);
     if (isRepeat) return;
     const fields = { node_id: entry.nodeId, session_id: sessionId, generation: stamp.generation };
     deps.sessionLog.warn({ ...fields, ...placesOf(errors) }, 'a node rejected its configuration');

@@ -11,6 +11,7 @@ import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { intendedLinks } from '../domain/port-table/intended-links.js';
 import { portRows } from '../domain/port-table/port-rows.js';
+import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
@@ -42,6 +43,7 @@ import { createSnapshotJson } from './snapshot-json.js';
 import { createApplyHistories } from './apply-history.js';
 import type { RecordedApplyReports } from './target.js';
 import { createApplyReports } from './apply-reports.js';
+import { createRetries } from './retries.js';
 import { createReportTurns } from './report-turns.js';
 import { createTimeToApplied } from './time-to-applied.js';
 import { tuning } from './tuning.js';
@@ -144,9 +146,26 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     openSecret: openerOf(keyring),
   });
   const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
+  const sessions = createSessionRegistry();
+  const retries = createRetries({
+    histories,
+    clock,
+    random,
+    generation,
+    offer(nodeId) {
+      sessions.reconsider(nodeId);
+      fanOut.touch([nodeId]);
+    },
+  });
+  const retryLoop = startLoop(
+    tuning.retryTickMs,
+    async () => retries.tick(),
+    (error) => logger.error({ error: errorText(error) }, 'rejected configurations were not offered again'),
+  );
   const timeToApplied = createTimeToApplied();
   const applyReports = createApplyReports({
     timeToApplied,
+    retries,
     sessionLog: deps.sessionLog ?? logger,
     newest,
     lastGood,
@@ -168,6 +187,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     lastGood,
     histories,
     applyReports,
+    retries,
     raises,
     clock,
     logger,
@@ -182,13 +202,13 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     }),
     drainRetryMs: () => Math.round(tuning.drainRetryMs * (0.5 + random())),
   });
-  const sessions = createSessionRegistry();
   const reportTurns = createReportTurns(() => fanOut.running);
   const nodeSessions = createNodeSessions({
     sessions,
     histories,
     applyReports,
     reportTurns,
+    retries,
     newest,
     timeToApplied,
     clock,
@@ -271,6 +291,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     }),
     async close() {
       await fold.close();
+      await retryLoop.close();
       await fanOut.close();
       reportTurns.close();
       await cleanup.close();

@@ -5,14 +5,15 @@
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
-import { useUpSecondChance } from './answer.js';
 import type { Newest, NewestSnapshots } from './newest.js';
 import type { ApplyReport, ConfigAnswer, NodeSession, PushSlot, SnapshotPush } from './port.js';
 import { noteOffered, noteSent } from './session-registry.js';
 import type { SessionState, SessionRegistry } from './session-registry.js';
 import type { ApplyHistories } from './apply-history.js';
 import type { ReportTurns } from './report-turns.js';
-import { targetOf } from './target.js';
+import type { Retries } from './retries.js';
+import { tryAgain } from './retries.js';
+import { rejectOf } from './target.js';
 import type { ApplyReports } from './apply-reports.js';
 import type { TimeToApplied } from './time-to-applied.js';
 
@@ -21,6 +22,7 @@ export interface NodeSessionsDeps {
   readonly histories: ApplyHistories;
   readonly applyReports: Pick<ApplyReports, 'report'>;
   readonly reportTurns: Pick<ReportTurns, 'turn'>;
+  readonly retries: Pick<Retries, 'reload'>;
   readonly newest: NewestSnapshots;
   readonly timeToApplied: Pick<TimeToApplied, 'offered'>;
   readonly clock: Clock;
@@ -40,7 +42,10 @@ export interface NodeSessions {
 }
 
 /** What all sessions of an instance share. */
-interface Parts extends Pick<NodeSessionsDeps, 'applyReports' | 'clock' | 'histories' | 'reportTurns' | 'sessions'> {
+interface Parts extends Pick<
+  NodeSessionsDeps,
+  'applyReports' | 'clock' | 'histories' | 'reportTurns' | 'retries' | 'sessions'
+> {
   request(session: SessionState, configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
   releaseIfClosed(session: SessionState): void;
 }
@@ -66,17 +71,21 @@ class OpenSession implements NodeSession {
     const session = this.#session;
     try {
       const record = histories.peek(session.nodeId) ?? (await histories.load(session.nodeId));
-      useUpSecondChance(session, record);
       await applyReports.report(record, session, report, at);
     } finally {
       releaseIfClosed(session);
     }
   }
   sent(push: SnapshotPush): void {
-    const session = this.#session;
-    noteSent(session, push, this.#parts.clock);
-    const record = this.#parts.histories.peek(session.nodeId);
-    if (record !== undefined && session.secondChance === push.generation) useUpSecondChance(session, record);
+    noteSent(this.#session, push, this.#parts.clock);
+  }
+  async reload(): Promise<void> {
+    const { histories, retries, releaseIfClosed } = this.#parts;
+    try {
+      retries.reload(await histories.load(this.#session.nodeId));
+    } finally {
+      releaseIfClosed(this.#session);
+    }
   }
   close(): void {
     if (this.#parts.sessions.remove(this.#session)) this.#parts.histories.release(this.#session.nodeId);
@@ -117,11 +126,12 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       return 0;
     }
     const push = newest.value;
-    const target = targetOf(newest.stamp, record.history);
+    const isOffered = rejectOf(record.history, newest.stamp) === undefined || tryAgain(record) === push.generation;
     for (const session of sessions.waitingFor(nodeId, push.generation)) {
       session.considered = push.generation;
-      // Any other target follows from the agent's own report, and is sent when it asks.
-      if (target !== 'newest') continue;
+      // What it has rejected, and whatever follows from that, is sent when it asks.
+      if (!isOffered) continue;
+      if (record.retry !== undefined) record.retry.offeredTo = session.sessionId;
       deps.timeToApplied.offered(session.offers, push.generation, deps.clock.monotonic());
       noteOffered(session, push, deps.clock.monotonic());
       session.slot.offer(push);

@@ -66,6 +66,11 @@ export interface NodeSession {
   report(report: ApplyReport, at: number): Promise<void>;
   /** A push was handed to the network as a whole, which makes the node's apply state `pushed`. */
   sent(push: SnapshotPush): void;
+  /**
+   * RELOAD_CONFIG was sent: the next request gets the newest snapshot although it was rejected.
+   * @throws ServiceError `unavailable`
+   */
+  reload(): Promise<void>;
   close(): void;
 }
 

@@ -17,8 +17,6 @@ export interface SessionState {
   answering: number;
   /** The newest generation that was considered for it, whether or not it was the target then. */
   considered: number;
-  /** The rejected newest generation that its last answer sent once more; undefined when that is used up. */
-  secondChance: number | undefined;
   pushed: { readonly generation: number; readonly at: number } | undefined;
   /** The newest push that it was offered and that its agent has not taken, and since when nothing was taken, monotonic. */
   unsent: { readonly generation: number; readonly since: number } | undefined;
@@ -36,6 +34,8 @@ export interface SessionRegistry {
   has(nodeId: string): boolean;
   /** The sessions that a push of this generation may be offered to. */
   waitingFor(nodeId: string, generation: number): readonly SessionState[];
+  /** The node's newest generation is to be considered for its sessions again. */
+  reconsider(nodeId: string): void;
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
   /** Since when no session of the node takes what it is offered, monotonic; undefined if one does, or there is none. */
   unsentSince(nodeId: string): number | undefined;
@@ -55,7 +55,6 @@ export function createSessionRegistry(): SessionRegistry {
         opened: false,
         answering: 0,
         considered: 0,
-        secondChance: undefined,
         pushed: undefined,
         unsent: undefined,
         offers: [],
@@ -86,6 +85,9 @@ export function createSessionRegistry(): SessionRegistry {
         if (session.opened && session.answering === 0 && session.considered < generation) waiting.push(session);
       }
       return waiting;
+    },
+    reconsider(nodeId) {
+      for (const session of byNode.get(nodeId) ?? []) session.considered = 0;
     },
     pushed(nodeId) {
       const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));

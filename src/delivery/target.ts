@@ -27,8 +27,6 @@ export interface ApplyHistory {
   readonly lastGood: Stamp | undefined;
   /** Snapshots that it rejected, without applying it or a later one since. Only the newest and the last-good one matter. */
   readonly rejected: readonly Reject[];
-  /** The rejected newest generation that this instance has sent once more. */
-  readonly retried: number | undefined;
   /** What was recorded as applied last: a repeat is not recorded again. */
   readonly applied: Stamp | undefined;
   /** A reject was recorded after it, so the next apply is no repeat. */
@@ -39,7 +37,6 @@ export interface ApplyHistory {
 export const emptyApplyHistory: ApplyHistory = {
   lastGood: undefined,
   rejected: [],
-  retried: undefined,
   applied: undefined,
   rejectedSince: false,
 };
@@ -47,13 +44,7 @@ export const emptyApplyHistory: ApplyHistory = {
 /** Rejected snapshots remembered per node. */
 const maxRejected = 4;
 
-export type Target =
-  | 'newest'
-  | 'last_good'
-  /** The newest although it was rejected: once more, and only as an answer. */
-  | 'newest_again'
-  /** There is nothing that it has not rejected: it keeps what it runs. */
-  | 'nothing';
+export type Target = 'newest' | 'last_good';
 
 export const sameStamp = (a: Stamp | undefined, b: Stamp | undefined): boolean =>
   a !== undefined && b !== undefined && a.generation === b.generation && a.checksum === b.checksum;
@@ -62,11 +53,15 @@ export const sameStamp = (a: Stamp | undefined, b: Stamp | undefined): boolean =
 export const rejectOf = (history: ApplyHistory, stamp: Stamp): Reject | undefined =>
   history.rejected.find((entry) => sameStamp(entry, stamp));
 
-/** The target of a node whose newest configuration is `newest`. */
-export function targetOf(newest: Stamp, history: ApplyHistory): Target {
-  if (rejectOf(history, newest) === undefined) return 'newest';
-  if (history.lastGood !== undefined && rejectOf(history, history.lastGood) === undefined) return 'last_good';
-  return history.retried === newest.generation ? 'nothing' : 'newest_again';
+/**
+ * The target of a node whose newest configuration is `newest`.
+ * @param again the rejected generation that is to be tried again, if one is
+ */
+export function targetOf(newest: Stamp, history: ApplyHistory, again?: number): Target {
+  if (again === newest.generation || rejectOf(history, newest) === undefined) return 'newest';
+  const { lastGood } = history;
+  // Nothing that it has not rejected: then the newest, which is what it should run.
+  return lastGood !== undefined && rejectOf(history, lastGood) === undefined ? 'last_good' : 'newest';
 }
 
 /** The node runs the snapshot: its rejects of this snapshot and of earlier ones no longer count. */
@@ -103,8 +98,7 @@ export function applyHistoryOf(
     ...emptyApplyHistory,
     lastGood,
     applied: applied === null ? undefined : stamp(applied),
-    rejected:
-      rejected === null ? [] : [{ ...stamp(rejected), sessionId: undefined, errors: digest(rejected.errors) }],
+    rejected: rejected === null ? [] : [{ ...stamp(rejected), sessionId: undefined, errors: digest(rejected.errors) }],
     rejectedSince: rejected !== null && rejected.applied_since !== true,
   };
 }

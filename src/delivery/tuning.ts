@@ -29,6 +29,8 @@ export const tuning = {
   dropGraceMs: 5_000,
   /** How long a ConfigRequest waits for the log and the read store before the session is drained. */
   requestWaitMs: 5_000,
+  /** How often rejected generations that are due are offered again: the contract bounds them by the second. */
+  retryTickMs: 1_000,
   /** Base of the jittered `retry_after_ms` of a drained session. */
   drainRetryMs: 2_000,
   /** How often, per node, one conflict of versions is written as a fact. */

@@ -102,6 +102,16 @@ export const limits = {
     generationMax: Number.MAX_SAFE_INTEGER,
     versionAheadMax: 2 ** 32,
     generationRaiseEveryMs: MINUTE,
+    // docs/contract/agent-protocol.md#configuration
+    /** When a rejected newest generation is offered again: so long after its first reject, then every so often. */
+    rejectRetry: {
+      afterMs: [MINUTE, 5 * MINUTE, 30 * MINUTE],
+      everyMs: 60 * MINUTE,
+      /** Of the times above, up or down. */
+      jitter: 0.2,
+      /** On one instance. */
+      nodesPerSecond: 50,
+    },
     addressReportEveryMs: MINUTE,
   },
   agent: {

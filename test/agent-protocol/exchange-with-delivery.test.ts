@@ -21,6 +21,7 @@ describe('the exchange with delivery', () => {
       reportTurn: () => Promise.resolve(),
       report: async ({ generation }, at) => void calls.push(['report', generation, at]),
       sent: ({ generation }) => void calls.push(['sent', generation]),
+      reload: () => Promise.resolve(),
       close: () => void calls.push('close'),
       ...node,
     };

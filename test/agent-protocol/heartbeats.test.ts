@@ -27,6 +27,7 @@ describe('heartbeats', () => {
         claimCommands: claim,
         send: (bytes) => void sent.push(ServicePayload.decode(bytes).payload),
         onIntervals: ({ heartbeatSecs }) => void told.push(heartbeatSecs),
+        onReload: () => undefined,
         onHeartbeatFailed: (error) => void failures.push(error),
         onProgress: () => undefined,
       },

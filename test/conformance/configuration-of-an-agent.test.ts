@@ -412,7 +412,9 @@ describe.concurrent('a rejected snapshot', () => {
     const items = await deployments(chain);
     expect(items[0]!.nodes).toMatchObject([{ state: 'rejected', errors: [{ path: 'hops[0].listen_port' }] }]);
     // The request has confirmed the one before, which the reject of a later one left in doubt.
-    await eventually(async () => (await deployments(chain))[1]!.nodes).toMatchObject([{ state: 'applied', errors: [] }]);
+    await eventually(async () => (await deployments(chain))[1]!.nodes).toMatchObject([
+      { state: 'applied', errors: [] },
+    ]);
     await retarget(chain, '192.0.2.1:67');
     await deploy(shared.api, chain);
     const better = await peer.control.snapshot();
@@ -442,20 +444,43 @@ describe.concurrent('a rejected snapshot', () => {
     await peer.control.heartbeatResponse();
   });
 
-  it('is sent once more to a node that has applied nothing, then answered unchanged with generation 0', async () => {
+  it('is what a node that has applied nothing gets however often it asks for all, and nothing is pushed', async () => {
     const peer = await connected();
     await live(peer.node);
     peer.control.say(configRequest());
     const only = await peer.control.snapshot();
-    peer.control.say(rejected(only));
+    for (let round = 0; round < 3; round += 1) {
+      peer.control.say(rejected(only, errors));
+      peer.control.say(configRequest());
+      expect(await peer.control.snapshot()).toEqual(only);
+    }
     await shows(peer, ({ apply }) => apply.state === 'rejected');
-    peer.control.say(configRequest());
-    expect(await peer.control.snapshot()).toEqual(only);
-    peer.control.say(rejected(only));
-    peer.control.say(configRequest());
-    expect(await peer.control.update()).toEqual({ $case: 'unchanged', value: { generation: 0n } });
+    await peer.control.silence(500);
     await shared.api.ok('POST', `/api/nodes/${peer.node.id}/config`);
     expect((await peer.control.snapshot()).generation).toBeGreaterThan(only.generation);
+  });
+
+  it('is what the agent gets that was told to reload; it is not pushed as well, and counts until it is applied', async () => {
+    const peer = await running();
+    await live(peer.node);
+    const bad = await peer.control.snapshot();
+    peer.control.say(rejected(bad, errors));
+    await shows(peer, ({ apply }) => apply.state === 'rejected');
+    // A new process without a command gets what the node applied last.
+    peer.control.say(configRequest());
+    expect(await peer.control.snapshot()).toEqual(peer.first);
+    await shared.api.ok('POST', `/api/nodes/${peer.node.id}/commands`, { command: 'RELOAD_CONFIG' });
+    await eventually(async () => {
+      peer.control.say(heartbeat(1n));
+      return (await peer.control.heartbeatResponse()).commands;
+    }).toEqual([1]);
+    await peer.control.silence(500);
+    peer.control.say(configRequest());
+    expect(await peer.control.snapshot()).toEqual(bad);
+    expect((await show(peer)).apply).toMatchObject({ state: 'rejected', errors: [{ message: 'in use' }] });
+    peer.control.say(applied(bad));
+    const node = await shows(peer, ({ apply }) => apply.state === 'applied');
+    expect(node).toMatchObject({ applied_generation: Number(bad.generation), apply: { errors: [] } });
   });
 
   it('is ignored if its generation is above that of the node or its checksum is unknown', async () => {
@@ -474,7 +499,9 @@ describe.concurrent('a rejected snapshot', () => {
 
 describe.concurrent('a snapshot that the node applied, and rejects when its agent starts anew', () => {
   const errors = [{ resourceType: 'l4_chain', resourceId: 'any', path: 'hops[0].listen_port', message: 'in use' }];
-  const shownErrors = [{ resource_type: 'l4_chain', resource_id: 'any', path: 'hops[0].listen_port', message: 'in use' }];
+  const shownErrors = [
+    { resource_type: 'l4_chain', resource_id: 'any', path: 'hops[0].listen_port', message: 'in use' },
+  ];
 
   /** A node that has applied a chain, and whose new process rejects the same snapshot. */
   async function restarted() {
@@ -496,7 +523,11 @@ describe.concurrent('a snapshot that the node applied, and rejects when its agen
     const list = `/api/nodes?page_size=1&q=${peer.node.name}`;
     const { items } = await shared.api.ok<{ items: NodeData[] }>('GET', list);
     const [deployed] = (await deployments(chain))[0]!.nodes;
-    return { generation, states: [apply.state, items[0]!.apply.state, deployed!.state], errors: [apply.errors, deployed!.errors] };
+    return {
+      generation,
+      states: [apply.state, items[0]!.apply.state, deployed!.state],
+      errors: [apply.errors, deployed!.errors],
+    };
   }
 
   it('is rejected wherever it is shown, with its errors, until an apply is reported after it', async () => {

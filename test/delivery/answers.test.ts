@@ -8,7 +8,7 @@ import type { Newest } from '../../src/delivery/newest.js';
 import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
 import { createSessionRegistry } from '../../src/delivery/session-registry.js';
 import type { SessionState } from '../../src/delivery/session-registry.js';
-import { emptyApplyHistory } from '../../src/delivery/target.js';
+import { afterApply, emptyApplyHistory } from '../../src/delivery/target.js';
 import type { Stamp } from '../../src/delivery/target.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
@@ -30,7 +30,7 @@ beforeEach(() => {
   conflicts.length = 0;
   applied.length = 0;
   logged.length = 0;
-  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true, reportedAt: 0 };
+  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true, reportedAt: 0, retry: undefined };
   session = createSessionRegistry().add('n1', 's1', { offer: () => undefined });
 });
 
@@ -49,6 +49,7 @@ function answerer(deps: Partial<AnswerDeps> = {}) {
     lastGood: { load: (_nodeId, { generation }) => Promise.resolve(pushOf(generation)) },
     histories: { load: () => Promise.resolve(record) },
     applyReports: { applied: async (_record, _sessionId, report) => void applied.push(report.stamp) },
+    retries: { asked: () => undefined },
     raises: {
       raise: () => Promise.resolve({ kind: 'raised' }),
       conflict: (_nodeId, _sessionId, version) => void conflicts.push(version),
@@ -147,25 +148,36 @@ describe('a request', () => {
 
 describe('the answer to a node that rejected the newest snapshot', () => {
   beforeEach(() => {
-    record.history = { ...emptyApplyHistory, lastGood: stamp(9), rejected: [{ ...stamp(10), sessionId: undefined, errors: '' }] };
+    record.history = {
+      ...emptyApplyHistory,
+      lastGood: stamp(9),
+      rejected: [{ ...stamp(10), sessionId: undefined, errors: '' }],
+    };
   });
 
   it('is its last-good snapshot, or unchanged when it runs that', async () => {
     expect(await answerer()(0n)).toEqual({ kind: 'snapshot', push: pushOf(9) });
     expect(await answerer()(9n)).toEqual({ kind: 'unchanged', generation: 9 });
-    expect(session.secondChance).toBeUndefined();
   });
 
   it('is unchanged when it runs the newest after all', async () => {
-    expect(await answerer()(10n)).toEqual({ kind: 'unchanged', generation: 10 });
+    const applyReports: AnswerDeps['applyReports'] = {
+      applied: async (_record, _session, report) => void (record.history = afterApply(record.history, report.stamp)),
+    };
+    expect(await answerer({ applyReports })(10n)).toEqual({ kind: 'unchanged', generation: 10 });
   });
 
-  it('is the newest once more when the last-good one cannot be loaded, then nothing', async () => {
+  it('is the newest when the last-good one cannot be loaded, however often it asks', async () => {
     const request = answerer({ lastGood: { load: () => Promise.resolve(undefined) } });
     expect(await request(0n)).toEqual({ kind: 'snapshot', push: pushOf(10) });
-    expect([record.history.lastGood, session.secondChance]).toEqual([undefined, 10]);
-    expect(await request(0n)).toEqual({ kind: 'unchanged', generation: 0 });
-    expect([record.history.retried, session.secondChance]).toEqual([10, undefined]);
+    expect(record.history.lastGood).toBeUndefined();
+    expect(await request(0n)).toEqual({ kind: 'snapshot', push: pushOf(10) });
+  });
+
+  it('is the newest when that is to be tried again, and says on which session', async () => {
+    record.retry = { generation: 10, rejectedAt: 0, times: 1, dueAt: 0, isTarget: true, offeredTo: undefined };
+    expect(await answerer()(9n)).toEqual({ kind: 'snapshot', push: pushOf(10) });
+    expect(record.retry.offeredTo).toBe('s1');
   });
 });
 

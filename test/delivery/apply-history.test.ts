@@ -9,7 +9,11 @@ import { ServiceError } from '../../src/kernel/errors.js';
 
 const stamp = (generation: number) => ({ generation, checksum: 'aa' });
 const at = '2025-01-01T00:00:00.000Z';
-const reject = (generation: number): Reject => ({ ...stamp(generation), sessionId: undefined, errors: errorsDigest([]) });
+const reject = (generation: number): Reject => ({
+  ...stamp(generation),
+  sessionId: undefined,
+  errors: errorsDigest([]),
+});
 const recordedOf = (applied: number | null, rejected: number | null): RecordedApplyReports => ({
   applied: applied === null ? null : { ...stamp(applied), at },
   rejected: rejected === null ? null : { ...stamp(rejected), at, errors: [] },
@@ -47,10 +51,10 @@ describe('the apply history of a node', () => {
         applied: stamp(4),
         rejected: [reject(5)],
         rejectedSince: true,
-        retried: undefined,
       },
       recorded: true,
       reportedAt: 0,
+      retry: undefined,
     });
   });
 
@@ -89,11 +93,11 @@ describe('the apply history of a node', () => {
   it('outlives the last session while a reject in it still counts, and is read once', async () => {
     const { load, release, peek } = histories();
     const record = await load('n1');
-    record.history = { ...emptyApplyHistory, rejected: [reject(7)], retried: 7 };
+    record.history = { ...emptyApplyHistory, rejected: [reject(7)] };
     release('n1');
     expect(peek('n1')).toBeUndefined();
     const again = await load('n1');
-    expect(again.history).toEqual({ ...emptyApplyHistory, rejected: [reject(7)], retried: 7 });
+    expect(again.history).toEqual({ ...emptyApplyHistory, rejected: [reject(7)] });
     again.history = emptyApplyHistory;
     release('n1');
     expect((await load('n1')).history).toEqual(emptyApplyHistory);
@@ -101,7 +105,7 @@ describe('the apply history of a node', () => {
 
   it('without a reject is forgotten with the last session', async () => {
     const { load, release } = histories();
-    (await load('n1')).history = { ...emptyApplyHistory, applied: stamp(9), retried: 8 };
+    (await load('n1')).history = { ...emptyApplyHistory, applied: stamp(9) };
     release('n1');
     expect((await load('n1')).history).toEqual(emptyApplyHistory);
   });

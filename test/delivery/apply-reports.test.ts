@@ -38,7 +38,7 @@ let outcome: FactOutcome | Error;
 let newest: SnapshotPush;
 
 beforeEach(() => {
-  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true, reportedAt: 0 };
+  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true, reportedAt: 0, retry: undefined };
   [facts, saved, outcome, newest] = [[], [], 'recorded', pushOf(10)];
 });
 
@@ -49,6 +49,7 @@ const create = (deps: Partial<ApplyReportsDeps> = {}) => {
       stamp: async () => ({ kind: 'made', stamp: stampOf(newest), value: undefined }),
     },
     lastGood: { save: (_nodeId, push) => void saved.push(push) },
+    retries: { rejected: () => undefined },
     clock: systemClock,
     logger: silentLogger,
     sessionLog: silentLogger,

@@ -399,47 +399,26 @@ describe('a rejected snapshot', () => {
     expect(delivery.stats().rejectingNodes).toBe(0);
   });
 
-  it('of a node that never applied one is sent once more, then nothing until there is a new generation', async () => {
+  it('of a node that never applied one is what it gets however often it asks, and is not pushed to it', async () => {
     const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const bad = snapshotOf(await session.ask());
-    await session.reject(bad);
-    expect(snapshotOf(await session.ask()).generation).toBe(bad.generation);
-    await session.reject(bad);
-    expect(await session.ask()).toEqual({ kind: 'unchanged', generation: 0 });
+    const session = openSession(delivery, 'n1', 's1');
+    const served = await witness(fixture, delivery);
+    for (let round = 0; round < 3; round += 1) await session.reject(snapshotOf(await session.ask()));
     session.nodeSession.close();
-    const other = openSession(delivery, 'n1', 'other');
-    expect(await other.ask()).toEqual({ kind: 'unchanged', generation: 0 });
-    await refresh();
-    await until(() => other.offers.length === 1);
-    expect(other.offers[0]!.generation).toBeGreaterThan(bad.generation);
+    const other = openSession(delivery, 'n1', 's2');
+    await other.reject(snapshotOf(await other.ask()));
+    await served();
+    expect([session.offers, other.offers]).toEqual([[], []]);
   });
 
-  it('keeps its second chance when that was never delivered', async () => {
-    const delivery = await fixture.start();
-    const first = openSession(delivery, 'n1', 's1');
-    await first.reject(snapshotOf(await first.ask()));
-    await first.ask();
-    first.nodeSession.close();
-    const second = openSession(delivery, 'n1', 's2');
-    const once = snapshotOf(await second.ask());
-    second.nodeSession.sent(once);
-    second.nodeSession.close();
-    expect(await openSession(delivery, 'n1', 's3').ask()).toEqual({ kind: 'unchanged', generation: 0 });
-  });
-
-  it('is sent once more when the last-good one is rejected too, then nothing', async () => {
+  it('is what a node gets that has rejected its last-good snapshot too', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
-    const good = snapshotOf(await session.ask());
-    await session.apply(good);
-    await refresh();
-    await until(() => session.offers.length === 1);
-    const bad = session.take()!;
-    await session.reject(bad);
+    const good = await appliedThenRejected(session);
     await session.reject(good);
-    expect(snapshotOf(await session.ask()).generation).toBe(bad.generation);
-    expect(await session.ask()).toEqual({ kind: 'unchanged', generation: 0 });
+    for (let round = 0; round < 3; round += 1) {
+      expect(snapshotOf(await session.ask()).generation).toBe(delivery.generation('n1'));
+    }
   });
 
   it('is known to the next instance, which serves the last-good bytes', async () => {
@@ -457,6 +436,83 @@ describe('a rejected snapshot', () => {
     expect(lastGood.generation).toBe(good.generation);
     expect(Buffer.from(lastGood.payload).equals(Buffer.from(good.payload))).toBe(true);
     expect(Buffer.from(lastGood.checksum).equals(Buffer.from(good.checksum))).toBe(true);
+  });
+});
+
+describe('a rejected newest snapshot is the target again', () => {
+  /** From 0 to 1; in the middle nothing is earlier or later than the contract says. */
+  const start = () => fixture.start({ random: () => 0.5 });
+  const minute = 60_000;
+
+  it('after 1, 5 and 30 minutes and then hourly, pushed to the node, until it applies it', async () => {
+    const delivery = await start();
+    const session = openSession(delivery, 'n1');
+    await appliedThenRejected(session);
+    const rejectedAt = fixture.clock.monotonic();
+    for (const [pushes, minutes] of [1, 5, 30, 90, 150].entries()) {
+      fixture.clock.advance(rejectedAt + minutes * minute - 1 - fixture.clock.monotonic());
+      const served = await witness(fixture, delivery);
+      await served();
+      expect(session.offers).toHaveLength(pushes + 1);
+      fixture.clock.advance(1);
+      await until(() => session.offers.length === pushes + 2, `a push after ${minutes} minutes`);
+      expect(delivery.stats().rejectingNodes).toBe(1);
+      await session.reject(session.take()!);
+    }
+    fixture.clock.advance(60 * minute);
+    await until(() => session.offers.length === 7, 'the last push');
+    await session.apply(session.take()!);
+    expect(delivery.stats().rejectingNodes).toBe(0);
+  });
+
+  it('at the next request, when it fell due while the node was away, and until the node reports on it', async () => {
+    const delivery = await start();
+    const first = openSession(delivery, 'n1', 's1');
+    const good = await appliedThenRejected(first);
+    const newest = first.offers[0]!;
+    first.nodeSession.close();
+    fixture.clock.advance(3 * minute);
+    // Each session begins with the last report of the one before.
+    for (const id of ['s2', 's3']) {
+      const session = openSession(delivery, 'n1', id);
+      await session.reject(newest);
+      const answer = await session.nodeSession.request(BigInt(good.generation), good.checksum);
+      expect(snapshotOf(answer).generation).toBe(newest.generation);
+      if (id === 's2') session.nodeSession.close();
+      else await session.reject(newest);
+    }
+    const last = openSession(delivery, 'n1', 's4');
+    await last.reject(newest);
+    expect(snapshotOf(await last.ask()).generation).toBe(good.generation);
+  });
+
+  it('when its agent was told to reload, and is not pushed as well', async () => {
+    const delivery = await start();
+    const session = openSession(delivery, 'n1');
+    const good = await appliedThenRejected(session);
+    const served = await witness(fixture, delivery);
+    expect(snapshotOf(await session.ask()).generation).toBe(good.generation);
+    await session.nodeSession.reload();
+    await served();
+    expect(session.offers).toHaveLength(1);
+    const again = snapshotOf(await session.ask());
+    expect(again.generation).toBe(delivery.generation('n1'));
+    expect(delivery.stats().rejectingNodes).toBe(1);
+    await session.reject(again);
+    expect(snapshotOf(await session.ask()).generation).toBe(good.generation);
+  });
+
+  it('on an instance that begins the schedule anew, as it knows only that it was rejected', async () => {
+    const before = await start();
+    await appliedThenRejected(openSession(before, 'n1'));
+    await before.close();
+    fixture.clock.advance(4 * minute);
+    const delivery = await start();
+    const session = openSession(delivery, 'n1');
+    await session.ask();
+    fixture.clock.advance(minute);
+    await until(() => session.offers.length === 1, 'a push a minute after the node came');
+    expect(session.offers[0]!.generation).toBe(delivery.generation('n1'));
   });
 });
 

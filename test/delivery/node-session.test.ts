@@ -50,6 +50,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
     histories,
     applyReports: { report: () => Promise.resolve() },
     reportTurns: { turn: () => undefined },
+    retries: { reload: () => undefined },
     newest: { get: newest, stamp: () => Promise.reject(new Error('not asked')) },
     timeToApplied: { offered: () => undefined },
     clock,
@@ -256,19 +257,14 @@ describe('the apply history', () => {
     expect(histories.peek('n1')).toBeDefined();
   });
 
-  it('says that a second chance is used up once it is sent as a whole, and not by another snapshot', async () => {
-    const { open, histories, registry } = create();
+  it('that has ended while it was told to reload leaves nothing behind', async () => {
+    const reloaded: string[] = [];
+    const { open, histories } = create({ retries: { reload: ({ nodeId }) => void reloaded.push(nodeId) } });
     const session = open('s1');
-    await ask(session);
-    await turn();
-    const [opened] = registry.waitingFor('n1', 99);
-    if (opened === undefined) throw new Error('the session does not wait');
-    opened.secondChance = 5;
-    session.sent(pushOf(4));
-    expect(histories.peek('n1')?.history.retried).toBeUndefined();
-    session.sent(pushOf(5));
-    expect(histories.peek('n1')?.history.retried).toBe(5);
-    expect(opened.secondChance).toBeUndefined();
+    const reloading = session.reload();
+    session.close();
+    await reloading;
+    expect([reloaded, histories.peek('n1')]).toEqual([['n1'], undefined]);
   });
 });
 

@@ -196,6 +196,7 @@ export async function startAgentFixture(
         async report(outcome) {
           nodeSession.reports.push(outcome);
         },
+        reload: () => Promise.resolve(),
         sent: (push) => nodeSession.sent.push(push),
         close() {
           nodeSession.closed = true;

@@ -31,6 +31,8 @@ export interface ConfigExchange {
   reportTurn(): Promise<void> | undefined;
   /** The peer's window has taken a whole snapshot. */
   sent(push: SnapshotPush): void;
+  /** RELOAD_CONFIG is on its way to the agent. */
+  reload(): void;
   /** The snapshot that was sent last, and when. */
   readonly pushed: { readonly generation: number; readonly at: string } | undefined;
   /** Requests and reports not done yet. */
@@ -72,6 +74,9 @@ class Exchange implements ConfigExchange {
     this.#unanswered = true;
     this.pushed = { generation: push.generation, at: timestamp(this.#deps.clock.now()) };
     this.#nodeSession?.sent(push);
+  }
+  reload(): void {
+    this.#nodeSession?.reload().catch((error: unknown) => this.onFailed(error));
   }
   get waiting(): number {
     return this.#queue.size;

@@ -21,6 +21,8 @@ interface HeartbeatsDeps {
   send(payload: Uint8Array): void;
   /** A HeartbeatResponse with these intervals, which are new to the agent, has been queued. */
   onIntervals(intervals: AgentIntervals): void;
+  /** A HeartbeatResponse with RELOAD_CONFIG has been queued. */
+  onReload(): void;
   onHeartbeatFailed(error: unknown): void;
   /** A heartbeat has been answered. */
   onProgress(): void;
@@ -73,6 +75,7 @@ class AnswersInOrder implements Heartbeats {
     const inForce = intervalsOf(this.#deps.delivery.settings());
     const values = commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]);
     this.#deps.send(encodeHeartbeatResponse(heartbeat.sequence, values, inForce));
+    if (values.includes(Command.RELOAD_CONFIG)) this.#deps.onReload();
     if (sameIntervals(inForce, this.intervals)) return;
     this.intervals = inForce;
     this.#deps.onIntervals(inForce);

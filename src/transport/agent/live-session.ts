@@ -236,6 +236,9 @@ class AttachedSession implements LiveSession {
   onIntervals(intervals: AgentIntervals): void {
     this.#run({ kind: 'intervals', intervals });
   }
+  onReload(): void {
+    this.#config.reload();
+  }
   onHeartbeatFailed(error: unknown): void {
     this.#drainAfter(error, 'agent drained: its heartbeat cannot be answered');
   }
