@@ -253,6 +253,8 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     onStateChange: stateListeners.add,
     node: (nodeId) => fold.fleet().tables.node.get(nodeId),
     chain: (chainId) => fold.fleet().tables.l4_chain.get(chainId),
+    chains: () => fold.fleet().tables.l4_chain.values(),
+    upstream: (upstreamId) => fold.fleet().tables.l4_upstream.get(upstreamId),
     settings: () => fold.fleet().singletons.connectivity.value,
     credentials: () => fold.fleet().tables.credential.values(),
     referrers: (type, id) => referrersOf(fold.fleet(), type, id),

@@ -3,8 +3,6 @@
  * wait, and again only when the fold has moved on or a second has passed, as certificates end with time.
  * Implements `docs/contract/rest.md#dashboard`.
  */
-import type { ChainState, ChainStatus } from '../domain/chain/chain.js';
-import { chainStatus } from '../domain/chain/status.js';
 import type { ResourceCounts } from '../domain/fleet/counts.js';
 import { countResources } from '../domain/fleet/counts.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
@@ -20,17 +18,8 @@ export interface FleetCountsDeps {
 
 /** @returns a function that gives counts which hold all that the fold holds at the call */
 export function createFleetCounts({ fleet, clock }: FleetCountsDeps): () => Promise<ResourceCounts> {
-  // Comparing two definitions takes most of the time, and few chains change between two looks.
-  const statuses = new WeakMap<ChainState, ChainStatus>();
-  const statusOf = (chain: ChainState): ChainStatus => {
-    const known = statuses.get(chain);
-    if (known !== undefined) return known;
-    const status = chainStatus(chain);
-    statuses.set(chain, status);
-    return status;
-  };
   const count = async (): Promise<ResourceCounts> => {
-    const counting = countResources(fleet(), clock.now(), statusOf);
+    const counting = countResources(fleet(), clock.now());
     for (;;) {
       const step = counting.next();
       if (step.done === true) return step.value;

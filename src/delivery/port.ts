@@ -7,6 +7,7 @@ import type { NodeState } from '../domain/node/node.js';
 import type { IntendedLink } from '../domain/port-table/intended-links.js';
 import type { PortRow } from '../domain/port-table/port-rows.js';
 import type { SettingsState } from '../domain/settings/settings.js';
+import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { ApplyError } from '../domain/agents/facts.js';
 import type { CredentialState } from '../domain/credential/credential.js';
@@ -114,9 +115,11 @@ export interface Delivery {
   /** Calls back when the state changes. @returns a function that stops listening */
   onStateChange(listener: (state: DeliveryState) => void): () => void;
 
-  /** From the committed fold, like `chain`, `settings`, `credentials` and `referrers`. */
+  /** From the committed fold, like everything down to `referrers`. */
   node(nodeId: string): NodeState | undefined;
   chain(chainId: string): ChainState | undefined;
+  chains(): Iterable<ChainState>;
+  upstream(upstreamId: string): UpstreamState | undefined;
   settings(): SettingsState;
   credentials(): Iterable<CredentialState>;
   /** The resources that refer to one, in their current or deployed definition, by type, name and id. */

@@ -31,6 +31,8 @@ export const limits = {
     idempotencyWindowMs: 24 * HOUR,
     // docs/contract/rest.md#nodes
     labels: 32,
+    /** Of a node, a chain or a deployment: listeners that do not run. */
+    failedListeners: 20,
     // docs/contract/rest.md#credentials
     shortIdDigits: 16,
     selfSignedDaysDefault: 365,

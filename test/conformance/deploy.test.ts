@@ -52,8 +52,13 @@ describe('a deploy', () => {
     expect(deployment.nodes.map(({ node_id }) => node_id).toSorted()).toEqual(nodes.map(({ id }) => id).toSorted());
     const after = new Map((await generations(api, nodes)).map((generation, i) => [nodes[i]!.id, generation]));
     for (const node of deployment.nodes) {
-      hasExactly(node, ['node_id', 'generation', 'state', 'errors']);
-      expect(node).toMatchObject({ state: 'offline', errors: [], generation: after.get(node.node_id) });
+      hasExactly(node, ['node_id', 'generation', 'state', 'errors', 'listeners']);
+      expect(node).toMatchObject({
+        state: 'offline',
+        errors: [],
+        listeners: null,
+        generation: after.get(node.node_id),
+      });
     }
     expect([...after.values()].every((generation, i) => generation > before[i]!)).toBe(true);
     expect(answer.data.chain).toEqual(await api.ok('GET', `/api/l4-chains/${chain.id}`));

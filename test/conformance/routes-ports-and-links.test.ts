@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
-import type { LinkMetric, RuntimeListener } from '../../src/gen/svc/control/v1/heartbeat.js';
+import type { LinkMetric } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { applied, attach, configRequest, enrol, heartbeat } from './support/agent.js';
+import { applied, attach, configRequest, enrol, heartbeat, runtimeListener } from './support/agent.js';
 import type { Attached } from './support/agent.js';
 import { createNode, hasExactly, rfc3339 } from './support/resources.js';
 import type { NewNode } from './support/resources.js';
@@ -39,20 +39,6 @@ afterAll(() => agent.link.close());
 
 const items = async (query: string): Promise<readonly Json[]> =>
   (await shared.api.ok<{ items: readonly Json[] }>('GET', `/api/nodes/ports${query}`)).items;
-
-const listener = (more: Partial<RuntimeListener> = {}): RuntimeListener => ({
-  transport: 'tcp',
-  listenAddr: '0.0.0.0',
-  listenPort: 8080,
-  state: 'running',
-  routes: [],
-  bytesIn: undefined,
-  bytesOut: undefined,
-  activeSessions: undefined,
-  totalSessions: undefined,
-  errorSessions: undefined,
-  ...more,
-});
 
 it('a route is pushed to its nodes as soon as it is saved, with a cluster of its own', async () => {
   const ruleId = `${route.id}/0`;
@@ -94,13 +80,13 @@ it('what the agent reports is shown beside what is intended', async () => {
   });
   const used = { service: 'http', payload: 'tcp', outer: 'tcp', security: 'raw', matchKind: 'default' };
   const table = [
-    listener({
+    runtimeListener({
       routes: [{ ...used, matchValue: 'www.example/', nextHop: '[2001:db8::7]:8080' }],
       bytesIn: 12n,
       bytesOut: 0n,
       totalSessions: 2n ** 60n,
     }),
-    listener({ transport: 'udp', listenPort: 53, state: 'failed' }),
+    runtimeListener({ transport: 'udp', listenPort: 53, state: 'failed' }),
   ];
   const metric: LinkMetric = {
     resourceType: 'route',

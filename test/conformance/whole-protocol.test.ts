@@ -148,7 +148,7 @@ describe('an agent that shares no code with the service', () => {
     });
     const { items } = await running.api.ok<{ items: Deployment[] }>('GET', `/api/l4-chains/${chain.id}/deployments`);
     expect(items[0]!.nodes).toEqual([
-      { node_id: node.id, generation: Number(bad.generation), state: 'rejected', errors },
+      { node_id: node.id, generation: Number(bad.generation), state: 'rejected', errors, listeners: null },
     ]);
     await expect
       .poll(() => running.api.ok('GET', '/api/dashboard/stats'), { timeout: 5_000 })

@@ -293,7 +293,7 @@ describe('nodes', () => {
       'id name description address labels status psk_fingerprint psk_issued_at multiplex multiplex_port ' +
       'reported_multiplex reported_multiplex_port duplicate_agent version_conflict_at agent_version public_ipv4 ' +
       'public_ipv6 detected_addresses cpu_usage memory_usage uptime_seconds last_seen_at generation ' +
-      'applied_generation apply created_at updated_at version';
+      'applied_generation apply listeners held_by features managed_by created_at updated_at version';
     expect(Object.keys(fields).toSorted()).toEqual(names.split(' ').toSorted());
     await rest.data('PUT', '/api/settings/connectivity', {
       body: {

@@ -144,7 +144,7 @@ const updated: readonly Updated[] = [
       hops: [{ node_id: spare, listen_addr: '::1', listen_port: 81, outer: 'tcp', security: 'raw' }],
       target: { endpoint: 'z.example:9', tls },
     }),
-    follows: ['status'],
+    follows: ['status', 'health', 'hop_status'],
     unset: { description: null, enabled: true, status: 'draft', deployed_version: null, deployed_at: null },
   },
   {

@@ -164,6 +164,8 @@ export async function startAgentFixture(
         ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState)
         : undefined,
     chain: unused,
+    chains: unused,
+    upstream: unused,
     credentials: unused,
     referrers: unused,
     nodeNames: unused,

@@ -18,7 +18,7 @@ import type { SnapshotPush } from '../../src/delivery/port.js';
 import { userField } from '../../src/accounts/fields.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { createHistory } from '../../src/history/history.js';
-import { systemClock } from '../../src/kernel/clock.js';
+import { systemClock, timestamp } from '../../src/kernel/clock.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
@@ -92,8 +92,11 @@ export interface RestFixture {
   data(method: string, url: string, call?: Call): Promise<JsonData>;
   /** An access token of the user with this name and role. */
   tokenOf(role: Role): string;
-  /** Opens a session of the node's agent, which has not applied anything yet. */
-  connect(nodeId: string): Promise<ConnectedAgent>;
+  /**
+   * Opens a session of the node's agent, which has not applied anything yet.
+   * @param heartbeat whether it sends its first heartbeat
+   */
+  connect(nodeId: string, heartbeat?: boolean): Promise<ConnectedAgent>;
   /** A heartbeat of the node's agent, stored when it returns. */
   report(nodeId: string, facts: Partial<Reported>): Promise<void>;
   /** Events of a stream, `svc-fleet` by default. */
@@ -251,13 +254,14 @@ export async function startRest(
       return parsed.data;
     },
     tokenOf: (role) => tokens.get(role) ?? '',
-    async connect(nodeId) {
+    async connect(nodeId, heartbeat = true) {
       const sessionId = ids.next();
       const presence = { session_id: sessionId, instance_id: 'one', pushed_generation: 0, pushed_at: null };
-      const { position = 0 } = await append(eventStore, sessionOpened(nodeId));
+      const opened = { ...sessionOpened(nodeId), at: timestamp(clock.now()) };
+      const { position = 0 } = await append(eventStore, opened);
       await projections.reached(position, patienceMs);
       await telemetry.sessionOpened(nodeId, presence, offlineAfterMs);
-      telemetry.heartbeat(nodeId, heartbeatFactsOf(quiet));
+      if (heartbeat) telemetry.heartbeat(nodeId, heartbeatFactsOf(quiet));
       await telemetry.flush();
       const session = openSession(delivery, nodeId, sessionId);
       await session.ask();

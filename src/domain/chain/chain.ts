@@ -101,6 +101,11 @@ export function definitionsOf(chain: ChainState): readonly ChainDefinition[] {
   return chain.deployed === null ? [chain] : [chain, chain.deployed];
 }
 
+/** The definition that nodes run: the deployed one of an enabled chain. */
+export function liveDefinition(chain: Pick<ChainState, 'enabled' | 'deployed'>): DeployedDefinition | null {
+  return chain.enabled ? chain.deployed : null;
+}
+
 /** Ids of the nodes of definitions, each once, in order of appearance. */
 export function nodesOf(...definitions: readonly (ChainDefinition | null)[]): readonly string[] {
   return [...new Set(definitions.flatMap((definition) => definition?.hops.map((hop) => hop.node_id) ?? []))];

@@ -14,12 +14,21 @@ import { lifecycleUndo } from '../resource/undo.js';
 import type { Undo } from '../resource/undo.js';
 import { upstreamKey } from '../upstream/upstream.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import { chainFields, chainKey, credentialsOf, definitionOf, definitionsOf, nodesOf, upstreamOf } from './chain.js';
+import {
+  chainFields,
+  chainKey,
+  credentialsOf,
+  definitionOf,
+  definitionsOf,
+  liveDefinition,
+  nodesOf,
+  upstreamOf,
+} from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { decideChain } from './decide.js';
 import { evolveChain } from './evolve.js';
 import { intendedByChain } from './intent.js';
-import { listenerTransport } from './transports.js';
+import { listenerOf } from './transports.js';
 import { objectionOfChain } from './references.js';
 import { chainRulesOn } from './rules.js';
 import { rulesBound } from './size.js';
@@ -45,23 +54,12 @@ const indexed: Indexed<ChainState> = {
   nodes: (chain) => nodesOf(chain.deployed),
 };
 
-/** The definition that nodes run: the deployed one of an enabled chain. */
-function liveDefinition(chain: ChainState): ChainDefinition | null {
-  return chain.enabled ? chain.deployed : null;
-}
-
 const compiled: Compiled<ChainState> = {
   rulesOn: chainRulesOn,
   bound: rulesBound,
   intendedOn: intendedByChain,
   liveOn: (chain, nodeId) =>
-    (liveDefinition(chain)?.hops ?? [])
-      .filter((hop) => hop.node_id === nodeId)
-      .map((hop) => ({
-        transport: listenerTransport(hop),
-        listenAddr: hop.listen_addr,
-        listenPort: hop.listen_port,
-      })),
+    (liveDefinition(chain)?.hops ?? []).filter((hop) => hop.node_id === nodeId).map(listenerOf),
   nodesUsing(chain, type, id) {
     const live = liveDefinition(chain);
     if (live === null) return [];

@@ -10,16 +10,14 @@ import { upstreamAt } from '../upstream/upstream.js';
 import type { ChainDefinition, ChainState, Hop, Payload } from './chain.js';
 import { upstreamOf } from './chain.js';
 import { effectiveNames } from './names.js';
-import { listenerTransport, transportOf } from './transports.js';
+import { listenerOf, transportOf } from './transports.js';
 
 /** The listeners that a chain intends on a node; none while it is disabled. */
 export function intendedByChain(fleet: FleetView, chain: ChainState, nodeId: string): readonly IntendedListener[] {
   const index = chain.hops.findIndex((hop) => hop.node_id === nodeId);
   const hop = chain.hops[index];
   if (!chain.enabled || hop === undefined) return [];
-  const { listen_addr: listenAddr, listen_port: listenPort } = hop;
-  const routes = routesOf(fleet, chain, index, hop);
-  return [{ nodeId, transport: listenerTransport(hop), listenAddr, listenPort, routes }];
+  return [{ nodeId, ...listenerOf(hop), routes: routesOf(fleet, chain, index, hop) }];
 }
 
 /** One route per server name; a Noise hop's route is its public key, and a RAW hop without names is the default route. */

@@ -3,8 +3,22 @@ import { jsonEqual } from '../../kernel/json.js';
 import type { ChainState, ChainStatus } from './chain.js';
 import { definitionOf } from './chain.js';
 
+/**
+ * Of states that were looked at before: whoever counts or filters all chains looks at each again and again, comparing two
+ * definitions takes most of the time, and a state never changes.
+ */
+const known = new WeakMap<ChainState, ChainStatus>();
+
 /** `disabled` when not enabled, else `draft`, `deployed` or `modified`. */
 export function chainStatus(chain: ChainState): ChainStatus {
+  const before = known.get(chain);
+  if (before !== undefined) return before;
+  const status = compare(chain);
+  known.set(chain, status);
+  return status;
+}
+
+function compare(chain: ChainState): ChainStatus {
   if (!chain.enabled) return 'disabled';
   if (chain.deployed === null) return 'draft';
   return jsonEqual(definitionOf(chain), definitionOf(chain.deployed)) ? 'deployed' : 'modified';

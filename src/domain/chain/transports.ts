@@ -3,7 +3,7 @@
  * definition, which read it (`definition.ts`). Implements `docs/contract/domain.md#l4-chain`.
  */
 import type { KeyType } from '../credential/credential.js';
-import type { IntendedRoute } from '../listeners/intent.js';
+import type { IntendedRoute, ListenerKey } from '../listeners/intent.js';
 import type { Hop, Outer, Payload, Security } from './chain.js';
 
 interface Transport {
@@ -55,6 +55,11 @@ const keyTypes: { readonly [S in Security]: KeyType | null } = {
 /** The key type of the credential that a hop with this security needs; null when it must not have one. */
 export function keyTypeOf(security: Security): KeyType | null {
   return keyTypes[security];
+}
+
+/** The listener of a hop on its node. */
+export function listenerOf(hop: Hop): ListenerKey {
+  return { transport: listenerTransport(hop), listenAddr: hop.listen_addr, listenPort: hop.listen_port };
 }
 
 /** QUIC is udp, FAKE_TCP is tcp. */

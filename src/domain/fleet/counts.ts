@@ -2,7 +2,6 @@
  * How many there are of each resource that the dashboard counts, in pieces, because a large fleet takes a while.
  * Implements `docs/contract/rest.md#dashboard`.
  */
-import type { ChainState, ChainStatus } from '../chain/chain.js';
 import { chainStatus } from '../chain/status.js';
 import type { CredentialCounts } from '../credential/expiry.js';
 import { countCredentials } from '../credential/expiry.js';
@@ -28,17 +27,12 @@ const piece = 1000;
 /**
  * Counts; yields between two pieces. What changes meanwhile may be counted as it was or as it is.
  * @param now milliseconds since the epoch
- * @param statusOf the status of a chain; a caller may remember it, as states never change
  */
-export function* countResources(
-  fleet: Fleet,
-  now: number,
-  statusOf: (chain: ChainState) => ChainStatus = chainStatus,
-): Generator<void, ResourceCounts> {
+export function* countResources(fleet: Fleet, now: number): Generator<void, ResourceCounts> {
   const { tables } = fleet;
   const byStatus = { draft: 0, deployed: 0, modified: 0, disabled: 0 };
   yield* eachPiece(tables.l4_chain.values(), (chains) => {
-    for (const chain of chains) byStatus[statusOf(chain)] += 1;
+    for (const chain of chains) byStatus[chainStatus(chain)] += 1;
   });
   const { draft, deployed, modified, disabled } = byStatus;
   const enabled = draft + deployed + modified;

@@ -26,6 +26,12 @@ export function listenerKey({
   return `${transport}/${listenPort}/${listenAddr}`;
 }
 
+/** What `listenerKey` named. */
+export function listenerOfKey(key: string): ListenerKey {
+  const [transport, port, listenAddr = ''] = key.split('/');
+  return { transport: transport === 'udp' ? 'udp' : 'tcp', listenAddr, listenPort: Number(port) };
+}
+
 /** The listeners of one node, by transport, port and address; routes by source, match kind and value. */
 export function intendedListeners(fleet: Fleet, nodeId: string): readonly IntendedListener[] {
   const listeners = new Map<string, { readonly listener: IntendedListener; readonly routes: IntendedRoute[] }>();

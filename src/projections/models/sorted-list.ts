@@ -5,8 +5,9 @@
 import type { ResourceMeta } from '../../domain/resource/meta.js';
 import { nameKey } from '../../domain/resource/names.js';
 import { unreachable } from '../../kernel/errors.js';
+import { documentOrder, matchesAll } from '../../storage/field-values.js';
 import type { Filter, IndexSpec, Query } from '../../storage/read-store.js';
-import type { ListQuery } from '../port.js';
+import type { ListOf, ListQuery } from '../port.js';
 
 /** The fields of every listed document. */
 export type SortFields = {
@@ -59,6 +60,20 @@ export function listQuery(query: ListQuery, where: readonly Filter[] = []): Quer
     sort: sortOf(query.sort),
     ...pageOf(query),
   };
+}
+
+/** One page of the matching states, as `listQuery` has the store choose it. For callers who hold all states. */
+export function pageOfStates<S extends ResourceMeta & { readonly name: string }>(
+  states: readonly S[],
+  query: ListQuery,
+): ListOf<S> {
+  const where = nameFilter(query.q);
+  const sorted = states
+    .map((state) => ({ id: state.id, fields: sortFields(state), state }))
+    .filter(({ fields }) => matchesAll(fields, where))
+    .sort(documentOrder(sortOf(query.sort)));
+  const { skip, limit } = pageOf(query);
+  return { items: sorted.slice(skip, skip + limit).map(({ state }) => state), total: sorted.length };
 }
 
 export function pageOf(query: { readonly page: number; readonly pageSize: number }): { skip: number; limit: number } {

@@ -1,14 +1,13 @@
 /**
- * The fields of an L4 chain in requests and answers. Which combinations of payload, outer and security are allowed is
- * in `domain/chain/definition.ts`, which also checks bodies here, before anything else is read. Implements
- * `docs/contract/rest.md#l4-chains`.
+ * The fields of an L4 chain's definition in requests and answers; the whole answer is in `chain-view.ts`. Which combinations
+ * of payload, outer and security are allowed is in `domain/chain/definition.ts`, which also checks bodies here, before
+ * anything else is read. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import type { ChainFields, ChainState, ChainStatus, Hop, Target } from '../../domain/chain/chain.js';
-import { chainStatuses, outers, payloads, securities } from '../../domain/chain/chain.js';
+import type { ChainFields, Hop, Target } from '../../domain/chain/chain.js';
+import { outers, payloads, securities } from '../../domain/chain/chain.js';
 import type { PartialDefinition } from '../../domain/chain/definition.js';
 import { definitionProblems } from '../../domain/chain/definition.js';
-import { chainStatus } from '../../domain/chain/status.js';
 import { limits } from '../../kernel/limits.js';
 import {
   anyAddress,
@@ -29,9 +28,8 @@ import {
   uuid,
 } from './fields.js';
 import type { Shape } from './resource-shape.js';
-import { resourceSchema } from './resource-shape.js';
 import { described, sample } from './samples.js';
-import { idOf, nodeId, time, upstreamTlsSchema } from './shared-schemas.js';
+import { idOf, nodeId, upstreamTlsSchema } from './shared-schemas.js';
 import { expected } from './validation.js';
 
 const { maxStreams } = limits.fleet;
@@ -175,31 +173,4 @@ export function checkDefinition(checked: PartialDefinition, ctx: z.core.$Refinem
   for (const { path, message } of definitionProblems(checked)) {
     ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined });
   }
-}
-
-export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, {
-  id: idOf('Id, a UUID', sample.chain),
-  status: described(
-    z.enum(chainStatuses),
-    '`draft` was never deployed, `modified` differs from what is deployed',
-    'deployed',
-  ),
-  deployed_version: described(z.int().nullable(), 'Version that is deployed; null before the first deploy', 2),
-  deployed_at: described(time.nullable(), 'When it was deployed last', sample.later),
-});
-
-/** A chain as answers show it; the schema leaves out the deployed definition. */
-export interface ChainView extends ChainState {
-  readonly status: ChainStatus;
-  readonly deployed_version: number | null;
-  readonly deployed_at: string | null;
-}
-
-export function chainView(chain: ChainState): ChainView {
-  return {
-    ...chain,
-    status: chainStatus(chain),
-    deployed_version: chain.deployed?.chain_version ?? null,
-    deployed_at: chain.deployed?.at ?? null,
-  };
 }

@@ -4,15 +4,27 @@
  */
 import { z } from 'zod';
 import type { ChainPlan } from '../../delivery/port.js';
-import { chainSchema, chainShape, chainView, checkDefinition } from './chain-schema.js';
+import { chainStatuses } from '../../domain/chain/chain.js';
+import type { ChainState } from '../../domain/chain/chain.js';
+import { healthStates } from '../../domain/chain/health.js';
+import { chainStatus } from '../../domain/chain/status.js';
+import { yieldToEventLoop } from '../../kernel/background.js';
+import { pageOfStates } from '../../projections/models/sorted-list.js';
+import type { ListOf, ListQuery } from '../../projections/port.js';
+import { chainShape, checkDefinition } from './chain-schema.js';
+import { chainSchema, chainView, chainViews, healthOf, oneChainView } from './chain-view.js';
+import type { ChainView } from './chain-view.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
+import { oneOf } from './fields.js';
+import { createFleetReports } from './fleet-reports.js';
 import { etag, readHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
 import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
 import { described, sample } from './samples.js';
 import { nodeId } from './shared-schemas.js';
+import { tuning } from './tuning.js';
 
 const planSchema: z.ZodType<ChainPlan> = z
   .object({
@@ -33,9 +45,36 @@ const planSchema: z.ZodType<ChainPlan> = z
   })
   .meta({ id: 'L4ChainPlan', description: 'What a deploy would change' });
 
+const filters = {
+  status: oneOf(chainStatuses).optional().meta({ description: 'Only chains with this status' }),
+  health: oneOf(healthStates)
+    .optional()
+    .meta({ description: 'Only chains of this health; in a large fleet by reports of up to 15 seconds ago' }),
+};
+type Filters = z.output<z.ZodObject<typeof filters>>;
+
 export function chainRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.projections.resources.l4_chain;
   const commands = deps.commands.resources.l4_chain;
+  const fleetReports = createFleetReports(deps, { reuseMs: 0, links: true });
+
+  /** No read model holds a chain's status or health: both are looked at in the fold, the health beside all reports. */
+  async function filtered(paged: ListQuery, { status, health }: Filters): Promise<ListOf<ChainView>> {
+    const reports = health === undefined ? undefined : await fleetReports();
+    const matching: ChainState[] = [];
+    let looked = 0;
+    for (const chain of deps.delivery.chains()) {
+      looked += 1;
+      if (looked % tuning.chainsPerTurn === 0) await yieldToEventLoop();
+      if (status !== undefined && chainStatus(chain) !== status) continue;
+      if (reports !== undefined && healthOf(deps, chain, reports).state !== health) continue;
+      matching.push(chain);
+    }
+    const { items, total } = pageOfStates(matching, paged);
+    // By the same reports, so that every item shows what it was chosen for.
+    if (reports !== undefined) return { items: items.map((chain) => chainView(deps, chain, reports)), total };
+    return { items: await chainViews(deps, items), total };
+  }
 
   resourceRoutes(app, {
     path: '/api/l4-chains',
@@ -55,19 +94,22 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     shape: chainShape,
     check: checkDefinition,
     schema: chainSchema,
-    async list(paged) {
+    filters,
+    async list(paged, checked) {
+      const wanted = checked as Filters;
+      if (wanted.status !== undefined || wanted.health !== undefined) return filtered(paged, wanted);
       const { items, total } = await queries.list(paged);
-      return { items: items.map(chainView), total };
+      return { items: await chainViews(deps, items), total };
     },
     async get(id) {
       const chain = await queries.get(id);
-      return chain === undefined ? undefined : chainView(chain);
+      return chain === undefined ? undefined : oneChainView(deps, chain);
     },
     create: commands.create,
     update: commands.update,
     remove: commands.remove,
-    view: chainView,
-    createdView: chainView,
+    view: (chain) => oneChainView(deps, chain),
+    createdView: (chain) => oneChainView(deps, chain),
   });
 
   app.route({

@@ -96,7 +96,7 @@ const statsSchema = z
   .meta({ id: 'DashboardStats', description: 'Figures about the whole fleet' });
 
 export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
-  const tallied = createFleetTally(deps, createFleetReports(deps));
+  const tallied = createFleetTally(deps, createFleetReports(deps, { reuseMs: tuning.dashboard.reuseMs, links: false }));
   const recent = { admin: recentEntries(deps, true), others: recentEntries(deps, false) };
 
   app.route({

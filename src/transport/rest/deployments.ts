@@ -3,27 +3,35 @@
  * follow `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
+import type { ChainState } from '../../domain/chain/chain.js';
 import type { DeployResult } from '../../commands/handlers-port.js';
 import { limits } from '../../kernel/limits.js';
 import type { Deployment } from '../../projections/port.js';
 import type { DeploymentNodeState } from './apply-state.js';
 import { deploymentNodeStates, deploymentState } from './apply-state.js';
-import type { ChainView } from './chain-schema.js';
-import { chainSchema, chainView } from './chain-schema.js';
+import type { ChainView } from './chain-view.js';
+import { chainSchema, listenersOn, oneChainView } from './chain-view.js';
 import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { oneOf } from './fields.js';
 import { deployHeaders, readHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
+import type { ShownListeners } from './listener-states.js';
+import { listenersShown, readStates, shownListeners } from './listener-states.js';
+import { presencesOf } from './node-status.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from './query.js';
 import { described, sample } from './samples.js';
 import { applyErrors, idOf, nodeId, timeOf } from './shared-schemas.js';
 import { tuning } from './tuning.js';
 
-interface DeploymentView extends Omit<Deployment, 'nodes'> {
-  readonly nodes: readonly ({ readonly node_id: string; readonly generation: number } & DeploymentNodeState)[];
+interface DeploymentStates extends Omit<Deployment, 'nodes'> {
+  readonly nodes: readonly (Deployment['nodes'][number] & DeploymentNodeState)[];
+}
+
+interface DeploymentView extends DeploymentStates {
+  readonly nodes: readonly (DeploymentStates['nodes'][number] & { readonly listeners: ShownListeners })[];
 }
 
 const deploymentSchema: z.ZodType<DeploymentView> = z
@@ -40,6 +48,10 @@ const deploymentSchema: z.ZodType<DeploymentView> = z
             generation: described(z.int(), 'The generation with the deployment', 42),
             state: described(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
             errors: applyErrors,
+            listeners: described(
+              shownListeners,
+              'Of the chain on this node, as it is deployed now, beside what the agent reported last; null before a report',
+            ),
           })
           .meta({ id: 'DeploymentNode', description: 'How far a node is with a deployment' }),
       ),
@@ -99,14 +111,16 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
         setCommandHeaders(reply, outcome);
         const { chain, deployment } =
           outcome.kind === 'done'
-            ? { chain: chainView(outcome.result.chain), deployment: newDeployment(outcome.commandId, outcome.result) }
+            ? { chain: outcome.result.chain, deployment: newDeployment(outcome.commandId, outcome.result) }
             : await repeatedDeploy(deps, outcome.resourceId, outcome.commandId);
-        if (leave === undefined) return ok({ chain, deployment: await viewOf(deps, deployment) });
-        const disconnected = new AbortController();
-        reply.raw.once('close', () => disconnected.abort());
-        const ms = request.query.timeout_ms ?? limits.rest.deployWaitDefaultMs;
-        const signal = AbortSignal.any([stopping.signal, disconnected.signal]);
-        return ok({ chain, deployment: await waitApplied(deps, deployment, ms, signal) });
+        if (leave !== undefined) {
+          const disconnected = new AbortController();
+          reply.raw.once('close', () => disconnected.abort());
+          const ms = request.query.timeout_ms ?? limits.rest.deployWaitDefaultMs;
+          await waitApplied(deps, deployment, ms, AbortSignal.any([stopping.signal, disconnected.signal]));
+        }
+        const [shown, [view]] = await Promise.all([oneChainView(deps, chain), viewsOf(deps, [deployment])]);
+        return ok({ chain: shown, deployment: orNotFound(view, 'deployment') });
       } finally {
         leave?.();
       }
@@ -149,27 +163,35 @@ async function repeatedDeploy(
   deps: RestDeps,
   chainId: string,
   commandId: string,
-): Promise<{ readonly chain: ChainView; readonly deployment: Deployment }> {
-  const chain = chainView(orNotFound(await deps.projections.resources.l4_chain.get(chainId), 'L4 chain'));
+): Promise<{ readonly chain: ChainState; readonly deployment: Deployment }> {
+  const chain = orNotFound(await deps.projections.resources.l4_chain.get(chainId), 'L4 chain');
   return { chain, deployment: orNotFound(await deps.projections.deployments.get(commandId), 'deployment') };
 }
 
-async function viewOf(deps: RestDeps, deployment: Deployment): Promise<DeploymentView> {
-  const [view] = await viewsOf(deps, [deployment]);
-  return orNotFound(view, 'deployment');
+const nodesIn = (deployments: readonly Deployment[]): readonly string[] => [
+  ...new Set(deployments.flatMap(({ nodes }) => nodes.map(({ node_id }) => node_id))),
+];
+
+/** Deployments with their nodes as they are now; the stores are read once for all of them. */
+async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
+  const [states, reported] = await Promise.all([statesOf(deps, deployments), readStates(deps, nodesIn(deployments))]);
+  return states.map((deployment) => {
+    const chain = deps.delivery.chain(deployment.chain_id);
+    const nodes = deployment.nodes.map((node) => {
+      const keys = chain === undefined ? [] : listenersOn(chain, node.node_id);
+      return { ...node, listeners: listenersShown([{ keys, states: reported.get(node.node_id) }]) };
+    });
+    return { ...deployment, nodes };
+  });
 }
 
-/** Deployments with the states of their nodes as they are now; the stores are read once for all of them. */
-async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
-  const ids = [...new Set(deployments.flatMap(({ nodes }) => nodes.map(({ node_id }) => node_id)))];
-  const [records, presences] = await Promise.all([
-    deps.projections.nodes.getMany(ids),
-    Promise.all(ids.map(async (id) => [id, await deps.telemetry.presence(id)] as const)),
-  ]);
+/** How far the nodes of deployments are now. */
+async function statesOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentStates[]> {
+  const ids = nodesIn(deployments);
+  const [records, presences] = await Promise.all([deps.projections.nodes.getMany(ids), presencesOf(deps, ids)]);
   const facts = new Map(records.map((record) => [record.node.id, record.agent]));
-  const presenceOf = new Map(presences);
   const stateOf = (node_id: string, generation: number): DeploymentNodeState => {
-    const presence = presenceOf.get(node_id);
+    const presence = presences.get(node_id);
     const push = pushFacts(deps, node_id, presence);
     return deploymentState(generation, facts.get(node_id), push, presence !== undefined);
   };
@@ -179,13 +201,8 @@ async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Prom
   }));
 }
 
-/** The deployment once every connected node has applied or rejected it, or as it is after `ms` or at the signal. */
-async function waitApplied(
-  deps: RestDeps,
-  deployment: Deployment,
-  ms: number,
-  signal: AbortSignal,
-): Promise<DeploymentView> {
+/** Resolves once every connected node has applied or rejected the deployment, after `ms`, or at the signal. */
+async function waitApplied(deps: RestDeps, deployment: Deployment, ms: number, signal: AbortSignal): Promise<void> {
   const ids = new Set(deployment.nodes.map((node) => node.node_id));
   const deadline = deps.clock.monotonic() + ms;
   const bell = createBell();
@@ -195,10 +212,10 @@ async function waitApplied(
   signal.addEventListener('abort', bell.ring);
   try {
     for (;;) {
-      const view = await viewOf(deps, deployment);
+      const states = (await statesOf(deps, [deployment])).flatMap(({ nodes }) => nodes.map(({ state }) => state));
       const left = deadline - deps.clock.monotonic();
-      const waiting = view.nodes.some((node) => node.state === 'pending' || node.state === 'pushed');
-      if (!waiting || left <= 0 || signal.aborted) return view;
+      const waiting = states.some((state) => state === 'pending' || state === 'pushed');
+      if (!waiting || left <= 0 || signal.aborted) return;
       // No fact says that a session has ended, so presence is polled as well.
       await bell.wait(Math.min(left, tuning.waitPollMs));
     }

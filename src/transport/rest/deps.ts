@@ -39,7 +39,10 @@ export interface RestDeps {
   readonly delivery: Pick<
     Delivery,
     | 'state'
+    | 'node'
     | 'chain'
+    | 'chains'
+    | 'upstream'
     | 'settings'
     | 'referrers'
     | 'nodeNames'

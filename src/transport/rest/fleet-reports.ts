@@ -1,16 +1,19 @@
 /**
- * What the agents of all nodes have told, in short, for the dashboard: read in slices, because a large fleet's reports are
- * many documents, and given again for a while, because agents report every few seconds only.
- * Implements `docs/contract/rest.md#dashboard`.
+ * What the agents of nodes have told, in short. Of some nodes it is read when it is asked for; of all of them in slices,
+ * because a large fleet's reports are many documents, and given again for a while, because agents report every few seconds
+ * only. Implements `docs/contract/rest.md#dashboard` and `docs/contract/domain.md#health-of-a-chain`.
  */
-import { listenerKey } from '../../domain/port-table/intended-listeners.js';
-import { canonicalIp } from '../../kernel/addresses.js';
-import { yieldToEventLoop } from '../../kernel/background.js';
+import { tolerableLoss } from '../../domain/chain/health.js';
 import { timestamp } from '../../kernel/clock.js';
 import { createShared } from '../../kernel/shared.js';
 import type { NodeRecord } from '../../projections/port.js';
-import type { ReportedListeners, RuntimeListener } from '../../telemetry/port.js';
+import type { ReportedLinks, ReportedListeners } from '../../telemetry/port.js';
 import type { RestDeps } from './deps.js';
+import type { NodeSamples } from './link-measurements.js';
+import { byResource } from './link-measurements.js';
+import type { ListenerStates } from './listener-states.js';
+import { statesOf } from './listener-states.js';
+import { slicesOf } from './pieces.js';
 import { tuning } from './tuning.js';
 
 export interface Traffic {
@@ -41,11 +44,12 @@ export function addTraffic(a: Traffic, b: Partial<Traffic>): Traffic {
 
 /** Of one node. */
 export interface NodeReport {
-  readonly agent: Pick<NodeRecord['agent'], 'connected_once' | 'applied' | 'rejected'> | undefined;
-  /** Reported listeners, as `listenerKey` names them; those that run, and all others, each in one of the two. */
-  readonly running: ReadonlySet<string>;
-  readonly notRunning: ReadonlySet<string>;
+  readonly agent: Pick<NodeRecord['agent'], 'connected_once' | 'applied' | 'rejected' | 'session'> | undefined;
+  /** Undefined before the first report. */
+  readonly listeners: ListenerStates | undefined;
   readonly traffic: Traffic;
+  /** What it measured of links of chains that lose too much; undefined without, or when links were not asked for. */
+  readonly lossy: NodeSamples | undefined;
 }
 
 export interface FleetReports {
@@ -56,11 +60,28 @@ export interface FleetReports {
   readonly nodes: ReadonlyMap<string, NodeReport>;
 }
 
-/** @returns a function that gives the reports of all nodes; it throws ServiceError `unavailable` */
-export function createFleetReports(deps: RestDeps): () => Promise<FleetReports> {
-  const { reuseMs, timesTheCost, maxMs } = tuning.dashboard;
+interface ReportOptions {
+  /** Whether links are read as well. */
+  readonly links: boolean;
+}
+
+/**
+ * @param options.reuseMs for how long reports are given again, at least
+ * @returns a function that gives the reports of all nodes; it throws ServiceError `unavailable`
+ */
+export function createFleetReports(
+  deps: RestDeps,
+  options: ReportOptions & { readonly reuseMs: number },
+): () => Promise<FleetReports> {
+  const { timesTheCost, maxMs } = tuning.dashboard;
   const { clock } = deps;
-  return createShared(() => readReports(deps), {
+  const { reuseMs } = options;
+  const read = async (): Promise<FleetReports> => {
+    const at = timestamp(clock.now());
+    const online = new Set((await deps.telemetry.online()).keys());
+    return { at, online, nodes: await readReports(deps, [...deps.delivery.nodeIds()], options) };
+  };
+  return createShared(read, {
     stamp: () => 0,
     isFresh({ begunAt, tookMs }) {
       if (tookMs === undefined) return true;
@@ -70,35 +91,49 @@ export function createFleetReports(deps: RestDeps): () => Promise<FleetReports> 
   });
 }
 
-async function readReports({ delivery, projections, telemetry, clock }: RestDeps): Promise<FleetReports> {
-  const at = timestamp(clock.now());
-  const online = new Set((await telemetry.online()).keys());
+/** The reports of these nodes, in slices. @throws ServiceError `unavailable` */
+export async function readReports(
+  { projections, telemetry }: Pick<RestDeps, 'projections' | 'telemetry'>,
+  nodeIds: readonly string[],
+  { links }: ReportOptions,
+): Promise<ReadonlyMap<string, NodeReport>> {
   const nodes = new Map<string, NodeReport>();
-  const ids = [...delivery.nodeIds()];
-  for (let from = 0; from < ids.length; from += tuning.nodesPerSlice) {
-    const slice = ids.slice(from, from + tuning.nodesPerSlice);
-    const [records, reports] = await Promise.all([projections.nodes.getMany(slice), telemetry.listeners(slice)]);
+  for await (const slice of slicesOf(nodeIds)) {
+    const [records, listeners, measured] = await Promise.all([
+      projections.nodes.getMany(slice),
+      telemetry.listeners(slice),
+      links ? telemetry.links(slice) : undefined,
+    ]);
     const agents = new Map(records.map(({ node, agent }) => [node.id, agent]));
-    for (const id of slice) nodes.set(id, shortOf(agents.get(id), reports.get(id)));
-    await yieldToEventLoop();
+    for (const id of slice) nodes.set(id, shortOf(agents.get(id), listeners.get(id), measured?.get(id)));
   }
-  return { at, online, nodes };
+  return nodes;
 }
 
-function shortOf(agent: NodeRecord['agent'] | undefined, report: ReportedListeners | undefined): NodeReport {
-  const [running, notRunning] = [new Set<string>(), new Set<string>()];
+function shortOf(
+  agent: NodeRecord['agent'] | undefined,
+  listeners: ReportedListeners | undefined,
+  links: ReportedLinks | undefined,
+): NodeReport {
   let traffic = noTraffic;
-  for (const listener of report?.listeners ?? []) {
-    (listener.state === 'running' ? running : notRunning).add(keyOf(listener));
-    traffic = addTraffic(traffic, listener);
-  }
-  for (const key of running) notRunning.delete(key);
-  // No more than is counted: the errors of a reject may be many.
-  const facts = agent && { connected_once: agent.connected_once, applied: agent.applied, rejected: agent.rejected };
-  return { agent: facts, running, notRunning, traffic };
+  for (const listener of listeners?.listeners ?? []) traffic = addTraffic(traffic, listener);
+  return {
+    agent: agent && agentInShort(agent),
+    listeners: listeners && statesOf(listeners),
+    traffic,
+    lossy: lossyOf(links),
+  };
 }
 
-/** Agents may write an address in another notation. */
-function keyOf({ transport, listen_addr, listen_port }: RuntimeListener): string {
-  return listenerKey({ transport, listenAddr: canonicalIp(listen_addr) ?? listen_addr, listenPort: listen_port });
+/** No more than is looked at: the errors of a reject may be many. */
+function agentInShort({ connected_once, applied, rejected, session }: NodeRecord['agent']): NodeReport['agent'] {
+  return { connected_once, applied, rejected, ...(session === undefined ? {} : { session }) };
+}
+
+function lossyOf(reported: ReportedLinks | undefined): NodeSamples | undefined {
+  const links = (reported?.links ?? []).filter(
+    ({ resource_type, loss_ratio }) =>
+      resource_type === 'l4_chain' && loss_ratio !== null && loss_ratio > tolerableLoss,
+  );
+  return reported === undefined || links.length === 0 ? undefined : byResource({ ...reported, links });
 }

@@ -8,6 +8,7 @@ import { applyState } from './apply-state.js';
 import type { RestDeps } from './deps.js';
 import type { FleetReports, NodeReport, Traffic } from './fleet-reports.js';
 import { addTraffic, noTraffic } from './fleet-reports.js';
+import { countRunning } from './listener-states.js';
 import { tuning } from './tuning.js';
 
 export interface FleetTally {
@@ -92,13 +93,11 @@ function countListeners(
   report: NodeReport | undefined,
 ): void {
   listeners.intended += intended.size;
-  const { running = nothing, notRunning = nothing } = report ?? {};
-  let runs = 0;
-  for (const key of intended) if (running.has(key)) runs += 1;
-  listeners.running += runs;
-  listeners.missing += intended.size - runs;
-  listeners.unexpected += running.size - runs;
-  for (const key of notRunning) if (!intended.has(key)) listeners.unexpected += 1;
+  const states = report?.listeners;
+  const running = states === undefined ? 0 : countRunning(states, intended);
+  listeners.running += running;
+  listeners.missing += intended.size - running;
+  if (states === undefined) return;
+  listeners.unexpected += states.running.size - running;
+  for (const key of states.notRunning.keys()) if (!intended.has(key)) listeners.unexpected += 1;
 }
-
-const nothing: ReadonlySet<string> = new Set();

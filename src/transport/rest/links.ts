@@ -5,24 +5,15 @@
 import { z } from 'zod';
 import type { IntendedLink } from '../../domain/port-table/intended-links.js';
 import { originTypes } from '../../domain/snapshot/snapshot.js';
-import type { LinkSample, ReportedLinks } from '../../telemetry/port.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers } from './envelope.js';
 import { readHeaders } from './headers.js';
+import type { NodeSamples } from './link-measurements.js';
+import { byResource, measured, measurement, unmeasured } from './link-measurements.js';
 import { listInPieces, sendPieces } from './pieces.js';
 import { noQuery } from './query.js';
 import { described, sample } from './samples.js';
-import { idOf, time } from './shared-schemas.js';
-
-const measured = {
-  rtt_ms: described(z.number().nullable(), 'Round trip in milliseconds', 12.5),
-  jitter_ms: described(z.number().nullable(), 'Jitter in milliseconds', 0.8),
-  loss_ratio: described(z.number().nullable(), 'Lost share, 0 to 1', 0),
-  bytes_in: described(z.number().nullable(), 'Bytes from `to_node_id`', 1_048_576),
-  bytes_out: described(z.number().nullable(), 'Bytes to `to_node_id`', 524_288),
-  measured_at: described(time.nullable(), 'When an agent reported this; null if none did', sample.later),
-};
-type Measured = z.output<z.ZodObject<typeof measured>>;
+import { idOf } from './shared-schemas.js';
 
 const linkSchema = z
   .object({
@@ -35,15 +26,6 @@ const linkSchema = z
   .meta({ id: 'NodeLink', description: 'A link that the configuration intends, and what agents have measured of it' });
 const linksSchema = z.object({ items: described(z.array(linkSchema), 'All links') }).meta({ description: 'The links' });
 type LinkView = z.output<typeof linkSchema>;
-
-const unmeasured: Measured = {
-  rtt_ms: null,
-  jitter_ms: null,
-  loss_ratio: null,
-  bytes_in: null,
-  bytes_out: null,
-  measured_at: null,
-};
 
 export function linkRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
@@ -87,12 +69,6 @@ async function linksOf(deps: RestDeps, nodes: readonly { readonly id: string }[]
   }));
 }
 
-interface NodeSamples {
-  readonly reportedAt: string;
-  /** By resource. */
-  readonly samples: ReadonlyMap<string, readonly LinkSample[]>;
-}
-
 async function samplesOf(
   deps: RestDeps,
   links: readonly IntendedLink[],
@@ -100,50 +76,4 @@ async function samplesOf(
 ): Promise<ReadonlyMap<string, NodeSamples>> {
   const reports = await deps.telemetry.links([...new Set(links.map(nodeOf))]);
   return new Map([...reports].map(([id, report]) => [id, byResource(report)]));
-}
-
-function byResource({ reported_at, links }: ReportedLinks): NodeSamples {
-  const samples = new Map<string, LinkSample[]>();
-  for (const sample of links) {
-    const key = `${sample.resource_type}/${sample.resource_id}`;
-    const known = samples.get(key);
-    if (known === undefined) samples.set(key, [sample]);
-    else known.push(sample);
-  }
-  return { reportedAt: reported_at, samples };
-}
-
-/**
- * What the node at one end reports of a link; undefined when it reports nothing. An agent that knows no nodes names the
- * endpoint that it dials. Several samples are one link: their bytes are added up, and the worst of each other value counts.
- */
-function measurement(node: NodeSamples | undefined, link: IntendedLink, end: 'from' | 'to'): Measured | undefined {
-  const peerId = end === 'from' ? link.toNodeId : link.fromNodeId;
-  const samples = (node?.samples.get(`${link.kind}/${link.resourceId}`) ?? []).filter(
-    ({ peer_node_id, peer_endpoint }) =>
-      peer_node_id === peerId || (end === 'from' && peer_node_id === '' && link.endpoints.includes(peer_endpoint)),
-  );
-  if (node === undefined || samples.length === 0) return undefined;
-  const bytesIn = sumOf(samples.map(({ bytes_in }) => bytes_in));
-  const bytesOut = sumOf(samples.map(({ bytes_out }) => bytes_out));
-  return {
-    rtt_ms: worstOf(samples.map(({ rtt_ms }) => rtt_ms)),
-    jitter_ms: worstOf(samples.map(({ jitter_ms }) => jitter_ms)),
-    loss_ratio: worstOf(samples.map(({ loss_ratio }) => loss_ratio)),
-    // What one end takes in, the other end sends.
-    bytes_in: end === 'from' ? bytesIn : bytesOut,
-    bytes_out: end === 'from' ? bytesOut : bytesIn,
-    measured_at: node.reportedAt,
-  };
-}
-
-const sumOf = (values: readonly number[]): number =>
-  Math.min(
-    values.reduce((sum, value) => sum + value, 0),
-    Number.MAX_SAFE_INTEGER,
-  );
-
-function worstOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : Math.max(...known);
 }

@@ -28,5 +28,5 @@ export async function nodeOptions(
 ): Promise<readonly NodeOption[]> {
   const records = await deps.projections.nodes.getMany(nodes.map(({ id }) => id));
   const agents = new Map(records.map(({ node, agent }) => [node.id, agent]));
-  return nodes.map(({ id, name }) => ({ id, name, status: statusOf(online.get(id), agents.get(id)) }));
+  return nodes.map(({ id, name }) => ({ id, name, status: statusOf(online.has(id), agents.get(id)) }));
 }

@@ -15,6 +15,8 @@ import { applyState, applyStates, newestPush } from './apply-state.js';
 import type { PushFacts } from './apply-state.js';
 import type { RestDeps } from './deps.js';
 import { description, host, labels, name } from './fields.js';
+import type { ListenerStates } from './listener-states.js';
+import { listenersShown, readStates, shownListeners } from './listener-states.js';
 import { nodeStatus } from './node-options.js';
 import { statusOf } from './node-status.js';
 import type { Shape } from './resource-shape.js';
@@ -86,6 +88,11 @@ const derived = {
       errors: applyErrors,
     })
     .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
+  listeners: shownListeners,
+  // Nothing holds a node back, manages it, or reads features from a hello in this release.
+  held_by: described(z.string().nullable(), 'The rollout that holds the node back; always null in this release', null),
+  features: described(z.array(z.string()), 'What the agent says that it can do; always empty in this release', []),
+  managed_by: described(z.string().nullable(), 'The set that owns the node; always null in this release', null),
 };
 
 export const nodeSchema = resourceSchema(
@@ -96,14 +103,17 @@ export const nodeSchema = resourceSchema(
 );
 export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<typeof derived>>;
 
-/** Views of several nodes, with one read of their vitals for all of them. */
+/** Views of several nodes, with one read of what their agents told for all of them. */
 export async function nodeViews(
   deps: RestDeps,
   records: readonly NodeRecord[],
   online: ReadonlyMap<string, PresenceFacts>,
 ): Promise<NodeView[]> {
-  const vitals = await deps.telemetry.vitals(records.map((record) => record.node.id));
-  return records.map(({ node, agent }) => nodeView(deps, node, agent, vitals.get(node.id), online.get(node.id)));
+  const told = await readTold(
+    deps,
+    records.map(({ node }) => node.id),
+  );
+  return records.map(({ node, agent }) => nodeView(deps, node, agent, told(node.id), online.get(node.id)));
 }
 
 /** The view of one node. @param agent undefined when the read models do not know the node yet */
@@ -112,13 +122,24 @@ export async function oneNodeView(
   node: NodeState,
   agent: NodeAgentFacts | undefined,
 ): Promise<NodeView> {
-  const [presence, vitals] = await Promise.all([deps.telemetry.presence(node.id), deps.telemetry.vitals([node.id])]);
-  return nodeView(deps, node, agent ?? neverConnected, vitals.get(node.id), presence);
+  const [presence, told] = await Promise.all([deps.telemetry.presence(node.id), readTold(deps, [node.id])]);
+  return nodeView(deps, node, agent ?? neverConnected, told(node.id), presence);
 }
 
 /** The view of a node that was just created. No agent can have connected yet, so no store is read. */
 export function newNodeView(deps: RestDeps, node: NodeState): NodeView {
-  return nodeView(deps, node, neverConnected, undefined, undefined);
+  return nodeView(deps, node, neverConnected, {}, undefined);
+}
+
+/** What the agent of a node told in its last heartbeat. */
+interface Told {
+  readonly vitals?: NodeVitals | undefined;
+  readonly listeners?: ListenerStates | undefined;
+}
+
+async function readTold(deps: RestDeps, nodeIds: readonly string[]): Promise<(nodeId: string) => Told> {
+  const [vitals, listeners] = await Promise.all([deps.telemetry.vitals(nodeIds), readStates(deps, nodeIds)]);
+  return (nodeId) => ({ vitals: vitals.get(nodeId), listeners: listeners.get(nodeId) });
 }
 
 /** The last push to a node, by this instance or by the one that holds its session. */
@@ -136,7 +157,7 @@ function nodeView(
   deps: RestDeps,
   node: NodeState,
   agent: NodeAgentFacts,
-  vitals: NodeVitals | undefined,
+  { vitals, listeners }: Told,
   presence: PresenceFacts | undefined,
 ): NodeView {
   const generation = deps.delivery.generation(node.id) ?? null;
@@ -149,7 +170,7 @@ function nodeView(
     description: node.description,
     address: node.address,
     labels: node.labels,
-    status: statusOf(presence, agent),
+    status: statusOf(presence !== undefined, agent),
     psk_fingerprint: node.psk?.fingerprint ?? null,
     psk_issued_at: node.psk?.issued_at ?? null,
     multiplex,
@@ -169,6 +190,10 @@ function nodeView(
     generation,
     applied_generation: agent.applied?.generation ?? null,
     apply: { ...apply, errors: [...apply.errors] },
+    listeners: listenersShown([{ keys: deps.delivery.liveListeners(node.id), states: listeners }]),
+    held_by: null,
+    features: [],
+    managed_by: null,
     created_at: node.created_at,
     updated_at: node.updated_at,
     version: node.version,

@@ -53,20 +53,27 @@ async function* counted(request: FastifyRequest, chunks: AsyncGenerator<string, 
   }
 }
 
+/** The values in slices, with a turn of the event loop after each. */
+export async function* slicesOf<V>(values: readonly V[]): AsyncGenerator<readonly V[], void> {
+  for (let from = 0; from < values.length; from += tuning.nodesPerSlice) {
+    yield values.slice(from, from + tuning.nodesPerSlice);
+    await yieldToEventLoop();
+  }
+}
+
 /** A JSON list of what is made of each slice of the values. */
 export async function* listInPieces<V, T>(
   values: readonly V[],
   of: (slice: readonly V[]) => Promise<readonly T[]>,
 ): AsyncGenerator<string, void> {
   let before = '[';
-  for (let from = 0; from < values.length; from += tuning.nodesPerSlice) {
-    const items = await of(values.slice(from, from + tuning.nodesPerSlice));
+  for await (const slice of slicesOf(values)) {
+    const items = await of(slice);
     for (const item of items) {
       // One node may have thousands of listeners: a piece is the text of one.
       yield before + JSON.stringify(item);
       before = ',';
     }
-    await yieldToEventLoop();
   }
   yield before === '[' ? '[]' : ']';
 }

@@ -6,13 +6,12 @@
 import { z } from 'zod';
 import { priorityLabels } from '../../domain/listener-policy/policy.js';
 import { matchKinds, routeSources } from '../../domain/listeners/intent.js';
-import type { PortRow } from '../../domain/port-table/port-rows.js';
-import { canonicalIp } from '../../kernel/addresses.js';
-import type { ReportedListeners } from '../../telemetry/port.js';
+import { listenerKey } from '../../domain/port-table/intended-listeners.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers } from './envelope.js';
 import { uuid } from './fields.js';
 import { readHeaders } from './headers.js';
+import { readStates, stateOf } from './listener-states.js';
 import { nodeOption, nodeOptions } from './node-options.js';
 import { listInPieces, sendPieces } from './pieces.js';
 import { query } from './query.js';
@@ -91,8 +90,7 @@ async function* tablePieces(deps: RestDeps, nodeId: string | undefined): AsyncGe
 /** The rows of these nodes, in their order. */
 async function itemsOf(deps: RestDeps, nodes: readonly { readonly id: string }[]): Promise<readonly PortItem[]> {
   const rows = nodes.flatMap(({ id }) => deps.delivery.portRows(id));
-  const reports = await deps.telemetry.listeners([...new Set(rows.map(({ nodeId }) => nodeId))]);
-  const states = new Map([...reports].map(([id, report]) => [id, statesOf(report)]));
+  const reported = await readStates(deps, [...new Set(rows.map(({ nodeId }) => nodeId))]);
   return rows.map((row) => ({
     nodeId: row.nodeId,
     transport: row.transport,
@@ -101,22 +99,6 @@ async function itemsOf(deps: RestDeps, nodes: readonly { readonly id: string }[]
     priorityOrder: [...row.priorityOrder],
     policySaved: row.policySaved,
     routes: [...row.routes],
-    runtimeState: states.get(row.nodeId)?.get(keyOf(row)) ?? null,
+    runtimeState: stateOf(reported.get(row.nodeId), listenerKey(row)) ?? null,
   }));
-}
-
-const keyOf = ({
-  transport,
-  listenAddr,
-  listenPort,
-}: Pick<PortRow, 'listenAddr' | 'listenPort'> & { transport: string }) => `${transport} ${listenPort} ${listenAddr}`;
-
-/** The reported state of each listener. Agents may write an address in another notation. */
-function statesOf({ listeners }: ReportedListeners): ReadonlyMap<string, string> {
-  return new Map(
-    listeners.map(({ transport, listen_addr, listen_port, state }) => [
-      keyOf({ transport, listenAddr: canonicalIp(listen_addr) ?? listen_addr, listenPort: listen_port }),
-      state,
-    ]),
-  );
 }

@@ -76,7 +76,7 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
    * Called after the answer's headers are set, so a failure here still tells the caller that the command was written.
    */
   view(state: State): View | Promise<View>;
-  createdView(created: Created): View;
+  createdView(created: Created): View | Promise<View>;
   /** Fields that the repeat of a create sets in the resource as it is now: one-time secrets, to null. */
   readonly repeated?: { readonly [field: string]: unknown };
 }
@@ -150,7 +150,7 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
       setCommandHeaders(reply, outcome);
       const view =
         outcome.kind === 'done'
-          ? routes.createdView(outcome.result)
+          ? await routes.createdView(outcome.result)
           : { ...(await stored(outcome.resourceId)), ...routes.repeated };
       return reply.code(201).header('location', `${path}/${view.id}`).send(ok(view));
     },

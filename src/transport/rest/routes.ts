@@ -12,7 +12,7 @@ import { anyAddress, boolean, canonical, endpoint, host, ip, list, name, object,
 import { readHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
 import { nodeStatus } from './node-options.js';
-import { statusOf } from './node-status.js';
+import { presencesOf, statusOf } from './node-status.js';
 import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
@@ -158,10 +158,7 @@ export function routeRoutes(app: RestApp, deps: RestDeps): void {
 
 async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.output<typeof hopViews>['items']> {
   const ids = hops.map((hop) => hop.node_id);
-  const [records, presences] = await Promise.all([
-    deps.projections.nodes.getMany(ids),
-    Promise.all(ids.map((id) => deps.telemetry.presence(id))),
-  ]);
+  const [records, presences] = await Promise.all([deps.projections.nodes.getMany(ids), presencesOf(deps, ids)]);
   const byId = new Map(records.map((record) => [record.node.id, record]));
   return hops.map((hop, index) => {
     const next = hops[index + 1];
@@ -173,7 +170,7 @@ async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.
       listen_addr: hop.listen_addr,
       listen_port: hop.listen_port,
       next_hop: next === undefined ? backend : dialled(byId.get(next.node_id), next.listen_port),
-      node_status: statusOf(presences[index], record?.agent),
+      node_status: statusOf(presences.has(hop.node_id), record?.agent),
     };
   });
 }

@@ -25,6 +25,8 @@ export const tuning = {
   drainBytes: 16 * 1024 * 1024,
   /** Nodes that an answer about all of them looks at before other work of the process has its turn. */
   nodesPerSlice: 25,
+  /** Chains that a filter looks at before other work has its turn. */
+  chainsPerTurn: 500,
   /** Such an answer is sent in chunks of at least so many characters. */
   chunkChars: 64 * 1024,
   /** How long a refresh waits for its push, to answer `pushed`, how often it looks, and for how long its agent may take nothing. */

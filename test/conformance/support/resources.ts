@@ -42,6 +42,10 @@ export interface NodeData {
   readonly generation: number;
   readonly applied_generation: number | null;
   readonly apply: Apply;
+  readonly listeners: Listeners | null;
+  readonly held_by: null;
+  readonly features: readonly string[];
+  readonly managed_by: null;
   readonly created_at: string;
   readonly updated_at: string;
   readonly version: number;
@@ -51,11 +55,17 @@ export const nodeFields = (
   'id name description address labels status psk_fingerprint psk_issued_at multiplex multiplex_port ' +
   'reported_multiplex reported_multiplex_port duplicate_agent version_conflict_at agent_version ' +
   'public_ipv4 public_ipv6 detected_addresses cpu_usage memory_usage uptime_seconds last_seen_at ' +
-  'generation applied_generation apply created_at updated_at version'
+  'generation applied_generation apply listeners held_by features managed_by created_at updated_at version'
 ).split(' ');
 
 export interface NewNode extends NodeData {
   readonly control_psk: string;
+}
+
+export interface Listeners {
+  readonly intended: number;
+  readonly running: number;
+  readonly failed: readonly Readonly<Record<string, unknown>>[];
 }
 
 export interface Upstream {
@@ -81,8 +91,17 @@ export interface Chain {
   readonly enabled: boolean;
   readonly payload: string;
   readonly hops: readonly Readonly<Record<string, unknown>>[];
+  readonly hop_status: readonly {
+    readonly node_id: string;
+    readonly node_name: string;
+    readonly status: string;
+    readonly state: string | null;
+    readonly reported_at: string | null;
+  }[];
+  readonly listeners: Listeners | null;
   readonly target: Readonly<Record<string, unknown>>;
   readonly status: string;
+  readonly health: { readonly state: string; readonly reasons: readonly string[] };
   readonly deployed_version: number | null;
   readonly deployed_at: string | null;
   readonly created_at: string;
@@ -91,8 +110,8 @@ export interface Chain {
 }
 
 export const chainFields = (
-  'id name description enabled payload hops target status deployed_version deployed_at created_at ' +
-  'updated_at version'
+  'id name description enabled payload hops hop_status listeners target status health deployed_version ' +
+  'deployed_at created_at updated_at version'
 ).split(' ');
 
 export interface Deployment {
@@ -105,6 +124,7 @@ export interface Deployment {
     readonly generation: number;
     readonly state: string;
     readonly errors: readonly Record<string, unknown>[];
+    readonly listeners: Listeners | null;
   }[];
 }
 
