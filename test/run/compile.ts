@@ -89,11 +89,13 @@ function writeLauncher(path: string, launch: string): void {
 
 /** Shared files carry a hash in their names: those of earlier builds stay until no running test can need them. */
 function removeOldBuilds(): void {
-  const anHourAgo = Date.now() - 3_600_000;
-  for (const name of readdirSync(compiledPrograms).filter((file) => file.endsWith('.js'))) {
-    const path = join(compiledPrograms, name);
-    if (statSync(path).mtimeMs < anHourAgo) rmSync(path);
-  }
+  const paths = readdirSync(compiledPrograms)
+    .filter((file) => file.endsWith('.js'))
+    .map((name) => join(compiledPrograms, name));
+  const written = new Map(paths.map((path) => [path, statSync(path).mtimeMs]));
+  // By the clock of the file system, which need not be that of this process.
+  const anHourAgo = Math.max(...written.values()) - 3_600_000;
+  for (const [path, at] of written) if (at < anHourAgo) rmSync(path);
 }
 
 const sources = ['src', 'scripts', 'test'];
