@@ -1,9 +1,10 @@
 /** The test server, and the server that SVC_TEST_EVENTSTORE_URL names, answer like a real 23.10.8. */
 import { readFileSync } from 'node:fs';
+import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { replay } from '../../servers/eventstoredb/replay.js';
+import { replay, statusDifferences } from '../../servers/eventstoredb/replay.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
-import type { Transcripts } from '../../servers/eventstoredb/transcript.js';
+import { differences, type Transcripts } from '../../servers/eventstoredb/transcript.js';
 
 const transcripts = JSON.parse(
   readFileSync(new URL('../../eventstoredb-transcripts.json', import.meta.url), 'utf8'),
@@ -21,6 +22,21 @@ describe('the test server answers as 23.10.8 did', () => {
       }
     });
   }
+});
+
+it('a later patch of the server, or of the web server below it, answers the same', () => {
+  const answered = (version: string) =>
+    differences({ eventStoreServerVersion: '23.10.8' }, { eventStoreServerVersion: version }, new Map(), 'features');
+  expect(answered('23.10.15')).toEqual([]);
+  expect(answered('24.10.0')).toHaveLength(1);
+  const ended = (trailers: Record<string, string>) => {
+    const metadata = new Metadata();
+    for (const [key, value] of Object.entries(trailers)) metadata.set(key, value);
+    const expected = { code: 9, trailers: { exception: 'stream-deleted' } };
+    return statusDifferences(expected, { code: 9, details: '', metadata }, 'status');
+  };
+  expect(ended({ exception: 'stream-deleted', 'content-length': '0', server: 'Kestrel' })).toEqual([]);
+  expect(ended({ exception: 'stream-deleted', other: '0' })).toHaveLength(1);
 });
 
 const url = process.env['SVC_TEST_EVENTSTORE_URL'];
