@@ -9,8 +9,8 @@ import { StoreTroubleError } from '../storage/store-trouble.js';
 import type { MetricSource } from './metrics.js';
 
 const pingEveryMs = 1_000;
-/** A store that takes longer counts as out of reach. */
-const pingTimeoutMs = 5_000;
+/** A store that takes longer counts as out of reach: with the second until the next ping, that shows within 5 s. */
+const pingTimeoutMs = 3_500;
 
 export interface StoreHealth {
   /** One sentence per store that does not answer; the cause is in the service's log. */

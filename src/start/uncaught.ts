@@ -1,7 +1,10 @@
 /**
- * What nobody caught. The process survives one kind alone: node:http2 was asked to answer on a stream that its peer has
- * ended, which touches no state of the service, and which a stranger can bring about. Everything else is a bug after which
- * the state of this process cannot be trusted, while the event log can: the process ends.
+ * What nobody caught. The process survives two kinds alone, which touch no state of the service:
+ * - node:http2 was asked to answer on a stream that its peer has ended, which a stranger can bring about;
+ * - the client package of EventStoreDB lost its node with two calls under way. It tells both callers, but awaits neither
+ *   its own second look for the leader, nor the start of a call on the channel that it has just closed.
+ * Everything else is a bug after which the state of this process cannot be trusted, while the event log can: the process
+ * ends.
  */
 import { errorText } from '../kernel/errors.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
@@ -15,6 +18,9 @@ export interface UncaughtErrors {
   metrics(): readonly NumberSource[];
 }
 
+/** The texts of the client package. It has no other sign of them. */
+const lostNode = /^(Failed to discover after \d+ attempts\.|Channel has been shut down)$/;
+
 /** Installs the handlers of the process. @param end ends the process */
 export function handleUncaught(logger: FatalLogger, end: () => void): UncaughtErrors {
   let survived = 0;
@@ -22,18 +28,24 @@ export function handleUncaught(logger: FatalLogger, end: () => void): UncaughtEr
     logger.fatal({ error: errorText(error), stack: error instanceof Error ? error.stack : undefined }, message);
     end();
   };
-  process.on('unhandledRejection', (error) => fatal(error, 'unhandled rejection'));
+  const survive = (error: Error, message: string): void => {
+    survived += 1;
+    logger.error({ error: errorText(error), stack: error.stack }, message);
+  };
+  process.on('unhandledRejection', (error) => {
+    if (!(error instanceof Error && lostNode.test(error.message))) return fatal(error, 'unhandled rejection');
+    survive(error, 'the client of the event store lost its node and did not await its own search for another');
+  });
   process.on('uncaughtException', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ERR_HTTP2_INVALID_STREAM') return fatal(error, 'uncaught exception');
-    survived += 1;
-    logger.error({ error: errorText(error), stack: error.stack }, 'an answer to a stream that has ended was not sent');
+    survive(error, 'an answer to a stream that has ended was not sent');
   });
   return {
     metrics: () => [
       {
         type: 'counter',
         name: 'svc_survived_exceptions_total',
-        help: 'Answers to HTTP/2 streams that had ended, which the library reported as an uncaught exception.',
+        help: 'Errors that a library left to nobody: answers to HTTP/2 streams that had ended, and a lost node of the event store.',
         read: () => survived,
       },
     ],

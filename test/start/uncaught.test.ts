@@ -1,4 +1,4 @@
-/** What nobody caught: one kind is survived and counted, everything else ends the process. */
+/** What nobody caught: two kinds are survived and counted, everything else ends the process. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { UncaughtErrors } from '../../src/start/uncaught.js';
@@ -34,6 +34,18 @@ test('an answer to an HTTP/2 stream that has ended is logged, counted and surviv
   expect(error).toHaveBeenCalledTimes(1);
   expect(survived()).toBe(1);
 });
+
+test.each(['Failed to discover after 10 attempts.', 'Channel has been shut down'])(
+  'a rejection that the client of the event store left to nobody is logged, counted and survived: %s',
+  (message) => {
+    const end = vi.fn();
+    const { call, error, survived } = install(end);
+    call('unhandledRejection', new Error(message));
+    expect(end).not.toHaveBeenCalled();
+    expect(error).toHaveBeenCalledTimes(1);
+    expect(survived()).toBe(1);
+  },
+);
 
 test.each([
   ['uncaughtException', Object.assign(new Error('disk'), { code: 'EIO' })],

@@ -19,6 +19,8 @@ export interface Lease {
   readonly client: EventStoreDBClient;
   /** The client was discarded. Its calls end, and some of them end as if they were complete. */
   readonly discarded: boolean;
+  /** A read that requires the leader has succeeded. */
+  reached: boolean;
 }
 
 type OwnLease = { -readonly [field in keyof Lease]: Lease[field] };
@@ -76,7 +78,7 @@ export function openConnection(
   tuning: Tuning = standard,
 ): Connection {
   const settings = clientSettings(address, tuning);
-  const create = (): OwnLease => ({ client: createClient(settings, address), discarded: false });
+  const create = (): OwnLease => ({ client: createClient(settings, address), discarded: false, reached: false });
   let lease: OwnLease | undefined;
   let disposing: Promise<void> = Promise.resolve();
   let closed = false;

@@ -31,6 +31,9 @@ export function failureText(error: unknown): string {
 }
 
 const isFailedDiscovery = (error: unknown): boolean => messageOf(error).startsWith('Failed to discover');
+/** The node knows no leader, for instance because it is cut off from the others. */
+export const isNotReady = (error: unknown): boolean =>
+  field(error, 'type') === ErrorType.UNAVAILABLE && notReady.test(messageOf(error));
 /** The deadline of a call has passed. */
 export const isUnanswered = (error: unknown): boolean => field(error, 'type') === ErrorType.DEADLINE_EXCEEDED;
 export const isNotLeader = (error: unknown): boolean => field(error, 'type') === ErrorType.NOT_LEADER;
@@ -67,9 +70,7 @@ export function appendFailure(error: unknown): AppendFailure {
     case ErrorType.NOT_LEADER:
       return { kind: 'not_written', cause };
     case ErrorType.UNAVAILABLE:
-      return notReady.test(cause) || neverSent.test(cause)
-        ? { kind: 'not_written', cause }
-        : { kind: 'unknown', cause };
+      return isNotReady(error) || neverSent.test(cause) ? { kind: 'not_written', cause } : { kind: 'unknown', cause };
     case ErrorType.UNKNOWN:
       return /RESOURCE_EXHAUSTED/.test(cause) ? { kind: 'refused', what: 'append', cause } : { kind: 'unknown', cause };
     case ErrorType.STREAM_DELETED:

@@ -74,7 +74,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     const trouble = failing ? await handshakeTrouble(address, tuning.handshakeMs) : undefined;
     if (trouble !== undefined) throw trouble;
     try {
-      await readHead(reading);
+      await readHead(reading, tuning.pingRetryMs);
       failing = false;
     } catch (error) {
       const cause = error instanceof ServiceError ? error.cause : error;

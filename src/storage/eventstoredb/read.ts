@@ -11,7 +11,7 @@ import { backoff } from '../../kernel/retry.js';
 import type { ReadOptions } from '../event-store.js';
 import type { Connection, Lease } from './connection.js';
 import { toRecordedEvent } from './events.js';
-import { failureText, isMissingStream, isNotLeader, isTombstoned } from './failure.js';
+import { failureText, isMissingStream, isNotLeader, isNotReady, isTombstoned } from './failure.js';
 import { readPlaces } from './places.js';
 import { toNumber } from './positions.js';
 import { isAccessDenied } from './trouble.js';
@@ -58,27 +58,36 @@ async function takePage(
   }
 }
 
-/** Reads one page; tries again when the node is not the leader or is unreachable. @throws ServiceError `unavailable` */
+/**
+ * Reads one page; tries again when the node is not the leader or is unreachable.
+ * @param retryMs how long
+ * @throws ServiceError `unavailable`
+ */
 export async function readPage(
   connection: Connection,
   start: (lease: Lease) => StreamingRead<ResolvedEvent>,
+  retryMs = connection.tuning.readRetryMs,
 ): Promise<readonly ResolvedEvent[]> {
   const { tuning } = connection;
   const started = performance.now();
   for (let attempt = 1; ; attempt += 1) {
     const lease = await connection.lease();
     try {
-      return await takePage(lease, start, tuning);
+      const page = await takePage(lease, start, tuning);
+      lease.reached = true;
+      return page;
     } catch (error) {
       if (isMissingStream(error)) return [];
-      if (error instanceof UnansweredRead) await connection.discard(lease, failureText(error));
+      // The client looks for another node by itself; its subscriptions stay where they are, open and silent for ever.
+      const cutOff = isNotReady(error) && lease.reached;
+      if (cutOff || error instanceof UnansweredRead) await connection.discard(lease, failureText(error));
       if (error instanceof ServiceError) throw error;
       if (isTombstoned(error)) {
         throw new ServiceError('unavailable', 'A stream of the log was tombstoned in the event store.', {
           cause: error,
         });
       }
-      if (isAccessDenied(error) || performance.now() - started >= tuning.readRetryMs) {
+      if (isAccessDenied(error) || performance.now() - started >= retryMs) {
         const cause = failureText(error);
         throw new ServiceError('unavailable', `The event store cannot be read now: ${cause}.`, { cause: error });
       }
@@ -142,10 +151,16 @@ export async function readHeadOf(connection: Connection, stream: string): Promis
   return undefined;
 }
 
-/** Position of the newest event of any stream, including the server's; 0 for an empty log. @throws ServiceError */
-export async function readHead(connection: Connection): Promise<number> {
-  const page = await readPage(connection, ({ client }) =>
-    client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true }),
+/**
+ * Position of the newest event of any stream, including the server's; 0 for an empty log.
+ * @param retryMs how long a failing read is tried again
+ * @throws ServiceError `unavailable`
+ */
+export async function readHead(connection: Connection, retryMs?: number): Promise<number> {
+  const page = await readPage(
+    connection,
+    ({ client }) => client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true }),
+    retryMs,
   );
   const [newest] = page;
   const position = newest?.event?.position?.commit ?? newest?.commitPosition;

@@ -19,6 +19,8 @@ const standard = {
   readPageEvents: 500,
   /** How long a failing page is tried again. */
   readRetryMs: 3_000,
+  /** The same for a ping, which is asked for every second: long enough to move to another leader. */
+  pingRetryMs: 500,
   /** Open reads and open subscriptions of this process. A connection carries 100 streams; further calls hang. */
   reads: 40,
   subscriptions: 40,

@@ -18,8 +18,9 @@ export interface EventStoreDbCluster {
    */
   cutOff(index: number): void;
   /**
-   * A node that was cut off knows that it leads no more, after about 3 s: it refuses appends, and reads and subscriptions
-   * that require the leader. To the others it is dead, and to it they are.
+   * A leader that was cut off knows that it leads no more, after about 3 s, and so do the others: until one of them leads,
+   * each node refuses appends, and reads and subscriptions that require the leader. To the others it is dead, and to it
+   * they are.
    */
   standDown(index: number): void;
   /** Ends a node that was cut off or frozen, as it ends itself when it meets the others, and starts it as a follower. */
@@ -46,21 +47,24 @@ export async function startCluster(
   }
   /** Cut off, and whether each of them has stood down. */
   const away = new Map<number, boolean>();
-  let leader = count - 1;
+  let leader: number | undefined = count - 1;
 
   function tell(): void {
     const seenBy = (viewer: number): Member[] =>
       nodes.map(({ port }, index): Member => {
         const other = index !== viewer && (away.get(index) === true || away.get(viewer) === true);
         const lost = other || away.get(index) === true;
-        return { port, state: lost ? 'Unknown' : index === leader ? 'Leader' : 'Follower', alive: !other };
+        const state = lost || leader === undefined ? 'Unknown' : index === leader ? 'Leader' : 'Follower';
+        return { port, state, alive: !other };
       });
     for (const [index, { faults }] of nodes.entries()) {
       // Until it has stood down, it tells what it has told before.
       if (away.get(index) === false) continue;
       faults.members = seenBy(index);
       if (away.has(index)) continue;
-      faults.leader = index === leader ? undefined : { host: '127.0.0.1', port: nodes[leader]!.port };
+      faults.notReady = leader === undefined;
+      faults.leader =
+        leader === undefined || index === leader ? undefined : { host: '127.0.0.1', port: nodes[leader]!.port };
     }
   }
 
@@ -81,6 +85,7 @@ export async function startCluster(
     },
     standDown(index) {
       away.set(index, true);
+      if (leader === index) leader = undefined;
       nodes[index]!.faults.notReady = true;
       tell();
     },

@@ -14,7 +14,8 @@ export type AppendFault =
   | { readonly kind: 'commit_timeout'; readonly laterMs: number }
   /** A leader without a majority: answered with a commit timeout after a while, and never written. */
   | { readonly kind: 'no_quorum'; readonly ms: number }
-  | { readonly kind: 'not_ready' }
+  /** Not written; answered at once, or later. */
+  | { readonly kind: 'not_ready'; readonly ms?: number }
   /** Ends the whole call; nothing is written. */
   | { readonly kind: 'not_leader'; readonly host: string; readonly port: number }
   /** Written, answered without a position. */

@@ -232,7 +232,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
           case 'no_quorum':
             return later(wrong.ms, () => answer(statusOf(commitTimeout())));
           case 'not_ready':
-            throw notReady();
+            return later(wrong.ms ?? 0, () => answer(statusOf(notReady())));
           case 'not_leader':
             throw notLeader(wrong.host, wrong.port);
           case 'cut':

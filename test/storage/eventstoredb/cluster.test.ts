@@ -4,12 +4,60 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { followLog } from '../../../src/storage/follow.js';
+import { eventually } from '../../support/eventually.js';
 import { startCluster, type EventStoreDbCluster } from '../../servers/eventstoredb/cluster.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
 import type { Tuning } from '../../../src/storage/eventstoredb/tuning.js';
 import { impatient, recordingLogger, type LogLine } from './fixture.js';
 
 const ids = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);
+
+describe('a leader that is cut off from the others, and still reached by this instance', { timeout: 60_000 }, () => {
+  it.each([
+    ['all nodes', [0, 1, 2]],
+    ['the old leader alone', [2]],
+    ['another node alone', [0]],
+  ])('is left with a URL that names %s, also by the open subscription', async (_, named) => {
+    const cluster = await startCluster(3);
+    const hosts = named.map((index) => `127.0.0.1:${cluster.nodes[index]!.port}`).join(',');
+    const store = openEventStoreDb({ url: `esdb://${hosts}?tls=false`, logger: recordingLogger([]) });
+    const other = openEventStoreDb({ url: cluster.url, logger: recordingLogger([]) });
+    const stop = new AbortController();
+    const revisions: number[] = [];
+    let dropped = false;
+    const options = { prefix: 'svc-', after: 'start', streams: ['svc-a'], signal: stop.signal } as const;
+    const following = (async () => {
+      for await (const item of followLog(store, options)) {
+        dropped ||= item.kind === 'dropped';
+        if (item.kind !== 'commands') continue;
+        revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
+      }
+    })();
+    try {
+      await appendAtEnd(store, 'svc-a', commandOf(1));
+      await eventually(() => revisions).toEqual([0]);
+      cluster.cutOff(2);
+      expect((await store.append('svc-a', 0, commandOf(1))).kind).toBe('unknown');
+      cluster.standDown(2);
+      await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
+      // It would stay open and silent for ever.
+      await eventually(() => dropped).toBe(true);
+      cluster.lead(1);
+      await appendAtEnd(other, 'svc-a', commandOf(1));
+      // Nobody else tells of the new leader.
+      if (named.length === 1 && named[0] === 2) await cluster.rejoin(2);
+      await eventually(() => revisions).toEqual([0, 1]);
+      expect(await appendAtEnd(store, 'svc-a', commandOf(1))).toBe(2);
+      await eventually(() => revisions).toEqual([0, 1, 2]);
+      await store.ping();
+    } finally {
+      stop.abort();
+      await following;
+      await Promise.all([store.close(), other.close()]);
+      await cluster.close();
+    }
+  });
+});
 
 describe('a cluster', { timeout: 90_000 }, () => {
   let cluster: EventStoreDbCluster;

@@ -42,7 +42,10 @@ it.each([
 ])('pauses the flow when the queue is full in $what, and loses nothing', async ({ text, count, held }) => {
   const { client, taken } = clientWith(count, text);
   const stop = new AbortController();
-  const flow = openFlow({ client, discarded: false }, { prefix: 'svc-', after: 'start', signal: stop.signal });
+  const flow = openFlow(
+    { client, discarded: false, reached: false },
+    { prefix: 'svc-', after: 'start', signal: stop.signal },
+  );
   let before = -1;
   // Waits until the flow takes no more without a consumer.
   while (taken() > before) {
