@@ -38,14 +38,27 @@ export async function answers(site: SmallSite): Promise<unknown> {
       return { id, name, generation, applied_generation, apply, version, created_at, updated_at, psk_fingerprint };
     },
   );
-  const chains = await items('/api/l4-chains');
+  const chains = (await items('/api/l4-chains')).map((chain) => withoutReports(chain));
   return {
     nodes,
     chains,
     upstreams: await items('/api/l4-upstreams'),
-    deployments: await items(`/api/l4-chains/${String(chains[0]?.['id'])}/deployments`),
+    deployments: (await items(`/api/l4-chains/${String(chains[0]?.['id'])}/deployments`)).map((deployment) => ({
+      ...deployment,
+      nodes: (deployment['nodes'] as readonly Record<string, unknown>[]).map(withoutReports),
+    })),
     audit: (await items('/api/audit?page_size=500')).filter(({ action }) => action !== 'session.sign_in'),
     settings: await admin.call('GET', '/api/settings/connectivity'),
     config: await Promise.all(nodes.map(({ id }) => admin.call('GET', `/api/nodes/${String(id)}/config`))),
   };
+}
+
+/** A chain, or a node of a deployment, without what heartbeats say of it. */
+function withoutReports({
+  hop_status: _hops,
+  listeners: _listeners,
+  health: _health,
+  ...rest
+}: Record<string, unknown>): Record<string, unknown> {
+  return rest;
 }
