@@ -11,6 +11,7 @@ import { errorText } from './kernel/errors.js';
 import { createServiceLog } from './operations/service-log.js';
 import { StartError } from './start/start-error.js';
 import { handleUncaught } from './start/uncaught.js';
+import { logWarnings } from './start/warnings.js';
 
 function fail(sentence: string): never {
   process.stderr.write(`${sentence}\n`);
@@ -24,6 +25,7 @@ async function main(): Promise<void> {
   }
   const config = readConfig(process.env);
   const logger = createServiceLog(config.logLevel);
+  logWarnings(logger);
   const uncaught = handleUncaught(logger, () => process.exit(1));
   const app = await startApp(config, logger, fail, uncaught);
   let stopping = false;
