@@ -59,6 +59,8 @@ export interface ConnectionStats {
   readonly closed: Readonly<Record<string, number>>;
   /** What REALITY met, by outcome; undefined without it. */
   readonly met?: Readonly<Record<string, number>> | undefined;
+  /** Connections to the target of REALITY that are open or being opened. */
+  readonly targetConnections: number;
 }
 
 export function metricSources(
@@ -95,6 +97,12 @@ export function metricSources(
       help: 'Connections that REALITY met, by what they turned out to be; nothing without REALITY',
       label: 'outcome',
       read: () => byName(connections().met ?? {}),
+    },
+    {
+      type: 'gauge',
+      name: 'svc_agent_reality_target_connections',
+      help: 'Connections to the target of REALITY: one for each mirrored connection, and visits of the service itself',
+      read: () => connections().targetConnections,
     },
     { type: 'gauge', name: 'svc_agent_sessions', help: 'Attached agent sessions', read: () => gauges().sessions },
     {

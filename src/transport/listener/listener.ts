@@ -69,6 +69,8 @@ interface ListenerStats {
   readonly closed: Readonly<Record<Closing, number>>;
   /** What REALITY met; undefined without it. */
   readonly met: MetCounts | undefined;
+  /** Connections to the target of REALITY that are open or being opened. */
+  readonly targetConnections: number;
 }
 
 export interface Listener {
@@ -137,7 +139,8 @@ export async function startListener(
     table.sniffed(entry, connection.remoteAddress, clock.monotonic());
     accept(connection);
   };
-  const mirroring = reality && createMirroring({ reality, table, clock, refusals, close, handOver });
+  const atOnce = options.reality?.mirrored ?? realityTuning.mirrored;
+  const mirroring = reality && createMirroring({ reality, atOnce, table, clock, refusals, close, handOver });
 
   const settle = (entry: Entry<Connection>, result: Sniffed): void => {
     const { value: connection } = entry;
@@ -237,7 +240,13 @@ export async function startListener(
   };
   return {
     address: formatHostPort({ host: bound.address, port: bound.port }),
-    stats: () => ({ accepted, open: table.kinds(), closed: { ...closed }, met: mirroring?.counts() }),
+    stats: () => ({
+      accepted,
+      open: table.kinds(),
+      closed: { ...closed },
+      met: mirroring?.counts(),
+      targetConnections: reality?.targetConnections ?? 0,
+    }),
     stop,
     async close(graceMs) {
       stop();

@@ -20,6 +20,8 @@ export type MirrorClosing = 'crowded' | 'no_target' | 'unfinished';
 
 interface MirroringDeps {
   readonly reality: Reality;
+  /** How many are mirrored at once. */
+  readonly atOnce: number;
   readonly table: ConnectionTable<Connection>;
   readonly clock: Clock;
   readonly refusals: Pick<SampledLog, 'note'>;
@@ -29,6 +31,7 @@ interface MirroringDeps {
 }
 
 export interface Mirroring {
+  /** Resolves when the connection is over, or an agent's. */
   mirror(entry: Entry<Connection>): Promise<void>;
   counts(): MetCounts;
 }
@@ -49,6 +52,31 @@ export function createMirroring(deps: MirroringDeps): Mirroring {
   const note = ({ remoteAddress }: Connection, reason: string, sentence: string): void =>
     refusals.note({ reason, address: remoteAddress }, sentence);
 
+  const settle = (entry: Entry<Connection>, met: Met): void => {
+    const { value: connection } = entry;
+    counts[met.kind] += 1;
+    switch (met.kind) {
+      case 'agent':
+        connection.watch(undefined);
+        connection.stream = met.stream;
+        connection.answered();
+        deps.handOver(entry);
+        return;
+      case 'stranger':
+        if (met.reason !== 'other') note(connection, `reality_${met.reason}`, strangers[met.reason]);
+        return;
+      case 'unusable_target':
+        note(connection, 'reality_unusable_target', unusableTarget);
+        return;
+      case 'no_target':
+      case 'unfinished':
+        deps.close(entry, met.kind);
+        return;
+      default:
+        unreachable(met);
+    }
+  };
+
   return {
     counts: () => ({ ...counts }),
     async mirror(entry) {
@@ -56,29 +84,8 @@ export function createMirroring(deps: MirroringDeps): Mirroring {
       table.mirrored(entry, connection.remoteAddress, clock.monotonic());
       connection.watch(isSpent(connection.socket, clock));
       const oldest = table.longestMirrored();
-      if (oldest !== undefined && table.kinds().mirrored > tuning.mirrored) deps.close(oldest, 'crowded');
-      const met = await reality.meet(connection.socket);
-      counts[met.kind] += 1;
-      switch (met.kind) {
-        case 'agent':
-          connection.watch(undefined);
-          connection.stream = met.stream;
-          connection.answered();
-          deps.handOver(entry);
-          return;
-        case 'stranger':
-          if (met.reason !== 'other') note(connection, `reality_${met.reason}`, strangers[met.reason]);
-          return;
-        case 'unusable_target':
-          note(connection, 'reality_unusable_target', unusableTarget);
-          return;
-        case 'no_target':
-        case 'unfinished':
-          deps.close(entry, met.kind);
-          return;
-        default:
-          unreachable(met);
-      }
+      if (oldest !== undefined && table.kinds().mirrored > deps.atOnce) deps.close(oldest, 'crowded');
+      await reality.meet(connection.socket, (met) => settle(entry, met));
     },
   };
 }

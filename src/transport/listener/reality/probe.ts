@@ -29,6 +29,7 @@ export function offeredBy(protocols: readonly string[]): OfferedProtocols {
 
 /**
  * @param watchMs how long the target is watched after the handshake
+ * @param signal ends the watching; whatever comes before it ends with the target's connections
  * @returns lengths of whole records, in their order; undefined if there was no handshake with TLS 1.3
  */
 export async function probeTarget(
@@ -50,15 +51,12 @@ export async function probeTarget(
     rejectUnauthorized: false,
     ...(protocols === undefined ? {} : { ALPNProtocols: [...protocols] }),
   });
-  const stop = (): void => void tls.destroy();
-  signal.addEventListener('abort', stop, { once: true });
   try {
     const connected = await withDeadline(secured(tls), tuning.probeHandshakeMs);
     if (connected === timedOut || !connected) return undefined;
     await sleep(watchMs, signal);
     return watched.lengths();
   } finally {
-    signal.removeEventListener('abort', stop);
     tls.destroy();
     socket.destroy();
   }

@@ -23,22 +23,44 @@ import { createTargetFlightReader } from './target-flight.js';
 import type { TargetFlight } from './target-flight.js';
 import { tuning } from './tuning.js';
 
-export type Met =
-  /** An agent; `stream` carries what it says inside. */
-  | { readonly kind: 'agent'; readonly stream: Duplex }
-  /** The client and the target talk with each other from now on. */
+/** The client and the target talk with each other from now on. */
+type Joined =
   | { readonly kind: 'stranger'; readonly reason: StrangerReason }
   /** An agent that meets the target, because the target's answer is none that this service can give. */
-  | { readonly kind: 'unusable_target' }
-  /** The target cannot be reached; the connection is closed. */
-  | { readonly kind: 'no_target' }
+  | { readonly kind: 'unusable_target' };
+
+type Finished =
+  /** An agent; `stream` carries what it says inside. */
+  | { readonly kind: 'agent'; readonly stream: Duplex }
   /** An agent that did not finish the handshake; the connection is closed. */
   | { readonly kind: 'unfinished' };
 
+export type Met =
+  | Joined
+  | Finished
+  /** The target cannot be reached; the connection is closed. */
+  | { readonly kind: 'no_target' };
+
+/** An agent, and the answer that it gets in the place of the target's. */
+interface Answered {
+  readonly kind: 'answered';
+  readonly hello: ClientHello;
+  readonly answer: PreparedAnswer;
+}
+
+const other: Joined = { kind: 'stranger', reason: 'other' };
+
 export interface Reality {
-  /** Meets a client whose socket is paused and was made with `allowHalfOpen`. Never rejects. */
-  meet(client: Socket): Promise<Met>;
-  /** Ends what is learned about the target; the connections stay. */
+  /**
+   * Meets a client, and owns its socket until it is closed or an agent's: a stranger and the target are joined until one of
+   * them ends. Never rejects.
+   * @param client paused, and made with `allowHalfOpen`
+   * @param tell is told what was met, once; must not throw
+   */
+  meet(client: Socket, tell: (met: Met) => void): Promise<void>;
+  /** Connections to the target that are open or being opened: one for each client that is met, and visits of the service. */
+  readonly targetConnections: number;
+  /** Closes all connections to the target, and with them those of the clients that are met; agents' stay. */
   close(): Promise<void>;
 }
 
@@ -53,49 +75,52 @@ export function createReality({ settings, clock }: RealityOptions): Reality {
   const identity = createTemporaryIdentity();
   const afterHandshake = learnAfterHandshake(settings, target, clock, settings.probeMs ?? tuning.probeMs);
 
-  /** Both sockets are paused; what the target has said so far goes first. */
-  const introduce = (client: Socket, server: Socket, said: readonly Buffer[]): void => {
-    for (const bytes of said) client.write(bytes);
-    splice(client, server);
+  /** Finds out whose connection it is. @param said takes what the target has said so far, which is the client's */
+  const judge = async (client: Socket, server: Socket, said: Buffer[]): Promise<Joined | Answered> => {
+    const hello = await readHello(client, server, said);
+    if (hello === undefined) return other;
+    const verdict = authenticate(hello, clock.now());
+    if (verdict.kind === 'stranger') return verdict;
+    const flight = await readFlight(server, said);
+    const answer = flight && prepareAnswer(hello, flight, verdict.authKey, identity);
+    return answer === undefined ? { kind: 'unusable_target' } : { kind: 'answered', hello, answer };
   };
 
-  const meetAgent = async (
-    client: Socket,
-    server: Socket,
-    hello: ClientHello,
-    authKey: Buffer,
-    said: Buffer[],
-  ): Promise<Met> => {
-    const flight = await readFlight(server, said);
-    const answer: PreparedAnswer | undefined = flight && prepareAnswer(hello, flight, authKey, identity);
-    if (answer === undefined) {
-      introduce(client, server, said);
-      return { kind: 'unusable_target' };
-    }
-    server.destroy();
+  const complete = async (client: Socket, { hello, answer }: Answered): Promise<Finished> => {
     const name = hello.serverName?.toLowerCase() ?? '';
     const stream = await answer.complete(client, () => afterHandshake.lengths(name, offeredBy(hello.protocols)));
     return stream === undefined ? { kind: 'unfinished' } : { kind: 'agent', stream };
   };
 
   return {
-    async meet(client) {
-      const server = await target.dial();
-      if (server === undefined || client.destroyed) {
-        server?.destroy();
+    async meet(client, tell) {
+      const server = await target.dial(client);
+      if (server === undefined) {
+        tell(client.destroyed ? other : { kind: 'no_target' });
         client.destroy();
-        return { kind: 'no_target' };
+        return;
       }
-      const said: Buffer[] = [];
-      const hello = await readHello(client, server, said);
-      if (hello === undefined) {
-        introduce(client, server, said);
-        return { kind: 'stranger', reason: 'other' };
+      let isAgent = false;
+      try {
+        const said: Buffer[] = [];
+        const judged = await judge(client, server, said);
+        if (judged.kind === 'answered') {
+          server.destroy();
+          const met = await complete(client, judged);
+          isAgent = met.kind === 'agent';
+          tell(met);
+        } else {
+          tell(judged);
+          for (const bytes of said) client.write(bytes);
+          await splice(client, server);
+        }
+      } finally {
+        server.destroy();
+        if (!isAgent) client.destroy();
       }
-      const verdict = authenticate(hello, clock.now());
-      if (verdict.kind === 'agent') return meetAgent(client, server, hello, verdict.authKey, said);
-      introduce(client, server, said);
-      return verdict;
+    },
+    get targetConnections() {
+      return target.open;
     },
     async close() {
       target.close();
@@ -110,6 +135,8 @@ export function createReality({ settings, clock }: RealityOptions): Reality {
  * @returns undefined for anything else. Both sockets are paused again
  */
 function readHello(client: Socket, server: Socket, said: Buffer[]): Promise<ClientHello | undefined> {
+  // A client may have ended while the target was dialled: a paused socket without data tells that just once.
+  if (client.readableEnded) return Promise.resolve(undefined);
   const collector = createHelloCollector();
   return new Promise((resolve) => {
     const done = (hello: ClientHello | undefined): void => {

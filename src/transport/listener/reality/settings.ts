@@ -16,4 +16,6 @@ export interface RealitySettings {
   readonly allowH2c: boolean;
   /** How long the target is watched after a handshake for what it sends by itself, in milliseconds; default 5 s. */
   readonly probeMs?: number;
+  /** Connections that are mirrored to the target at once; default 4096. */
+  readonly mirrored?: number;
 }

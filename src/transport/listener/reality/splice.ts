@@ -1,28 +1,30 @@
 /**
  * Joins two sockets, so that each side meets the other: bytes, the end of one direction, a reset. Backpressure goes through.
- * Limits of bytes and time are kept by the listener.
+ * The caller destroys both sockets afterwards; limits of bytes and time are kept by the listener.
  */
 import type { Socket } from 'node:net';
 
-/** Both sockets are paused, and were made with `allowHalfOpen`. What is to be sent first was written before. */
-export function splice(client: Socket, target: Socket): void {
-  pass(client, target);
-  pass(target, client);
-}
-
-function pass(from: Socket, to: Socket): void {
-  const fail = (error: Error): void => {
-    if ('code' in error && error.code === 'ECONNRESET') to.resetAndDestroy();
-    else to.destroy();
-  };
-  from.on('error', fail);
-  if (from.errored !== null) {
-    fail(from.errored);
-    return;
-  }
-  from.once('close', () => {
-    // After an orderly end the other direction goes on; after anything else there is nobody left.
-    if (!from.readableEnded) to.destroy();
+/**
+ * @param client paused and made with `allowHalfOpen`, as `target` is. What it is to be sent first was written before
+ * @returns when there is nothing left to pass on: the client's connection is closed, or the target's failed
+ */
+export function splice(client: Socket, target: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const pass = (from: Socket, to: Socket): void => {
+      const fail = (error: Error): void => {
+        if ('code' in error && error.code === 'ECONNRESET') to.resetAndDestroy();
+        resolve();
+      };
+      if (from.errored !== null) return fail(from.errored);
+      if (from.destroyed) return resolve();
+      from.on('error', fail);
+      from.once('close', () => {
+        // After an orderly end of the target its last words may be on their way to the client, who then closes by itself.
+        if (from === client || !from.readableEnded || !from.writableFinished) resolve();
+      });
+      from.pipe(to);
+    };
+    pass(client, target);
+    pass(target, client);
   });
-  from.pipe(to);
 }

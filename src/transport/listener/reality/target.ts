@@ -1,4 +1,7 @@
-/** Connections to the target, each within a time limit, with a bound on dials at once. Nothing is sent on them here. */
+/**
+ * Connections to the target, each dialled within a time limit, with a bound on dials at once. Each belongs to the client that
+ * meets the target on it and is closed with it. Nothing is sent on them here.
+ */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import type { HostPort } from '../../../kernel/host-port.js';
@@ -6,44 +9,61 @@ import { createSemaphore } from '../../../kernel/semaphore.js';
 import { tuning } from './tuning.js';
 
 export interface Target {
-  /** A connection, paused; undefined if there is none in time. */
-  dial(): Promise<Socket | undefined>;
-  /** Turns away all dials that wait; connections stay. */
+  /**
+   * Dials the target.
+   * @param client whose end is the connection's end, also while it is dialled; absent for a visit of the service itself
+   * @returns a connection, paused; undefined if there is none in time
+   */
+  dial(client?: Socket): Promise<Socket | undefined>;
+  /** Connections that are open or being opened. */
+  readonly open: number;
+  /** Closes all connections and turns away all dials that wait, and all later ones. */
   close(): void;
 }
 
 export function createTarget({ host, port }: HostPort): Target {
   const places = createSemaphore({ places: tuning.dials, waiting: tuning.dialsWaiting, waitMs: tuning.dialMs });
+  const open = new Set<Socket>();
+
+  const dialOnce = (client: Socket | undefined): Promise<Socket | undefined> =>
+    new Promise((resolve) => {
+      // An end in one direction is passed on; the other one stays open.
+      const socket = connect({ host, port, noDelay: true, allowHalfOpen: true });
+      open.add(socket);
+      const end = (): void => void socket.destroy();
+      const timer = setTimeout(end, tuning.dialMs);
+      client?.once('close', end);
+      // Stays, so that a later error without another listener ends nothing.
+      socket.on('error', () => undefined);
+      socket.once('close', () => {
+        clearTimeout(timer);
+        client?.off('close', end);
+        open.delete(socket);
+        resolve(undefined);
+      });
+      socket.once('connect', () => {
+        clearTimeout(timer);
+        socket.pause();
+        resolve(socket);
+      });
+    });
+
   return {
-    async dial() {
+    async dial(client) {
       const leave = await places.enter();
       if (leave === undefined) return undefined;
       try {
-        return await dialOnce(host, port);
+        return client?.destroyed === true ? undefined : await dialOnce(client);
       } finally {
         leave();
       }
     },
-    close: () => places.close(),
+    get open() {
+      return open.size;
+    },
+    close() {
+      places.close();
+      for (const socket of open) socket.destroy();
+    },
   };
-}
-
-function dialOnce(host: string, port: number): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    // An end in one direction is passed on; the other one stays open.
-    const socket = connect({ host, port, noDelay: true, allowHalfOpen: true });
-    const timer = setTimeout(() => fail(), tuning.dialMs);
-    const fail = (): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(undefined);
-    };
-    // Stays, so that a later error without another listener ends nothing.
-    socket.on('error', fail);
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      socket.pause();
-      resolve(socket);
-    });
-  });
 }

@@ -19,7 +19,7 @@ export const tuning = {
   uselessRecords: 16,
   /** Hellos of agents that are remembered, to notice a repetition. */
   replayEntries: 1_000_000,
-  /** Connections that are mirrored to the target at once; for one more the oldest is closed. */
+  /** Connections that are mirrored to the target at once, each with one connection to it; for one more the oldest is closed. */
   mirrored: 4096,
   /** Of one mirrored connection, both directions together. */
   mirroredBytes: 256 * MiB,
