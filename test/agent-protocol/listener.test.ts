@@ -1,4 +1,5 @@
 /** The agent listener: which connections it hands over with all their bytes, and which it closes. */
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Server } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -82,6 +83,17 @@ test('destroy closes the socket and calls the close listeners, late ones include
   await eventually(() => closeCalls).toBe(1);
   accepted[0]!.onClose(() => (closeCalls += 1));
   expect(closeCalls).toBe(2);
+});
+
+test('a connection whose peer is gone before it is accepted has no address: it is closed, and nobody hears of it', async () => {
+  const { accepted, dial, listener } = await start();
+  const port = Number(listener.address.split(':')[1]);
+  const leave = `const s = require('node:net').connect(${port}, '127.0.0.1', () => s.resetAndDestroy())`;
+  // This process accepts nothing while it waits for the other one.
+  expect(spawnSync(process.execPath, ['-e', leave]).status).toBe(0);
+  await dial(h2cPreface);
+  await eventually(() => accepted.length).toBe(1);
+  expect(listener.stats()).toMatchObject({ accepted: 1, open: { ...allGone, without_session: 1 } });
 });
 
 test('4096 connections may wait to be accepted', async () => {

@@ -3,16 +3,12 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { DemoReality } from '../../scripts/stack/demo-reality.js';
+import { startDemoReality } from '../../scripts/stack/demo-reality.js';
 import { frame, FrameType, goAway, headerList, opening, rstStream, uint32 } from '../../scripts/stack/http2-frames.js';
 import type { Fuzzed } from './support.js';
 import { fuzzTimeoutMs, inputs, sendAll, startFuzzed } from './support.js';
-
-let fuzzed: Fuzzed;
-beforeAll(async () => {
-  fuzzed = await startFuzzed();
-}, 60_000);
-afterAll(() => fuzzed.close());
 
 const bytes = (maxLength: number): Arbitrary<Buffer> =>
   fc.uint8Array({ maxLength, size: 'max' }).map((array) => Buffer.from(array));
@@ -155,30 +151,47 @@ const conversation: Arbitrary<readonly Buffer[]> = fc
     return places.slice(1).map((end, index) => all.subarray(places[index], end));
   });
 
-test(
-  'no bytes at the agent listener end the service, hold its memory or disturb a good agent',
-  async () => {
-    let connections = 0;
-    await sendAll(inputs(conversation, 400), 16, async (writes) => {
-      // From many addresses, so that the budget of one is not all that is met.
-      connections += 1;
-      const localAddress = `127.0.${1 + (connections % 100)}.${1 + (connections % 250)}`;
-      const socket = connect({ host: fuzzed.host, port: fuzzed.port, localAddress });
-      socket.on('error', () => undefined);
-      socket.resume();
-      const closed = new Promise((resolve) => socket.once('close', resolve));
-      const connected = new Promise((resolve) => socket.once('connect', resolve));
-      await Promise.race([connected, closed]);
-      for (const write of writes) {
-        socket.write(write);
-        if (writes.length > 1) await delay(1);
-      }
-      await Promise.race([closed, delay(50)]);
-      if (connections % 3 === 0) socket.resetAndDestroy();
-      else socket.destroy();
-    });
-    expect(connections).toBeGreaterThanOrEqual(400);
-    await fuzzed.unharmed();
-  },
-  fuzzTimeoutMs,
-);
+describe.each([
+  ['h2c alone', false],
+  ['REALITY before it', true],
+])('an agent listener with %s', (_name, withReality) => {
+  let reality: DemoReality | undefined;
+  let fuzzed: Fuzzed;
+  beforeAll(async () => {
+    if (withReality) reality = await startDemoReality();
+    fuzzed = await startFuzzed(reality && { ...reality.env, SVC_REALITY_ALLOW_H2C: 'true' });
+  }, 60_000);
+  afterAll(async () => {
+    await fuzzed.close();
+    reality?.close();
+  });
+
+  test(
+    'is not ended by any bytes, keeps nothing of them, and serves a good agent all the while',
+    async () => {
+      let connections = 0;
+      await sendAll(inputs(conversation, 400), 16, async (writes) => {
+        // From many addresses, so that the budget of one is not all that is met.
+        connections += 1;
+        const localAddress = `127.0.${1 + (connections % 100)}.${1 + (connections % 250)}`;
+        const socket = connect({ host: fuzzed.host, port: fuzzed.port, localAddress });
+        socket.on('error', () => undefined);
+        socket.resume();
+        const closed = new Promise((resolve) => socket.once('close', resolve));
+        const connected = new Promise((resolve) => socket.once('connect', resolve));
+        await Promise.race([connected, closed]);
+        for (const write of writes) {
+          socket.write(write);
+          if (writes.length > 1) await delay(1);
+        }
+        await Promise.race([closed, delay(50)]);
+        if (connections % 4 === 0) socket.resetAndDestroy();
+        else if (connections % 4 === 1) socket.end();
+        else socket.destroy();
+      });
+      expect(connections).toBeGreaterThanOrEqual(400);
+      await fuzzed.unharmed();
+    },
+    fuzzTimeoutMs,
+  );
+});

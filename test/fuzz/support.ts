@@ -45,6 +45,9 @@ const password = 'a password for fuzzing only';
 /** What the heap may have grown by after everything is collected: caches that fill, no more. */
 const heapGrowthBytes = 24 * 1024 * 1024;
 
+/** Descriptors more than before: connections of this test's own HTTP client, and files that the stores open when needed. */
+const moreDescriptors = 16;
+
 /** Gauges of a service with one agent and nothing else. */
 const onlyTheGoodAgent: Readonly<Record<string, number>> = {
   svc_agent_sessions: 1,
@@ -53,6 +56,7 @@ const onlyTheGoodAgent: Readonly<Record<string, number>> = {
   svc_agent_unfinished_bytes: 0,
   svc_agent_slow_streams: 0,
   svc_agent_throttled_sessions: 0,
+  svc_agent_reality_target_connections: 0,
   'svc_agent_connections{kind="sniffing"}': 0,
   'svc_agent_connections{kind="mirrored"}': 0,
   'svc_agent_connections{kind="without_session"}': 0,
@@ -66,7 +70,7 @@ export interface Fuzzed {
   readonly token: string;
   readonly host: string;
   readonly port: number;
-  /** Fails unless the service runs, its memory is back, only the good agent's session is left, and that one is unharmed. */
+  /** Fails unless the service runs, its memory and descriptors are back, only the good agent's session is left, and that one is unharmed. */
   unharmed(): Promise<void>;
   close(): Promise<void>;
 }
@@ -107,7 +111,9 @@ export async function startFuzzed(
     const value = await metrics();
     return Object.fromEntries(Object.keys(onlyTheGoodAgent).map((name) => [name, value(name)]));
   };
+  const descriptors = async (): Promise<number> => (await metrics())('process_open_fds');
   const before = await usedHeap();
+  const openBefore = await descriptors();
   const { hostname, port } = new URL(controlEndpoint);
 
   return {
@@ -122,6 +128,7 @@ export async function startFuzzed(
       expect(service.program().output()).not.toContain('stream that has ended');
       expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
       await eventually(left).toEqual(onlyTheGoodAgent);
+      await eventually(descriptors).toBeLessThanOrEqual(openBefore + moreDescriptors);
       await eventually(async () => (await usedHeap()) - before).toBeLessThan(heapGrowthBytes);
       expect(agent.output().split('connected to the service')).toHaveLength(2);
       const { generation } = await admin.call<{ generation: number }>('POST', `${path}/config`);

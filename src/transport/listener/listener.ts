@@ -167,8 +167,11 @@ export async function startListener(
   };
 
   const server = createServer({ noDelay: true, keepAlive: true, allowHalfOpen: reality !== undefined }, (socket) => {
+    // The system knows the address of a peer only while it is there: it is asked once, for all that is to come.
+    const { remoteAddress } = socket;
+    if (remoteAddress === undefined) return void socket.destroy();
     accepted += 1;
-    const peer = plainIp(socket.remoteAddress ?? '');
+    const peer = plainIp(remoteAddress);
     const connection = new Connection(accepted, socket, peer, marks);
     const entry = table.add(connection, peer, clock.monotonic());
     connection.entry = entry;
