@@ -158,7 +158,10 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
       if (flowing || ended) return;
       flowing = true;
       pump();
-      if (flowing && !ended && !stream.destroyed) socket.resume();
+      if (!flowing || ended || stream.destroyed) return;
+      // A paused socket without data tells its end once, which may have been before somebody listened.
+      if (socket.readableEnded) end();
+      else socket.resume();
     },
     write(chunk: Buffer, _encoding, done) {
       write(sealed(chunk), done);

@@ -5,14 +5,16 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openReality } from '../../src/agent/reality/handshake.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { eventually } from '../support/eventually.js';
 import { startPlainTarget } from '../support/plain-target.js';
 import type { PlainTarget } from '../support/plain-target.js';
-import { startRealityFixture } from '../support/reality-fixture.js';
-import type { RealityFixture } from '../support/reality-fixture.js';
+import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
+import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
 
 let target: PlainTarget;
 let fixture: RealityFixture;
@@ -98,6 +100,7 @@ describe.each<[string, (client: Socket, behind: Socket) => Promise<unknown>]>([
     const { behind } = await reached();
     await fixture.listener.listener.close(60_000);
     expect(openConnections()).toEqual({ mirrored: 0, targets: 0 });
+    expect(fixture.listener.refusals).toEqual([]);
     await eventually(() => isOver(behind)).toBe(true);
   });
 });
@@ -138,6 +141,73 @@ test('a client that ends at once meets the end of the target as soon as at the t
   await eventually(openConnections).toEqual({ mirrored: 0, targets: 0 });
 });
 
+describe('an agent', () => {
+  let real: TlsTarget;
+  /** The service's own visits, which are not answered: one for each offer of protocols. */
+  let visits: Socket[];
+  beforeEach(async () => {
+    real = await startTlsTarget();
+    visits = [];
+  });
+  afterEach(() => real.close());
+
+  /** @param serve is given each connection but the visits */
+  async function startVisited(serve: (socket: Socket) => void): Promise<void> {
+    const settings = { serverNames: [targetName], probeMs: 60_000 };
+    await start((socket) => (visits.length < 3 ? visits.push(socket) : serve(socket)), settings);
+    await eventually(() => visits.length).toBe(3);
+  }
+  const endVisits = (): void => visits.forEach((visit) => visit.destroy());
+
+  /** Its handshake is over, but it is not handed over before the visits are: what the target sends by itself is not known. */
+  async function startFinished(): Promise<Socket> {
+    await startVisited((socket) => {
+      const onward = connect({ host: '127.0.0.1', port: real.port });
+      onward.on('error', () => undefined);
+      socket.pipe(onward).pipe(socket);
+    });
+    const client = await fixture.dial();
+    const opened = await openReality(client, fixture.access, fixture.listener.clock, 5_000);
+    expect(opened.ok).toBe(true);
+    // What was sent before has come when the connection of another client is served.
+    const other = await join();
+    other.client.destroy();
+    other.behind.destroy();
+    await eventually(openConnections).toEqual({ mirrored: 1, targets: 3 });
+    return client;
+  }
+
+  test('that leaves before the target has answered takes the target’s side with it, and the target is not blamed', async () => {
+    await startVisited(() => undefined);
+    const { client, behind } = await join();
+    client.write(fixture.hello());
+    await once(behind, 'data');
+    client.resetAndDestroy();
+    await eventually(openConnections).toEqual({ mirrored: 0, targets: 3 });
+    await eventually(() => behind.readableEnded || behind.destroyed).toBe(true);
+    expect(fixture.listener.refusals).toEqual([]);
+  });
+
+  test('that leaves before it is handed over is not', async () => {
+    const client = await startFinished();
+    client.resetAndDestroy();
+    await eventually(openConnections).toEqual({ mirrored: 0, targets: 3 });
+    endVisits();
+    await eventually(() => fixture.listener.listener.stats().met).toMatchObject({ agent: 0, unfinished: 1 });
+    expect(fixture.listener.accepted).toEqual([]);
+  });
+
+  test('that ends its side before it is handed over is noticed', async () => {
+    const client = await startFinished();
+    client.end();
+    // Its end has come before the visits end.
+    (await join()).client.destroy();
+    endVisits();
+    await eventually(() => fixture.listener.accepted.length).toBe(1);
+    await once(fixture.listener.accepted[0]!.stream.resume(), 'end');
+  });
+});
+
 describe('while the target is dialled', () => {
   let frozen: ChildProcess;
   afterEach(() => {
@@ -174,5 +244,6 @@ describe('while the target is dialled', () => {
     await eventually(openConnections).toEqual({ mirrored: 1, targets: 1 });
     await fixture.listener.listener.close(60_000);
     expect(openConnections()).toEqual({ mirrored: 0, targets: 0 });
+    expect(fixture.listener.refusals).toEqual([]);
   });
 });

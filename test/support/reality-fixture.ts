@@ -5,12 +5,16 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer } from 'node:tls';
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
+import { buildBrowserHello } from '../../src/agent/reality/browser-hello.js';
 import type { RealityAccess } from '../../src/agent/reality/endpoint.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/x25519.js';
 import type { Result } from '../../src/kernel/result.js';
+import { authKeyOf, sealClaim, shortIdFromHex } from '../../src/reality/auth.js';
 import { createSelfSigned } from '../../src/security/self-signed.js';
+import { createClientShares } from '../../src/tls/key-exchange.js';
+import { uint, vector } from '../../src/tls/vectors.js';
 import type { OwnedConnection } from '../../src/transport/listener/connection.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { eventually } from './eventually.js';
@@ -63,6 +67,8 @@ export async function startTlsTarget(options: TlsOptions = {}): Promise<TlsTarge
   };
 }
 
+const shares = createClientShares();
+
 export interface RealityFixture {
   readonly listener: ListenerFixture;
   readonly port: number;
@@ -71,6 +77,8 @@ export interface RealityFixture {
   open(access?: Partial<RealityAccess>): Promise<Result<Duplex, string>>;
   /** An agent's stream, and the connection that the listener has handed over for it. */
   agent(): Promise<{ readonly stream: Duplex; readonly connection: OwnedConnection }>;
+  /** The record with a new ClientHello of an agent. */
+  hello(): Buffer;
   /** A TCP connection to the listener, or to another port. */
   dial(port?: number): Promise<Socket>;
   close(): Promise<void>;
@@ -122,6 +130,15 @@ export async function startRealityFixture(
       const connection = listener.accepted[before];
       if (connection === undefined) throw new Error('no connection was handed over');
       return { stream: opened.value, connection };
+    },
+    hello() {
+      const hello = buildBrowserHello(targetName, shares);
+      const authKey = authKeyOf(shares.x25519, access.publicKey, hello.random);
+      if (authKey === undefined) throw new Error('no key');
+      const seconds = Math.floor((clock ?? listener.clock).now() / 1000);
+      const claim = { version: [1, 0, 0], seconds, shortId: shortIdFromHex(access.shortId) } as const;
+      hello.bytes.set(sealClaim(authKey, hello.random, hello.bytes, claim), hello.sessionIdAt);
+      return Buffer.concat([uint(1, 22), uint(2, 0x0301), vector(2, hello.bytes)]);
     },
     dial,
     async close() {

@@ -253,6 +253,11 @@ export async function startListener(
     stop,
     async close(graceMs) {
       stop();
+      // Before the target's side is closed, so that nobody takes that for a fault of the target.
+      for (let entry = table.longestMirrored(); entry !== undefined; entry = table.longestMirrored()) {
+        table.remove(entry);
+        entry.value.destroy();
+      }
       await reality?.close();
       const empty = new Promise<void>((resolve) => {
         onEmpty = resolve;

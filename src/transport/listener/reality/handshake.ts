@@ -85,7 +85,10 @@ export function prepareAnswer(
         socket.destroySoon();
         return undefined;
       }
-      for (const record of padding(send, await afterwards())) socket.write(record);
+      const lengths = await afterwards();
+      // To learn the lengths takes seconds the first time, and an agent may leave meanwhile.
+      if (socket.destroyed) return undefined;
+      for (const record of padding(send, lengths)) socket.write(record);
       const data = createRecordCipher(suite, application.client);
       return createTlsStream({ socket, records, receive: data, send, tickets: 'unexpected' });
     },

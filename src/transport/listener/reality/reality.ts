@@ -82,6 +82,8 @@ export function createReality({ settings, clock }: RealityOptions): Reality {
     const verdict = authenticate(hello, clock.now());
     if (verdict.kind === 'stranger') return verdict;
     const flight = await readFlight(server, said);
+    // A client that leaves ends the target's answer, for which the target is not to blame.
+    if (client.destroyed) return other;
     const answer = flight && prepareAnswer(hello, flight, verdict.authKey, identity);
     return answer === undefined ? { kind: 'unusable_target' } : { kind: 'answered', hello, answer };
   };
