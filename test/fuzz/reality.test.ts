@@ -5,13 +5,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { buildBrowserHello } from '../../src/agent/reality/browser-hello.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
-import { authKeyOf, sealClaim, shortIdFromHex } from '../../src/reality/auth.js';
-import { createClientShares } from '../../src/tls/key-exchange.js';
 import { uint, vector } from '../../src/tls/vectors.js';
 import { eventually } from '../support/eventually.js';
-import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
+import { startPlainTarget } from '../support/plain-target.js';
+import { startRealityFixture, startTlsTarget } from '../support/reality-fixture.js';
 import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
 import { fuzzTimeoutMs, inputs, sendAll } from './support.js';
 
@@ -20,19 +18,6 @@ beforeAll(async () => {
   target = await startTlsTarget();
 });
 afterAll(() => target.close());
-
-const shares = createClientShares();
-
-/** The record with a new hello of an agent. */
-function agentHello({ access, listener }: RealityFixture): Buffer {
-  const hello = buildBrowserHello(targetName, shares);
-  const authKey = authKeyOf(shares.x25519, access.publicKey, hello.random);
-  if (authKey === undefined) throw new Error('no key');
-  const seconds = Math.floor(listener.clock.now() / 1000);
-  const claim = { version: [1, 0, 0], seconds, shortId: shortIdFromHex(access.shortId) } as const;
-  hello.bytes.set(sealClaim(authKey, hello.random, hello.bytes, claim), hello.sessionIdAt);
-  return Buffer.concat([uint(1, 22), uint(2, 0x0301), vector(2, hello.bytes)]);
-}
 
 interface Damage {
   /** Share of the bytes that is kept. */
@@ -58,23 +43,32 @@ function damaged(bytes: Buffer, { keep, flips, tail }: Damage): Buffer {
   return Buffer.concat([kept, tail]);
 }
 
-/** Sends in pieces, leaves, and waits until the connection is over. */
-async function sayAndLeave(socket: Socket, bytes: Buffer, { piece, leave }: Damage): Promise<void> {
-  const closed = once(socket.resume(), 'close');
+/** Sends in pieces and leaves. */
+function speak(socket: Socket, bytes: Buffer, { piece, leave }: Damage): void {
+  socket.resume();
   for (let at = 0; at < bytes.length; at += piece) socket.write(bytes.subarray(at, at + piece));
   if (leave === 'end') socket.end();
   else if (leave === 'destroy') socket.destroy();
   else socket.resetAndDestroy();
+}
+
+/** Waits until the connection is over as well. */
+async function sayAndLeave(socket: Socket, bytes: Buffer, how: Damage): Promise<void> {
+  // A reset is as good an end as any.
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  speak(socket, bytes, how);
   await closed;
 }
+
+const nothingLeft = {
+  open: { sniffing: 0, mirrored: 0, without_session: 0, with_session: 0 },
+  targetConnections: 0,
+};
 
 /** Nothing is left of the others, and an agent comes in as before. */
 async function unharmed(fixture: RealityFixture): Promise<void> {
   for (const { stream } of fixture.listener.accepted) stream.destroy();
-  await eventually(() => fixture.listener.listener.stats()).toMatchObject({
-    open: { sniffing: 0, mirrored: 0, without_session: 0, with_session: 0 },
-    targetConnections: 0,
-  });
+  await eventually(() => fixture.listener.listener.stats()).toMatchObject(nothingLeft);
   const { stream, connection } = await fixture.agent();
   connection.stream.pipe(connection.stream);
   stream.write('still here');
@@ -88,10 +82,30 @@ test(
   async () => {
     const fixture = await startRealityFixture(target.port);
     await sendAll(inputs(damage, 150), 8, async (one) => {
-      await sayAndLeave(await fixture.dial(), damaged(agentHello(fixture), one), one);
+      await sayAndLeave(await fixture.dial(), damaged(fixture.hello(), one), one);
     });
     await unharmed(fixture);
     await fixture.close();
+  },
+  fuzzTimeoutMs,
+);
+
+test(
+  'clients before a target that neither answers nor ends',
+  async () => {
+    const silent = await startPlainTarget((socket) => socket.resume());
+    // More clients than the listener lets in, so that some are closed for others.
+    const fixture = await startRealityFixture(silent.port);
+    await sendAll(inputs(damage, 150), 8, async (one) => {
+      speak(await fixture.dial(), damaged(fixture.hello(), one), one);
+    });
+    const { listener, clock } = fixture.listener;
+    await eventually(() => {
+      clock.advance(121_000);
+      return listener.stats();
+    }).toMatchObject(nothingLeft);
+    await fixture.close();
+    await silent.close();
   },
   fuzzTimeoutMs,
 );
@@ -109,7 +123,7 @@ test(
     );
     await sendAll(inputs(answers, 80), 8, async ([bytes, how]) => {
       const socket = await fixture.dial();
-      socket.write(agentHello(fixture));
+      socket.write(fixture.hello());
       await once(socket, 'data');
       await sayAndLeave(socket, damaged(bytes, { ...how, flips: [] }), how);
     });
