@@ -131,10 +131,11 @@ export async function startFuzzed(
       await eventually(descriptors).toBeLessThanOrEqual(openBefore + moreDescriptors);
       await eventually(async () => (await usedHeap()) - before).toBeLessThan(heapGrowthBytes);
       expect(agent.output().split('connected to the service')).toHaveLength(2);
-      const { generation } = await admin.call<{ generation: number }>('POST', `${path}/config`);
-      await eventually(
-        async () => (await admin.call<{ applied_generation: number | null }>('GET', path)).applied_generation,
-      ).toBe(generation);
+      await admin.call('POST', `${path}/config`);
+      // It cannot run everything that the fuzzer may deploy to it, and says so.
+      await eventually(async () => (await admin.call<{ apply: { state: string } }>('GET', path)).apply.state).toMatch(
+        /^(applied|rejected)$/,
+      );
     },
     async close() {
       await agent.stop();
