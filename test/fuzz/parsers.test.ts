@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { initiate, respond } from '../../src/noise/handshake.js';
 import { createJoiner } from '../../src/noise/fragmenter.js';
 import { limits } from '../../src/kernel/limits.js';
@@ -16,7 +16,9 @@ import { h2cPreface, judgeFirstBytes } from '../../src/transport/listener/first-
 import { readProxyHeader } from '../../src/transport/listener/proxy-header.js';
 import { handshakeParties, valueOf } from '../support/noise-parties.js';
 import { altered, validPayloads } from './payloads.js';
-import { inputs } from './support.js';
+import { fuzzTimeoutMs, inputs } from './support.js';
+
+vi.setConfig({ testTimeout: fuzzTimeoutMs });
 
 const bytes = (maxLength: number): Arbitrary<Buffer> =>
   fc.uint8Array({ maxLength, size: 'max' }).map((array) => Buffer.from(array));
