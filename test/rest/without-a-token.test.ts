@@ -33,6 +33,19 @@ describe('metrics and documentation', () => {
     expect((await get('/metrics')).statusCode).toBe(429);
   });
 
+  test('are not counted for a scrape with the metrics token, and are for a wrong one', async () => {
+    const guarded = await startRest({ metricsToken: 'scrape-me' }, clock);
+    const scrape = (token: string) =>
+      guarded.app.inject({ method: 'GET', url: '/metrics', headers: { authorization: `Bearer ${token}` } });
+    try {
+      for (let asked = 0; asked < 50; asked += 1) expect((await scrape('wrong')).statusCode).toBe(401);
+      expect((await scrape('wrong')).statusCode).toBe(429);
+      for (let asked = 0; asked < 100; asked += 1) expect((await scrape('scrape-me')).statusCode).toBe(200);
+    } finally {
+      await guarded.close();
+    }
+  });
+
   test('leave health and readiness free', async () => {
     for (let asked = 0; asked < 200; asked += 1) {
       const path = asked % 2 === 0 ? '/healthz' : '/readyz';

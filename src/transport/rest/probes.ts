@@ -2,6 +2,7 @@
  * Health, readiness and metrics, beside `/api` and without its envelope. Implements `docs/contract/rest.md#beside-api`.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ServiceError } from '../../kernel/errors.js';
 import type { Budget } from './address-budget.js';
@@ -24,6 +25,9 @@ const open = { access: 'open', takes: 'none' } as const;
 
 /** @param budget of what needs no token; health and readiness are free, since orchestrators ask for them */
 export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, options: RestOptions): void {
+  const hasToken = ({ headers }: FastifyRequest): boolean =>
+    options.metricsToken !== undefined && sameSecret(bearerToken(headers.authorization), options.metricsToken);
+
   app.route({
     method: 'GET',
     url: '/healthz',
@@ -67,7 +71,8 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
     url: '/metrics',
     exposeHeadRoute: true,
     config: { ...open, refuses: ['rate_limited'] },
-    onRequest: budget,
+    // A scrape with the metrics token is no stranger's.
+    onRequest: async (request) => (hasToken(request) ? undefined : budget(request)),
     schema: {
       operationId: 'getMetrics',
       summary: 'Prometheus metrics',
@@ -82,10 +87,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
     // Prometheus text is not JSON, so its schema does not serialize it.
     serializerCompiler: () => (data) => (typeof data === 'string' ? data : JSON.stringify(data)),
     handler: async (request, reply) => {
-      if (
-        options.metricsToken !== undefined &&
-        !sameSecret(bearerToken(request.headers.authorization), options.metricsToken)
-      ) {
+      if (options.metricsToken !== undefined && !hasToken(request)) {
         throw new ServiceError(
           'unauthenticated',
           'expected the metrics token in the header Authorization: Bearer <token>',
