@@ -116,8 +116,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
 
   return {
     agent(nodeId, event: AgentEvent, requestId) {
-      const marked = { type: event.type, data: { ...event.data, ordered: true } };
-      return counted(budget.record(nodeId, propose(marked, { type: 'agent', id: nodeId, name: nodeId }, requestId)));
+      return counted(budget.record(nodeId, propose(event, { type: 'agent', id: nodeId, name: nodeId }, requestId)));
     },
     drop(nodeId, obsolete) {
       budget.drop(nodeId, ({ metadata }) => obsolete(metadata));

@@ -65,8 +65,9 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
   let written = 0;
   let oldestSeconds = 0;
 
-  const ageOf = ({ written_since }: NodeAgentFacts): number =>
-    written_since === undefined ? Number.POSITIVE_INFINITY : clock.now() - Date.parse(written_since);
+  /** In milliseconds; undefined for a node whose agent has never connected. */
+  const ageOf = ({ written_since }: NodeAgentFacts): number | undefined =>
+    written_since === undefined ? undefined : clock.now() - Date.parse(written_since);
 
   const propose = ({ id, agent }: KnownNode): readonly ProposedEvent[] => {
     const standing = standingFacts(id, agent, timestamp(clock.now()));
@@ -74,7 +75,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
     return standing.map(({ event, at }, index) => ({
       id: ids.next(),
       type: event.type,
-      data: { ...event.data, ordered: true } as unknown as JsonObject,
+      data: event.data as unknown as JsonObject,
       metadata: {
         command: { ...command, index },
         actor: { type: 'agent', id, name: id },
@@ -145,13 +146,10 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
       });
       const online = await deps.online();
       const isDue = ({ id, agent }: KnownNode): boolean => {
-        if (standingFacts(id, agent, '').length === 0) return false;
-        const holder = online.get(id)?.instance_id;
         const age = ageOf(agent);
+        if (age === undefined) return false;
+        const holder = online.get(id)?.instance_id;
         if (holder === instanceId) return age >= tuning.standingFactsHeldDays * day;
-        // A session elsewhere belongs to its instance. One of an earlier release knows nothing of this, but would take an
-        // unknown session for a newer one.
-        if (holder !== undefined && agent.session === undefined) return false;
         return leads && age >= tuning.standingFactsDays * day;
       };
       let oldest = 0;
@@ -164,9 +162,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
         }
         for (const [stream, nodeIds] of byStream) await writeStream(stream, nodeIds, isDue, signal);
         const left = byStream.size === 0 ? nodes : await deps.nodes(nodes.map(({ id }) => id));
-        for (const { agent } of left) {
-          if (agent.written_since !== undefined) oldest = Math.max(oldest, ageOf(agent));
-        }
+        for (const { agent } of left) oldest = Math.max(oldest, ageOf(agent) ?? 0);
         if (nodes.length < tuning.standingFactsPage) break;
       }
       oldestSeconds = Math.round(oldest / 1000);

@@ -34,7 +34,6 @@ type HeartbeatFields = {
   readonly memory_usage: number;
   readonly uptime_seconds: number;
 };
-/** Before 0.2 tables were stored as JSON: such a document stays until the node's next heartbeat. */
 type MetricsFields = { readonly received_at: string; readonly report: JsonObject };
 
 interface Heartbeat {

@@ -84,7 +84,7 @@ describe('a fact', () => {
     expect(others).toEqual([]);
     expect(event).toMatchObject({
       type: 'AgentConfigApplied',
-      data: { node_id: 'n1', generation: 7, checksum: 'c', duration_ms: 1, ordered: true },
+      data: { node_id: 'n1', generation: 7, checksum: 'c', duration_ms: 1 },
       metadata: {
         command: { id: expect.any(String), index: 0, count: 1 },
         actor: { type: 'agent', id: 'n1', name: 'n1' },

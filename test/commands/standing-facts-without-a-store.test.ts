@@ -145,17 +145,6 @@ describe('facts are due', () => {
     expect(await job().turn(never)).toBe(2);
   });
 
-  test('at once, when an earlier release has not noted their age', async () => {
-    const { written_since: _, ...unnoted } = connected;
-    nodes.set('n', unnoted);
-    const standing = job();
-    expect(await standing.turn(never)).toBe(1);
-    // And in later turns like all others.
-    clock.advance(50 * day);
-    expect(await standing.turn(never)).toBe(1);
-    expect([standing.written(), lines]).toEqual([2, Array(2).fill('info {"nodes":1}')]);
-  });
-
   test('never, when the agent has never connected', async () => {
     nodes.set('n', neverConnected);
     const standing = job();
@@ -190,7 +179,7 @@ test('a lease that cannot be given back does not keep the service from ending', 
 });
 
 describe('an append', () => {
-  test('holds the facts of a node as one command, in order, marked as ordered', async () => {
+  test('holds the facts of a node as one command, in order', async () => {
     nodes.set('n', {
       ...connected,
       applied: { generation: 4, checksum: 'c', at: '2025-01-01T00:00:01.000Z', duration_ms: 12 },
@@ -201,7 +190,6 @@ describe('an append', () => {
     expect(appends.map(({ stream, expected }) => [stream, expected])).toEqual([[agentsStream('n'), 41]]);
     const [opened, applied] = appends[0]?.events ?? [];
     expect([opened?.type, applied?.type]).toEqual(['AgentSessionOpened', 'AgentConfigApplied']);
-    expect([opened?.data['ordered'], applied?.data['ordered']]).toEqual([true, true]);
     expect(opened?.metadata).toEqual({
       command: { id: expect.any(String), index: 0, count: 2 },
       actor: { type: 'agent', id: 'n', name: 'n' },
@@ -214,7 +202,7 @@ describe('an append', () => {
   });
 
   test('holds as many whole nodes as fit by number, and the rest goes into the next ones', async () => {
-    const applied = { generation: 4, checksum: 'c', at: '2025-01-01T00:00:01.000Z' };
+    const applied = { generation: 4, checksum: 'c', at: '2025-01-01T00:00:01.000Z', duration_ms: 12 };
     // Three facts each, so that a node would stand across the end of the first append.
     const ids = neighbours(35, { ...connected, applied, rejected: { ...applied, generation: 5, errors: [] } });
     clock.advance(51 * day);
@@ -277,12 +265,6 @@ test('the age of the oldest facts that a turn leaves is told, in seconds', async
   const since = (days: number) => ({ ...connected, written_since: new Date(start + days * day).toISOString() });
   nodes.set('younger', since(30));
   nodes.set('older', since(10));
-  const { written_since: _, ...unnoted } = connected;
-  nodes.set('unnoted', unnoted);
-  // Its instance is of an earlier release.
-  online.set('unnoted', { instance_id: 'there' });
-  const { session: _session, ...withoutSession } = unnoted;
-  nodes.set('unnoted', withoutSession);
   clock.advance(40 * day + 1600);
   const standing = job();
   expect(await standing.turn(never)).toBe(0);

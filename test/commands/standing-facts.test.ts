@@ -16,7 +16,7 @@ import type { NodeRecord, Projections } from '../../src/projections/port.js';
 import { readAll } from '../storage/contract/appending.js';
 import { createFleetLog } from '../support/fleet-log.js';
 import type { FleetLog } from '../support/fleet-log.js';
-import { append, configApplied, openReadSide, sessionOpened } from '../support/read-side.js';
+import { openReadSide } from '../support/read-side.js';
 import type { ReadSide } from '../support/read-side.js';
 
 const day = 24 * 3600 * 1000;
@@ -242,39 +242,4 @@ describe('facts are written again', () => {
     await settled();
     expect((await rebuilt()).map(({ agent }) => agent)).toEqual([await agentOf(shown, 'n')]);
   });
-});
-
-test('documents that an earlier release has folded get what they lack, unless another instance holds the session', async () => {
-  const { eventStore } = side.stores;
-  await fleet.createNode('n');
-  await append(eventStore, sessionOpened('n'));
-  await append(eventStore, configApplied('n', 5));
-  await settled();
-  const lacking = ({ id, agent }: KnownNode): KnownNode => {
-    const { session: _, written_since: __, ...rest } = agent;
-    return { id, agent: written ? agent : rest };
-  };
-  let written = false;
-  const standing = createStandingFacts({
-    eventStore,
-    leases: side.stores.readStore.leases,
-    instanceId: 'one',
-    clock: side.clock,
-    ids: randomIds,
-    logger: silentLogger,
-    page: async (page, pageSize) =>
-      known((await shown.nodes.list({ page, pageSize, sort: 'created_at' })).items).map(lacking),
-    nodes: async (ids) => known(await shown.nodes.getMany(ids)).map(lacking),
-    online: async () => online,
-    async applied(stream, revision, timeoutMs) {
-      written = (await readAll(eventStore, stream)).some(({ data }) => data['again_at'] !== undefined);
-      return shown.applied(stream, revision, timeoutMs);
-    },
-  });
-  online.set('n', { instance_id: 'of an earlier release' });
-  expect(await standing.turn(never)).toBe(0);
-  online.clear();
-  expect(await standing.turn(never)).toBe(1);
-  await settled();
-  expect(await agentOf(shown, 'n')).toMatchObject({ agent_version: '1.0.0', applied: { generation: 5 } });
 });

@@ -15,7 +15,7 @@ const reject = (generation: number): Reject => ({
   errors: errorsDigest([]),
 });
 const recordedOf = (applied: number | null, rejected: number | null): RecordedApplyReports => ({
-  applied: applied === null ? null : { ...stamp(applied), at },
+  applied: applied === null ? null : { ...stamp(applied), at, duration_ms: 1 },
   rejected: rejected === null ? null : { ...stamp(rejected), at, errors: [] },
   version_conflict_at: null,
 });

@@ -92,7 +92,7 @@ describe('the apply history that the log has', () => {
   const of = (applied: Stamp | null, rejected: Stamp | null, applied_since?: true): ApplyHistory =>
     applyHistoryOf(
       {
-        applied: applied && { ...applied, at },
+        applied: applied && { ...applied, at, duration_ms: 1 },
         rejected: rejected && { ...rejected, at, errors: [], ...(applied_since && { applied_since }) },
         version_conflict_at: null,
       },

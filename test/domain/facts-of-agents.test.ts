@@ -1,4 +1,4 @@
-/** What the facts about a node's agent amount to: late ones, expired ones, and those of earlier releases. */
+/** What the facts about a node's agent amount to: late ones, and expired ones. */
 import { describe, expect, it } from 'vitest';
 import { agentEvent } from '../../src/domain/agents/facts.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
@@ -64,10 +64,6 @@ const duplicate = (at: number, until: number): Fact => ({
 
 const foldOf = (facts: readonly Fact[], from: NodeAgentFacts = neverConnected): NodeAgentFacts =>
   facts.reduce((before, { event, at, by = 'unknown' }) => evolveAgentFacts(before, event, at, by), from);
-/** Without the note about the log, which nobody is shown. */
-function shown({ written_since: _, ...facts }: NodeAgentFacts): NodeAgentFacts {
-  return facts;
-}
 
 describe('a session', () => {
   it('tells what the agent reported, and who holds it', () => {
@@ -94,23 +90,12 @@ describe('a session', () => {
   });
 
   it.each([
-    ['older than the one that is known', 2, session(1, { ordered: true }), '1.0.2'],
-    [
-      'as old as the one that is known',
-      2,
-      session(2, { ordered: true, agent_version: 'the same time' }),
-      'the same time',
-    ],
-    ['newer than the one that is known', 2, session(3, { ordered: true }), '1.0.3'],
-    ['older, but of a release that counts in the order of the log', 2, session(1), '1.0.1'],
+    ['older than the one that is known', 2, session(1), '1.0.2'],
+    ['as old as the one that is known', 2, session(2, { agent_version: 'the same time' }), 'the same time'],
+    ['newer than the one that is known', 2, session(3), '1.0.3'],
   ])('that is written late, %s', (_, at, late, version) => {
     const { agent_version } = foldOf([session(at), late]);
     expect(agent_version).toBe(version);
-  });
-
-  it('is taken where an earlier release has not kept which session it folded', () => {
-    const { session: _, ...folded } = foldOf([session(2)]);
-    expect(foldOf([session(1, { ordered: true })], folded).agent_version).toBe('1.0.1');
   });
 });
 
@@ -123,28 +108,17 @@ describe('an apply', () => {
   });
 
   it.each([
-    ['a lower generation that is late tells nothing', applied(3, 4, { ordered: true }), 5, 2],
-    ['the same generation again is the newer report', applied(3, 5, { ordered: true }), 5, 3],
-    ['a higher generation replaces it', applied(3, 6, { ordered: true }), 6, 3],
-    [
-      'a lower generation that the node fell back to replaces it',
-      applied(3, 4, { ordered: true, falls_from: 5 }),
-      4,
-      3,
-    ],
-    [
-      'a fall from a generation that is not the known one is late',
-      applied(3, 4, { ordered: true, falls_from: 6 }),
-      5,
-      2,
-    ],
-    ['a lower generation of an earlier release counts in the order of the log', applied(3, 4), 4, 3],
+    ['a lower generation that is late tells nothing', applied(3, 4), 5, 2],
+    ['the same generation again is the newer report', applied(3, 5), 5, 3],
+    ['a higher generation replaces it', applied(3, 6), 6, 3],
+    ['a lower generation that the node fell back to replaces it', applied(3, 4, { falls_from: 5 }), 4, 3],
+    ['a fall from a generation that is not the known one is late', applied(3, 4, { falls_from: 6 }), 5, 2],
   ])('%s', (_, next, generation, at) => {
     expect(foldOf([applied(2, 5), next]).applied).toMatchObject({ generation, at: minute(at) });
   });
 
   it('of any generation is taken when none is known', () => {
-    expect(foldOf([applied(1, 0, { ordered: true })]).applied?.generation).toBe(0);
+    expect(foldOf([applied(1, 0)]).applied?.generation).toBe(0);
   });
 
   it.each([
@@ -158,18 +132,12 @@ describe('an apply', () => {
 
 describe('a reject', () => {
   it.each([
-    ['below the applied generation is late', [applied(1, 5)], rejected(2, 4, { ordered: true }), undefined],
-    ['of the applied generation is shown', [applied(1, 5)], rejected(2, 5, { ordered: true }), 5],
-    ['above the applied generation is shown', [applied(1, 5)], rejected(2, 6, { ordered: true }), 6],
-    ['below the rejected generation is late', [applied(1, 3), rejected(1, 5)], rejected(2, 4, { ordered: true }), 5],
-    ['is shown when nothing was applied', [rejected(1, 5)], rejected(2, 6, { ordered: true }), 6],
-    [
-      'below the rejected generation is late, when nothing was applied',
-      [rejected(1, 5)],
-      rejected(2, 4, { ordered: true }),
-      5,
-    ],
-    ['of an earlier release counts in the order of the log', [applied(1, 5), rejected(1, 6)], rejected(2, 4), 4],
+    ['below the applied generation is late', [applied(1, 5)], rejected(2, 4), undefined],
+    ['of the applied generation is shown', [applied(1, 5)], rejected(2, 5), 5],
+    ['above the applied generation is shown', [applied(1, 5)], rejected(2, 6), 6],
+    ['below the rejected generation is late', [applied(1, 3), rejected(1, 5)], rejected(2, 4), 5],
+    ['is shown when nothing was applied', [rejected(1, 5)], rejected(2, 6), 6],
+    ['below the rejected generation is late, when nothing was applied', [rejected(1, 5)], rejected(2, 4), 5],
   ])('%s', (_, before, late, generation) => {
     expect(foldOf([...before, late]).rejected?.generation).toBe(generation);
   });
@@ -177,7 +145,7 @@ describe('a reject', () => {
   it('of a lower generation that the node ran is the later report, and leaves the higher one that is shown', () => {
     const back = [rejected(1, 9), applied(2, 5)];
     expect(foldOf(back).rejected).toMatchObject({ generation: 9, applied_since: true });
-    const again = foldOf([...back, rejected(3, 5, { ordered: true })]);
+    const again = foldOf([...back, rejected(3, 5)]);
     expect(again.rejected).toEqual({ generation: 9, checksum: 'sum 9', at: minute(1), errors });
   });
 
@@ -187,20 +155,18 @@ describe('a reject', () => {
 });
 
 describe('a report of a session that a newer one has superseded', () => {
-  const ordered = { ordered: true } as const;
-  const newer = [session(5, { ...ordered, session_id: 'newer' }), applied(6, 5, ordered)];
+  const newer = [session(5, { session_id: 'newer' }), applied(6, 5)];
 
   it('does not count when it is written after it', () => {
     const facts = foldOf(newer);
-    expect(foldOf([{ ...rejected(4, 5, ordered), by: 'older' }], facts)).toBe(facts);
-    expect(foldOf([{ ...applied(4, 6, ordered), by: 'older' }], facts)).toBe(facts);
+    expect(foldOf([{ ...rejected(4, 5), by: 'older' }], facts)).toBe(facts);
+    expect(foldOf([{ ...applied(4, 6), by: 'older' }], facts)).toBe(facts);
   });
 
   it.each([
-    ['of the session itself, whose clock was set back', { ...rejected(4, 5, ordered), by: 'newer' }],
-    ['of a session that has replaced it by a rekey, which no fact announces', { ...rejected(7, 5, ordered), by: 'next' }],
-    ['of before, written again so that it does not expire', rejected(4, 5, { ...ordered, again_at: minute(50) })],
-    ['of an earlier release', { ...rejected(4, 5), by: 'older' }],
+    ['of the session itself, whose clock was set back', { ...rejected(4, 5), by: 'newer' }],
+    ['of a session that has replaced it by a rekey, which no fact announces', { ...rejected(7, 5), by: 'next' }],
+    ['of before, written again so that it does not expire', rejected(4, 5, { again_at: minute(50) })],
   ])('is none that is %s', (_, report) => {
     expect(foldOf([...newer, report]).rejected?.generation).toBe(5);
   });
@@ -223,14 +189,9 @@ describe('the time since which the log holds what is shown', () => {
     expect(foldOf([session(1), applied(2, 1), session(1, { again_at })]).written_since).toBe(again_at);
   });
 
-  it('stays unknown where an earlier release folded the first facts', () => {
-    const { written_since: _, ...folded } = foldOf([session(1)]);
-    expect(foldOf([applied(2, 1)], folded)).not.toHaveProperty('written_since');
-  });
-
   it('is not touched by a late fact, which tells nothing at all', () => {
     const facts = foldOf([session(2), applied(3, 5)]);
-    const late = [session(1, { ordered: true }), applied(4, 4, { ordered: true, again_at: minute(40) })];
+    const late = [session(1), applied(4, 4, { again_at: minute(40) })];
     expect(late.map((fact) => foldOf([fact], facts) === facts)).toEqual([true, true]);
   });
 });
@@ -263,40 +224,6 @@ describe('facts that are about to expire', () => {
     // Whether the old ones have expired by then or not.
     expect(foldOf(of(folded))).toEqual({ ...folded, written_since: again_at });
     expect(foldOf(of(folded), folded)).toEqual({ ...folded, written_since: again_at });
-  });
-
-  it('that an earlier release folded are written with what it kept of them', () => {
-    const { session: _, ...folded } = foldOf([session(1), applied(2, 5), conflict(3)]);
-    const { version_conflict: __, ...older } = folded;
-    const { duration_ms: ___, ...apply } = older.applied!;
-    const [opened, appliedAgain, conflictAgain] = of({
-      ...older,
-      agent_version: null,
-      reported_multiplex: null,
-      reported_multiplex_port: null,
-      applied: apply,
-    });
-    expect(opened).toEqual({
-      at: again_at,
-      event: {
-        type: 'AgentSessionOpened',
-        data: {
-          node_id,
-          session_id: '',
-          instance_id: '',
-          agent_version: '',
-          public_ipv4: '',
-          public_ipv6: '',
-          detected_addresses: ['10.0.0.1'],
-          multiplex: false,
-          multiplex_port: 0,
-          again_at,
-        },
-      },
-    });
-    expect(appliedAgain).toMatchObject({ at: minute(2), event: { data: { duration_ms: 0 } } });
-    expect(conflictAgain).toMatchObject({ at: minute(3), event: { data: { reported: '' } } });
-    expect(shown(foldOf(of(older)))).toMatchObject({ agent_version: '1.0.1', connected_once: true });
   });
 });
 

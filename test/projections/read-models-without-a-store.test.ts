@@ -221,7 +221,6 @@ describe('the read model of nodes', () => {
     const [event] = opened!.events;
     const late = {
       ...event,
-      data: { ...event.data, ordered: true },
       metadata: { ...event.metadata, occurred_at: '1960-01-01T00:00:00.000Z' },
     };
     expect(nodes.evolve(before, late, opened!, 'n')).toBe(before);

@@ -16,8 +16,9 @@ const facts = (applied: number | null, rejected: number | null, appliedSince = f
   detected_addresses: [],
   reported_multiplex: null,
   reported_multiplex_port: null,
-  applied: applied === null ? null : { generation: applied, checksum: '', at },
-  rejected: rejected === null
+  applied: applied === null ? null : { generation: applied, checksum: '', at, duration_ms: 1 },
+  rejected:
+    rejected === null
       ? null
       : { generation: rejected, checksum: '', at, errors: [], ...(appliedSince && { applied_since: true as const }) },
   duplicate_until: null,
@@ -48,7 +49,10 @@ test('an apply that comes after the reject of a later generation counts for what
 });
 
 /** Tells the state from the reports in their order, as the contract puts it. */
-function byTheContract(wanted: number, reports: readonly { readonly kind: string; readonly generation: number }[]): string {
+function byTheContract(
+  wanted: number,
+  reports: readonly { readonly kind: string; readonly generation: number }[],
+): string {
   return reports.filter(({ generation }) => generation >= wanted).at(-1)?.kind ?? 'none';
 }
 
@@ -63,7 +67,7 @@ test('of the reports on a generation and later ones, the last one in the log is 
         if (deploys) newest += 1;
         const generation = onNewest || kept === 0 ? newest : kept;
         if (applies) kept = generation;
-        const data = { node_id: 'n', generation, checksum: '', ordered: true } as const;
+        const data = { node_id: 'n', generation, checksum: '' } as const;
         reports.push({ kind: applies ? 'applied' : 'rejected', generation });
         agent = evolveAgentFacts(
           agent,

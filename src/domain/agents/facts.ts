@@ -13,13 +13,8 @@ export interface ApplyError {
   readonly message: string;
 }
 
-/** What the data of every fact may have. Earlier releases ignore it. */
+/** What the data of every fact may have. */
 interface FactMarks {
-  /**
-   * The fold puts the fact in order by its time or generation, because it may have been written late. Facts of earlier
-   * releases have no mark, and count in the order of the log.
-   */
-  readonly ordered?: true;
   /**
    * Facts expire. One that still counts is written again, with its content and `occurred_at` unchanged; this is when,
    * RFC 3339. It tells nothing new and supersedes no session.

@@ -4,13 +4,12 @@
  *
  * Of an apply and a reject the later in the log counts. But facts may arrive late: an instance that was cut off from the
  * log writes them when it reaches it again. So a session that is older than the recorded one tells nothing, nor does what
- * was reported before the recorded one was opened, and generations below the applied one count as late. Facts of releases
- * that did not know this are folded as those releases did.
+ * was reported before the recorded one was opened, and generations below the applied one count as late.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { AgentEvent, ApplyError } from './facts.js';
 
-/** Times are RFC 3339. The optional fields are missing where an earlier release folded the facts. */
+/** Times are RFC 3339. */
 export interface NodeAgentFacts {
   /** False until the first session; the node's status is `pending` until then. */
   readonly connected_once: boolean;
@@ -18,7 +17,7 @@ export interface NodeAgentFacts {
   readonly detected_addresses: readonly string[];
   readonly reported_multiplex: boolean | null;
   readonly reported_multiplex_port: number | null;
-  /** The session that told the fields above. */
+  /** The session that told the fields above; none before the first. */
   readonly session?: {
     readonly id: string;
     readonly instance_id: string;
@@ -30,7 +29,7 @@ export interface NodeAgentFacts {
     readonly generation: number;
     readonly checksum: string;
     readonly at: string;
-    readonly duration_ms?: number;
+    readonly duration_ms: number;
   } | null;
   /** The last reject of the highest generation, until an apply of it or of a later one. */
   readonly rejected: {
@@ -43,9 +42,9 @@ export interface NodeAgentFacts {
   } | null;
   readonly duplicate_until: string | null;
   readonly version_conflict_at: string | null;
-  /** The version that was reported then. */
+  /** The version that was reported then; missing when there was no conflict. */
   readonly version_conflict?: string;
-  /** No fact that the fields above stand for was written into the log before this time. */
+  /** No fact that the fields above stand for was written into the log before this time; missing before the first fact. */
   readonly written_since?: string;
 }
 
@@ -75,16 +74,7 @@ export function evolveAgentFacts(
   const next = isOfSupersededSession(facts, event, at, sessionId) ? facts : evolve(facts, event, at);
   if (next === facts) return facts;
   // All facts of a node are written again together, so none of them is older afterwards.
-  const written_since = event.data.again_at ?? (hasFacts(facts) ? facts.written_since : at);
-  return written_since === undefined ? next : { ...next, written_since };
-}
-
-/** Whether there is anything that a rebuild could lose. */
-function hasFacts(facts: NodeAgentFacts): boolean {
-  const { connected_once, applied, rejected, duplicate_until, version_conflict_at } = facts;
-  return (
-    connected_once || applied !== null || rejected !== null || duplicate_until !== null || version_conflict_at !== null
-  );
+  return { ...next, written_since: event.data.again_at ?? facts.written_since ?? at };
 }
 
 /** An apply or a reject that was reported before the recorded session was opened, and written after it. */
@@ -96,7 +86,7 @@ function isOfSupersededSession(
 ): boolean {
   if (type !== 'AgentConfigApplied' && type !== 'AgentConfigRejected') return false;
   // A fact that is written again keeps the time of then.
-  if (data.ordered !== true || data.again_at !== undefined || session === undefined) return false;
+  if (data.again_at !== undefined || session === undefined) return false;
   return session.id !== sessionId && at < session.at;
 }
 
@@ -105,7 +95,7 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
     case 'AgentSessionOpened': {
       const { agent_version, detected_addresses, multiplex, multiplex_port } = event.data;
       const { session_id: id, instance_id, public_ipv4, public_ipv6 } = event.data;
-      if (event.data.ordered === true && facts.session !== undefined && at < facts.session.at) return facts;
+      if (facts.session !== undefined && at < facts.session.at) return facts;
       return {
         ...facts,
         connected_once: true,
@@ -118,9 +108,9 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
       };
     }
     case 'AgentConfigApplied': {
-      const { generation, checksum, duration_ms, falls_from, ordered } = event.data;
+      const { generation, checksum, duration_ms, falls_from } = event.data;
       const before = facts.applied?.generation ?? 0;
-      if (ordered === true && generation < before && falls_from !== before) return facts;
+      if (generation < before && falls_from !== before) return facts;
       const { version_conflict: _, rejected, ...rest } = facts;
       return {
         ...rest,
@@ -130,9 +120,9 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
       };
     }
     case 'AgentConfigRejected': {
-      const { generation, checksum, errors, ordered } = event.data;
-      if (ordered === true && generation < (facts.applied?.generation ?? 0)) return facts;
-      if (ordered === true && facts.rejected !== null && generation < facts.rejected.generation) {
+      const { generation, checksum, errors } = event.data;
+      if (generation < (facts.applied?.generation ?? 0)) return facts;
+      if (facts.rejected !== null && generation < facts.rejected.generation) {
         if (facts.rejected.applied_since === undefined) return facts;
         const { applied_since: _, ...higher } = facts.rejected;
         return { ...facts, rejected: higher };

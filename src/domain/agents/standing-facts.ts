@@ -20,19 +20,18 @@ export interface StandingFact {
 export function standingFacts(node_id: string, facts: NodeAgentFacts, again_at: string): readonly StandingFact[] {
   const standing: StandingFact[] = [];
   const { session, applied, rejected } = facts;
-  if (facts.connected_once) {
+  if (session !== undefined) {
     standing.push({
-      // What an earlier release has folded does not say which session it was.
-      at: session?.at ?? again_at,
+      at: session.at,
       event: {
         type: 'AgentSessionOpened',
         data: {
           node_id,
-          session_id: session?.id ?? '',
-          instance_id: session?.instance_id ?? '',
+          session_id: session.id,
+          instance_id: session.instance_id,
           agent_version: facts.agent_version ?? '',
-          public_ipv4: session?.public_ipv4 ?? '',
-          public_ipv6: session?.public_ipv6 ?? '',
+          public_ipv4: session.public_ipv4,
+          public_ipv6: session.public_ipv6,
           detected_addresses: facts.detected_addresses,
           multiplex: facts.reported_multiplex ?? false,
           multiplex_port: facts.reported_multiplex_port ?? 0,
@@ -43,7 +42,7 @@ export function standingFacts(node_id: string, facts: NodeAgentFacts, again_at: 
   }
   const reports: StandingFact[] = [];
   if (applied !== null) {
-    const { generation, checksum, duration_ms = 0, at } = applied;
+    const { generation, checksum, duration_ms, at } = applied;
     const data = { node_id, generation, checksum, duration_ms, again_at };
     reports.push({ at, event: { type: 'AgentConfigApplied', data } });
   }
