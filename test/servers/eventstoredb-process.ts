@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { compiledRoot, freePorts } from '../../scripts/stack/process.js';
 import { temporaryFolder } from '../storage/contract/temporary-folder.js';
+import { freeze } from '../support/freeze.js';
 import type { AppendFault } from './eventstoredb/faults.js';
 
 export interface EventStoreDbProcess {
@@ -19,7 +20,7 @@ export interface EventStoreDbProcess {
   /** Starts again with the same log on the same port. */
   restart(): Promise<void>;
   /** Freezes the process: connections stay open, and nothing is answered. */
-  freeze(): void;
+  freeze(): Promise<void>;
   thaw(): void;
   /** Faults of the next appends, one each; a kill discards them. */
   failAppends(faults: readonly AppendFault[]): void;
@@ -67,7 +68,7 @@ export async function startEventStoreDbProcess(port?: number): Promise<EventStor
       await end(running.child);
       running = await launch(folder.path, running.port);
     },
-    freeze: () => void running.child.kill('SIGSTOP'),
+    freeze: () => freeze(running.child),
     thaw: () => void running.child.kill('SIGCONT'),
     failAppends: (appends) => void running.child.stdin?.write(`${JSON.stringify({ appends })}\n`),
     async close() {

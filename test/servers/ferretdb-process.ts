@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { freePorts } from '../../scripts/stack/process.js';
 import { temporaryFolder } from '../storage/contract/temporary-folder.js';
+import { freeze } from '../support/freeze.js';
 import { projectRoot } from '../support/project-root.js';
 
 export const ferretDbBinary = join(projectRoot, 'dist', 'test-servers', 'ferretdb');
@@ -21,7 +22,7 @@ export interface FerretDb {
   /** Starts again with the same data on the same port. */
   restart(): Promise<void>;
   /** Freezes the process: connections stay open, and nothing is answered. */
-  freeze(): void;
+  freeze(): Promise<void>;
   thaw(): void;
   close(): Promise<void>;
 }
@@ -63,7 +64,7 @@ export async function startFerretDb(port?: number): Promise<FerretDb> {
       await end(running.child, 'SIGKILL');
       running = await launch(folder.path, running.port);
     },
-    freeze: () => void running.child.kill('SIGSTOP'),
+    freeze: () => freeze(running.child),
     thaw: () => void running.child.kill('SIGCONT'),
     async close() {
       await end(running.child, 'SIGKILL');

@@ -11,7 +11,7 @@ import type { Random } from './random.js';
 export interface Store {
   kill(): Promise<void>;
   restart(): Promise<void>;
-  freeze(): void;
+  freeze(): Promise<void>;
   thaw(): void;
 }
 
@@ -86,7 +86,7 @@ export function startTrouble(options: TroubleOptions): Trouble {
       return;
     }
     note(`${name} frozen`);
-    store.freeze();
+    await store.freeze();
     await pause(rng.between(300, 6_000));
     store.thaw();
     note(`${name} thawed`);
@@ -132,7 +132,7 @@ export function startTrouble(options: TroubleOptions): Trouble {
     },
     async lastOutage() {
       note('both stores are away');
-      readStore.freeze();
+      await readStore.freeze();
       await eventStore.kill();
       await delay(random.between(1_000, 3_000));
       await eventStore.restart();

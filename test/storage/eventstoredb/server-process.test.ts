@@ -5,6 +5,7 @@ import { silentLogger } from '../../../src/kernel/logger.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { followLog } from '../../../src/storage/follow.js';
+import { freeze } from '../../support/freeze.js';
 import { startChild, type Child } from '../children/start-child.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
 import { impatient } from './fixture.js';
@@ -61,7 +62,7 @@ it('keeps every acknowledged command exactly once through kill -9 and restart, w
 
 it('succeeds when the server is frozen for a moment', async () => {
   await appendAtEnd(store, 'svc-a', commandOf(1));
-  child.process.kill('SIGSTOP');
+  await freeze(child.process);
   const late = appendSurely(store, 'svc-a', 0, commandOf(2));
   await delay(1500);
   child.process.kill('SIGCONT');
@@ -77,7 +78,7 @@ it('answers every call when the server hangs under load, and leaves no unhandled
   await store.close();
   store = openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger, tuning: impatient });
   await appendAtEnd(store, 'svc-a', commandOf(1));
-  child.process.kill('SIGSTOP');
+  await freeze(child.process);
   const outcomes = await Promise.all(appends.map(({ stream, events }) => store.append(stream, 'no_stream', events)));
   expect(outcomes.every(({ kind }) => kind === 'unknown' || kind === 'unavailable')).toBe(true);
   child.process.kill('SIGCONT');
@@ -105,7 +106,7 @@ it('notices that the server of a quiet subscription hangs, and resumes after the
     }
   })();
   await expect.poll(() => kinds, { timeout: 20_000 }).toContain('caught_up');
-  child.process.kill('SIGSTOP');
+  await freeze(child.process);
   await expect.poll(() => kinds, { timeout: 40_000 }).toContain('dropped');
   child.process.kill('SIGCONT');
   await appendAtEnd(store, 'svc-a', commandOf(2));

@@ -28,7 +28,7 @@ describe.skipIf(!ferretDbBuilt())('a MongoDB driver that went silent', () => {
       await insert();
       stopAsking(client);
       // Cut while the driver waits for an answer: only then does it consider the server gone.
-      server.freeze();
+      await server.freeze();
       const sent = once(client, 'commandStarted');
       const cut = insert().then(
         () => 'answered',
