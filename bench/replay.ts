@@ -1,5 +1,5 @@
 /**
- * Replay of a long log: events per second through the committed fold, and the time of a start until `/readyz` with and
+ * Replay of a long log: events per second through the committed fleet, and the time of a start until `/readyz` with and
  * without a checkpoint and for the first start, which fills the read models. Floors: a bare read of the same events as
  * MessagePack, and a start on an empty folder.
  */

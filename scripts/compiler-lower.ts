@@ -3,7 +3,7 @@ import { fleetAggregate } from '../src/commands/aggregate.js';
 import { createGateway } from '../src/commands/gateway.js';
 import type { Gateway } from '../src/commands/port.js';
 import { systemContext } from '../src/commands/system.js';
-import { loadFleet } from '../src/delivery/fold-checkpoint.js';
+import { loadFleet } from '../src/projections/fleet/fold-checkpoint.js';
 import { compilerVersion } from '../src/domain/compile/version.js';
 import type { FleetCommand } from '../src/domain/fleet/events.js';
 import type { Fleet } from '../src/domain/fleet/fleet.js';

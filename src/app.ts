@@ -36,6 +36,8 @@ import { measureAppends } from './operations/append-metrics.js';
 import { createMetrics } from './operations/metrics.js';
 import { watchProjectionLag } from './operations/projection-lag.js';
 import { watchStores } from './operations/store-health.js';
+import { openCommittedFleet } from './projections/fleet/committed-fleet.js';
+import { fleetQueries } from './projections/fleet/fleet-queries.js';
 import { startProjections } from './projections/projections.js';
 import { bodyHashBlinder } from './security/body-hashes.js';
 import { createLoginLimiter } from './security/login-limiter.js';
@@ -179,33 +181,36 @@ async function wire(
   closers.add('projections', () => projections.close());
   const workers = createWorkerPool({ entry: entryBeside(import.meta.url, 'worker'), logger });
   const fleet = createLateGateway<Fleet, FleetCommand | Revert | EnsureLogChain>();
+  const committed = await openCommittedFleet({ eventStore, logger, logChain });
+  closers.add('committed fleet', () => committed.close());
   const delivery = await createDelivery({
+    committed,
     eventStore,
     readStore,
     keyring,
     clock,
     logger,
     sessionLog,
-    logChain,
     async raiseGeneration(nodeId, reported) {
       const command = { type: 'RaiseNodeGeneration', id: nodeId, reported } as const;
       await fleet.execute(command, agentContext(nodeId, 'config request'), () => undefined);
     },
     recordFact: facts.agent,
-    nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
+    nodeFacts: projections.agents.get,
     compileEarlier: createHistory({ eventStore, logChain, workers }),
   });
   closers.add('delivery', () => delivery.close());
   shredReplacedVerifiers(delivery, keyring, logger);
-  const followers = createFollowers({ delivery, projections, accounts: accountsView, logChain, clock });
+  committed.start();
+  const followers = createFollowers({ committed, delivery, projections, accounts: accountsView, logChain, clock });
   await followers.caughtUp(eventStore, logger);
 
-  // Commands. The fleet's gateway goes on from the fold that delivery has read.
+  // Commands. The fleet's gateway goes on from the committed fleet.
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
   const sharedTime = clocks.now;
   const gatewayOptions = { eventStore, projections: followers, clock, ids, logger, logChain, readOnly, sharedTime };
   const commandMetrics = createCommandMetrics(clock);
-  const fleetGateway = await startGateway(fleetAggregate(fleetOf(delivery.captureCommitted())), gatewayOptions);
+  const fleetGateway = await startGateway(fleetAggregate(fleetOf(committed.capture())), gatewayOptions);
   fleet.provide(commandMetrics.counted(fleetGateway));
   closers.add('fleet gateway', () => fleet.close());
   const accounts = commandMetrics.counted(await startGateway(accountsAggregate(), gatewayOptions));
@@ -257,6 +262,7 @@ async function wire(
   const commands = createCommandHandlers({ ...changes, clock, ids, logger });
 
   // Agents.
+  const queries = fleetQueries(committed, clock);
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());
   forgetDeletedNodes(delivery, telemetry, logger);
@@ -296,6 +302,7 @@ async function wire(
     agents.noteSessionOpened(node_id, session_id, instance_id, at);
   });
   const standingFacts = keepStandingFacts({
+    fleet: queries,
     eventStore,
     readStore,
     projections,
@@ -307,7 +314,7 @@ async function wire(
     readOnly,
   });
   closers.add('standing facts', () => standingFacts.close());
-  const credentials = watchCredentials({ delivery, gateway: fleet, logger, now: sharedTime, readOnly });
+  const credentials = watchCredentials({ fleet: queries, gateway: fleet, logger, now: sharedTime, readOnly });
   closers.add('credentials', () => credentials.close());
   const cluster = await joinCluster({
     readStore,
@@ -317,7 +324,7 @@ async function wire(
     compilerVersion,
     alone: config.mongoUrl === undefined,
     position: followers.position,
-    revision: delivery.revision,
+    revision: queries.revision,
     accounts: () => accountsView.accounts.revision.value,
     onTokensEnded: accountsView.onTokensEnded,
     onRevoked: delivery.onRevoked,
@@ -336,7 +343,7 @@ async function wire(
   const answers = createAnswersUnderWay({ refusals });
   const waitingDeploys = createWaitingPlaces();
   const lag = watchProjectionLag({
-    newest: () => Math.max(appends.newestPosition(), delivery.position()),
+    newest: () => Math.max(appends.newestPosition(), committed.fleet().position.value),
     held: followers.position,
     clock,
   });
@@ -361,6 +368,7 @@ async function wire(
   const rest = await buildRest(
     {
       commands,
+      fleet: queries,
       projections: { ...projections, reached: followers.reached },
       delivery,
       telemetry,

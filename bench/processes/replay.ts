@@ -1,9 +1,9 @@
 /**
- * A separate process, for its own memory and time, that reads the log of a data folder: through the committed fold of
+ * A separate process, for its own memory and time, that reads the log of a data folder: through the committed fleet of
  * delivery, or bare, as a range read of the same events in MessagePack.
  */
 import { open } from 'lmdb';
-import { openCommittedFold } from '../../src/delivery/committed-fold.js';
+import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -64,13 +64,10 @@ async function fold(): Promise<Replayed> {
   return withStores(async ({ eventStore }) => {
     const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
     const began = performance.now();
-    const folded = await openCommittedFold({
+    const folded = await openCommittedFleet({
       eventStore,
       logger: silentLogger,
       logChain: createLogChain(createLogChainKeys(createMasterKey(Buffer.alloc(32, 1)))),
-      onBatch: () => undefined,
-      onStateChange: () => undefined,
-      onUpToDate: () => undefined,
       checkpointEvery: Number.MAX_SAFE_INTEGER,
     });
     folded.start();

@@ -1,41 +1,32 @@
 /**
- * Delivery: committed fold → compile → open secrets → encode and checksum once → target per node → one-slot queue per
+ * Delivery: committed fleet → compile → open secrets → encode and checksum once → target per node → one-slot queue per
  * session. This file only wires the parts to the port; each rule has its own file.
  * Implements `docs/architecture.md#a-push` and `docs/contract/agent-protocol.md#configuration`.
  */
 import type { RecordFact } from '../domain/agents/facts.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
-import { referrersOf } from '../domain/fleet/referrers.js';
-import { planDeploy } from '../domain/compile/plan.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
-import type { FleetCapture } from '../domain/fleet/checkpoint.js';
-import { intendedLinks } from '../domain/port-table/intended-links.js';
-import { portRows } from '../domain/port-table/port-rows.js';
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Histogram } from '../kernel/tallies.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
+import type { FoldBatch, Revoked } from '../projections/fleet/fold-batch.js';
 import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { createAnswerer } from './answer.js';
 import { createNodeSessions } from './node-session.js';
 import { createSnapshotCache } from './cache.js';
-import { openCommittedFold } from './committed-fold.js';
 import { createEarlierSnapshots } from './earlier-snapshots.js';
-import { createFleetCounts } from './fleet-counts.js';
-import type { FoldBatch, Revoked } from './fold-batch.js';
 import { createFanOut } from './fan-out.js';
 import { createLastGoodCleanup } from './last-good-cleanup.js';
-import { createLiveListeners } from './live-listeners.js';
 import { openLastGoodSnapshots } from './last-good.js';
 import { createLogHead } from './log-head.js';
 import { createNewestSnapshots } from './newest.js';
-import { createNodeNames } from './node-names.js';
-import type { Delivery, DeliveryState } from './port.js';
+import type { Delivery } from './port.js';
 import { createGenerationRaises } from './generation-raise.js';
 import { openerOf } from './secrets.js';
 import { createSessionRegistry } from './session-registry.js';
@@ -49,6 +40,8 @@ import { createTimeToApplied } from './time-to-applied.js';
 import { tuning } from './tuning.js';
 
 export interface DeliveryDeps {
+  /** Not started yet: delivery hears of every batch. */
+  readonly committed: CommittedFleet;
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
   readonly keyring: Pick<Keyring, 'createKey' | 'open' | 'openSync' | 'sealBytes' | 'openBytes' | 'shred'>;
@@ -56,7 +49,6 @@ export interface DeliveryDeps {
   readonly logger: Logger;
   /** Where it is told what nodes reject and apply again; the logger when absent. */
   readonly sessionLog?: Logger;
-  readonly logChain: LogChain;
   /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
   /** Records a fact about the node's agent, which it told on a session; resolves once it is settled what becomes of it. */
@@ -70,10 +62,6 @@ export interface DeliveryDeps {
   readonly compileEarlier: (nodeId: string, generation: number, head: number) => Promise<NodeSnapshot | undefined>;
   /** From 0 to 1; spreads the retries of drained agents. */
   readonly random?: () => number;
-  /** Fleet events between two fold checkpoints. */
-  readonly checkpointEvery?: number;
-  /** How long it counts as ready after its subscription drops, in milliseconds. */
-  readonly dropGraceMs?: number;
   /** How long a ConfigRequest waits for the log, in milliseconds. */
   readonly requestWaitMs?: number;
   /** The compiler; tests pass one that fails. */
@@ -96,45 +84,26 @@ export interface DeliveryStats {
 }
 
 export interface DeliveryService extends Delivery {
-  /** The committed fold as it is now; the gateway starts from it. */
-  captureCommitted(): FleetCapture;
-  /** Log position that it has reached, as far as it was read from the log; 0 for an empty one. */
-  position(): number;
   stats(): DeliveryStats;
   /** Seconds from the offer of a snapshot until the agent applied it, or a newer one. */
   readonly timeToApplied: Histogram;
 }
 
-/** Resolves once the fold checkpoint is loaded and catching up has begun. @throws ServiceError `unavailable` */
+/** @throws ServiceError `unavailable` */
 export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryService> {
-  const { logger, clock, readStore, keyring } = deps;
+  const { committed, logger, clock, readStore, keyring } = deps;
   const random = deps.random ?? Math.random;
   const requestWaitMs = deps.requestWaitMs ?? tuning.requestWaitMs;
   const onListenerError = (error: unknown): void =>
     logger.error({ error: errorText(error) }, 'a listener of delivery failed');
-  const stateListeners = createListeners<DeliveryState>(onListenerError);
   const revokedListeners = createListeners<Revoked>(onListenerError);
   const { compilerVersion } = deps;
 
   const lastGood = await openLastGoodSnapshots({ readStore, keyring, logger });
-  const fold = await openCommittedFold({
-    eventStore: deps.eventStore,
-    logger,
-    logChain: deps.logChain,
-    onBatch,
-    onStateChange: stateListeners.tell,
-    onUpToDate: () => {
-      fanOut.wake();
-      cleanup.wake();
-    },
-    checkpointEvery: deps.checkpointEvery,
-    compilerVersion,
-    dropGraceMs: deps.dropGraceMs,
-  });
-  const generation = (nodeId: string): number | undefined => fold.fleet().generationOf(nodeId);
+  const generation = (nodeId: string): number | undefined => committed.fleet().generationOf(nodeId);
   const cache = createSnapshotCache(tuning.cacheBytes, tuning.rememberedNodes);
   const newest = createNewestSnapshots({
-    fleet: fold.fleet,
+    fleet: committed.fleet,
     cache,
     openSecret: openerOf(keyring),
     logger,
@@ -142,7 +111,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     compilerVersion,
   });
   const earlier = createEarlierSnapshots({
-    compileEarlier: (nodeId, wanted) => deps.compileEarlier(nodeId, wanted, fold.fleet().revision.value),
+    compileEarlier: (nodeId, wanted) => deps.compileEarlier(nodeId, wanted, committed.fleet().revision.value),
     openSecret: openerOf(keyring),
   });
   const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
@@ -178,7 +147,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     clock,
     raiseGeneration: deps.raiseGeneration,
     recordFact: deps.recordFact,
-    passed: (nodeId, reported) => fold.until(() => (generation(nodeId) ?? 0) > reported, requestWaitMs),
+    passed: (nodeId, reported) => committed.until(() => (generation(nodeId) ?? 0) > reported, requestWaitMs),
     onError: (nodeId, error) =>
       logger.warn({ node_id: nodeId, error: errorText(error) }, 'a generation was not raised'),
   });
@@ -194,10 +163,10 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     generation,
     checkCompilerVersion: newest.checkCompilerVersion,
     // Cut off from the log, the newest known snapshot is served: better than ending a session that works.
-    upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', requestWaitMs),
+    upToDate: () => committed.until(() => committed.upToDate() || committed.state().kind === 'cut_off', requestWaitMs),
     atHead: createLogHead({
       eventStore: deps.eventStore,
-      folded: (revision) => fold.until(() => fold.fleet().revision.value >= revision, requestWaitMs),
+      folded: (revision) => committed.until(() => committed.fleet().revision.value >= revision, requestWaitMs),
       waitMs: requestWaitMs,
     }),
     drainRetryMs: () => Math.round(tuning.drainRetryMs * (0.5 + random())),
@@ -214,19 +183,19 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     clock,
     answer,
     generation,
-    mayPush: fold.upToDate,
+    mayPush: committed.upToDate,
     touch: (nodeId) => fanOut.touch([nodeId]),
   });
   const fanOut = createFanOut({
-    mayPush: fold.upToDate,
+    mayPush: committed.upToDate,
     hasSession: sessions.has,
     serve: nodeSessions.serve,
     onRest: reportTurns.wake,
     onError: (nodeId, error) => logger.warn({ node_id: nodeId, error: errorText(error) }, 'a node was not served yet'),
   });
   const cleanup = createLastGoodCleanup({
-    mayRemove: fold.upToDate,
-    isDeleted: (nodeId) => !fold.fleet().tables.node.has(nodeId),
+    mayRemove: committed.upToDate,
+    isDeleted: (nodeId) => !committed.fleet().tables.node.has(nodeId),
     remove: lastGood.remove,
     onError: (nodeId, error) =>
       logger.warn(
@@ -238,7 +207,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   function onBatch(batch: FoldBatch): void {
     for (const [nodeId, at] of batch.raised) raises.seen(nodeId, at);
     for (const nodeId of batch.deleted) {
-      if (fold.fleet().tables.node.has(nodeId)) continue;
+      if (committed.fleet().tables.node.has(nodeId)) continue;
       cache.delete(nodeId);
       histories.forget(nodeId);
       cleanup.add(nodeId);
@@ -247,24 +216,19 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     fanOut.touch(batch.touched);
   }
 
-  fold.start();
+  const listening = [
+    committed.onBatch(onBatch),
+    committed.onUpToDate(() => {
+      fanOut.wake();
+      cleanup.wake();
+    }),
+  ];
   return {
-    state: fold.state,
-    onStateChange: stateListeners.add,
-    node: (nodeId) => fold.fleet().tables.node.get(nodeId),
-    chain: (chainId) => fold.fleet().tables.l4_chain.get(chainId),
-    chains: () => fold.fleet().tables.l4_chain.values(),
-    upstream: (upstreamId) => fold.fleet().tables.l4_upstream.get(upstreamId),
-    settings: () => fold.fleet().singletons.connectivity.value,
-    credentials: () => fold.fleet().tables.credential.values(),
-    referrers: (type, id) => referrersOf(fold.fleet(), type, id),
-    nodeIds: () => fold.fleet().tables.node.ids(),
-    liveListeners: createLiveListeners(fold.fleet),
-    resourceCounts: createFleetCounts({ fleet: fold.fleet, clock }),
-    nodeNames: createNodeNames(fold.fleet),
-    portRows: (nodeId) => portRows(fold.fleet(), nodeId),
-    links: (nodeId) => intendedLinks(fold.fleet(), nodeId),
-    verifier: (nodeId) => fold.fleet().tables.node.get(nodeId)?.psk?.verifier,
+    state: committed.state,
+    onStateChange: committed.onStateChange,
+    node: (nodeId) => committed.fleet().tables.node.get(nodeId),
+    settings: () => committed.fleet().singletons.connectivity.value,
+    verifier: (nodeId) => committed.fleet().tables.node.get(nodeId)?.psk?.verifier,
     generation,
     onRevoked: (listener) => revokedListeners.add(({ nodeId, replaced }) => listener(nodeId, replaced)),
     openNodeSession: nodeSessions.open,
@@ -273,12 +237,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       const since = sessions.unsentSince(nodeId);
       return since === undefined ? 0 : clock.monotonic() - since;
     },
-    plan: (chainId) => planDeploy(fold.fleet(), chainId),
-    snapshotJson: createSnapshotJson({ fleet: fold.fleet, newest, earlier }),
-    waitFor: (revision, timeoutMs) => fold.until(() => fold.fleet().revision.value >= revision, timeoutMs),
-    captureCommitted: fold.capture,
-    revision: () => fold.fleet().revision.value,
-    position: () => fold.fleet().position.value,
+    snapshotJson: createSnapshotJson({ fleet: committed.fleet, newest, earlier }),
     timeToApplied: timeToApplied.seconds,
     stats: () => ({
       sessions: sessions.size,
@@ -292,7 +251,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       cacheBytes: cache.bytes,
     }),
     async close() {
-      await fold.close();
+      for (const stop of listening) stop();
       await retryLoop.close();
       await fanOut.close();
       reportTurns.close();

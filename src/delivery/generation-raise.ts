@@ -16,7 +16,7 @@ export type RaiseOutcome =
   | { readonly kind: 'unavailable' };
 
 export interface GenerationRaises {
-  /** Raises the node's generation above `reported`, and waits until the committed fold has the raise. */
+  /** Raises the node's generation above `reported`, and waits until the committed fleet has the raise. */
   raise(nodeId: string, reported: number): Promise<RaiseOutcome>;
   /** The log has a raise, written by any instance. @param at time of the command, RFC 3339 */
   seen(nodeId: string, at: string): void;

@@ -1,5 +1,5 @@
 /**
- * Whether the committed fold holds everything that the log held when the question was asked. Its subscription cannot tell:
+ * Whether the committed fleet holds everything that the log held when the question was asked. Its subscription cannot tell:
  * it may lag without knowing it. Asked before a version that the fold does not have is blamed on a restored log.
  * Implements `docs/contract/domain.md#generation`.
  */

@@ -1,5 +1,5 @@
 /**
- * The newest snapshot of a node: compiled from the committed fold, secrets opened, encoded once, cached. If one node's
+ * The newest snapshot of a node: compiled from the committed fleet, secrets opened, encoded once, cached. If one node's
  * snapshot cannot be made, an error is logged, its newest snapshot is withheld, and all other nodes are served. Nothing
  * is compiled while the log is at another compiler version: the output would carry generations of that compiler.
  * Implements `docs/architecture.md#a-push`.

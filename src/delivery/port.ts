@@ -2,22 +2,15 @@
  * What the agent transport and REST see of delivery. Types only.
  * Implements `docs/contract/agent-protocol.md#configuration`.
  */
-import type { ChainState } from '../domain/chain/chain.js';
-import type { NodeState } from '../domain/node/node.js';
-import type { IntendedLink } from '../domain/port-table/intended-links.js';
-import type { PortRow } from '../domain/port-table/port-rows.js';
-import type { SettingsState } from '../domain/settings/settings.js';
-import type { UpstreamState } from '../domain/upstream/upstream.js';
-import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { ApplyError } from '../domain/agents/facts.js';
-import type { CredentialState } from '../domain/credential/credential.js';
-import type { ResourceCounts } from '../domain/fleet/counts.js';
-import type { Referrer } from '../domain/fleet/referrers.js';
-import type { NodeName } from './node-names.js';
+import type { NodeState } from '../domain/node/node.js';
+import type { SealedSecret } from '../domain/secret/sealed.js';
+import type { SettingsState } from '../domain/settings/settings.js';
+import type { ServingState } from '../projections/port.js';
 
 export { offlineAfterSeconds } from '../domain/settings/settings.js';
 export type { ApplyError } from '../domain/agents/facts.js';
-export type { Referrer } from '../domain/fleet/referrers.js';
+export type { ServingState } from '../projections/port.js';
 
 /** One whole snapshot, encoded once and shared by every stream that sends it. */
 export interface SnapshotPush {
@@ -75,30 +68,6 @@ export interface NodeSession {
   close(): void;
 }
 
-export type DeliveryState =
-  | { readonly kind: 'ready' }
-  | { readonly kind: 'catching_up' }
-  /** It was ready, and the log has been out of reach since: open sessions stay, new ones are refused. */
-  | { readonly kind: 'cut_off' }
-  /** The log is at a higher compiler version than this release has. */
-  | { readonly kind: 'older_compiler'; readonly logVersion: number; readonly ownVersion: number }
-  /** The log was lowered to an earlier compiler version while this instance ran. */
-  | { readonly kind: 'newer_compiler'; readonly logVersion: number; readonly ownVersion: number }
-  /** The log has an event type or schema version that this release does not know. */
-  | { readonly kind: 'unknown_event'; readonly eventType: string }
-  /** The log was tampered with, or damaged: what is folded is all before that place. */
-  | { readonly kind: 'broken_log'; readonly reason: string };
-
-export interface ChainPlan {
-  readonly nodes: readonly {
-    readonly node_id: string;
-    readonly added: readonly string[];
-    readonly changed: readonly string[];
-    readonly removed: readonly string[];
-  }[];
-  readonly collisions: readonly string[];
-}
-
 /** A node's snapshot as operators see it: every secret is `"***"`. */
 export interface SnapshotJson {
   readonly generation: number;
@@ -111,33 +80,12 @@ export interface SnapshotJson {
 export type { AgentCommandName } from '../domain/node/node.js';
 
 export interface Delivery {
-  state(): DeliveryState;
+  state(): ServingState;
   /** Calls back when the state changes. @returns a function that stops listening */
-  onStateChange(listener: (state: DeliveryState) => void): () => void;
+  onStateChange(listener: (state: ServingState) => void): () => void;
 
-  /** From the committed fold, like everything down to `referrers`. */
   node(nodeId: string): NodeState | undefined;
-  chain(chainId: string): ChainState | undefined;
-  chains(): Iterable<ChainState>;
-  upstream(upstreamId: string): UpstreamState | undefined;
   settings(): SettingsState;
-  credentials(): Iterable<CredentialState>;
-  /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
-  referrers(type: string, id: string): readonly Referrer[];
-  /** Ids of all nodes; from the committed fold. */
-  nodeIds(): Iterable<string>;
-  /** The listeners that a node has with its newest snapshot, as `listenerKey` names them; none for an unknown node. */
-  liveListeners(nodeId: string): ReadonlySet<string>;
-  /** How many there are of each resource, not older than the fold at the call. Counted in pieces. */
-  resourceCounts(): Promise<ResourceCounts>;
-  /** Revision of `svc-fleet` that the committed fold has reached; -1 for an empty log. */
-  revision(): number;
-  /** Ids and names of all nodes, by name, then id; from the committed fold, like `portRows` and `links`. */
-  nodeNames(): readonly NodeName[];
-  /** The listeners that are intended on a node, with policies; none for an unknown node. */
-  portRows(nodeId: string): readonly PortRow[];
-  /** The links from a node to others that are intended; none for an unknown node. */
-  links(nodeId: string): readonly IntendedLink[];
   /** The sealed PSK verifier, or undefined for an unknown node or one without a PSK. */
   verifier(nodeId: string): SealedSecret | undefined;
   /** The newest generation of a node, or undefined for an unknown node. */
@@ -154,13 +102,10 @@ export interface Delivery {
   /** For how many milliseconds the node's agent has not taken what it is offered here; 0 while nothing waits for it. */
   unsentMs(nodeId: string): number;
 
-  plan(chainId: string): ChainPlan | undefined;
   /**
    * The newest snapshot, or the one at the newest generation not above `generation`; undefined for an unknown node, and
    * before its first generation. @throws ServiceError `unavailable`, `internal`, `not_found`
    */
   snapshotJson(nodeId: string, generation?: number): Promise<SnapshotJson | undefined>;
-  /** Resolves true once the committed fold has passed the revision of `svc-fleet`, false after `timeoutMs`. */
-  waitFor(revision: number, timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -16,8 +16,6 @@ export const tuning = {
   /** Snapshots of earlier generations that are kept as they were answered; they hold no secret. */
   earlierEntries: 256,
   earlierBytes: 16 * MiB,
-  /** How long the counts of an unchanged fold are given again. */
-  countsReuseMs: 1_000,
   /** Nodes whose checksum, or whose apply reports on rejected snapshots, are remembered. */
   rememberedNodes: 65_536,
   /** Applied snapshots on their way to the read store. */
@@ -25,8 +23,6 @@ export const tuning = {
   lastGoodBatchEntries: 256,
   lastGoodBatchBytes: 4 * MiB,
   lastGoodWaitingBytes: 64 * MiB,
-  /** How long the instance counts as up to date after its subscription is dropped. */
-  dropGraceMs: 5_000,
   /** How long a ConfigRequest waits for the log and the read store before the session is drained. */
   requestWaitMs: 5_000,
   /** How often rejected generations that are due are offered again: the contract bounds them by the second. */
@@ -35,7 +31,4 @@ export const tuning = {
   drainRetryMs: 2_000,
   /** How often, per node, one conflict of versions is written as a fact. */
   versionConflictEveryMs: 60_000,
-  replayRetryMs: 10_000,
-  /** Events that a start has replayed and that are worth a checkpoint: a quarter of a second of the next start. */
-  replayWorthCheckpoint: 2_000,
 } as const;

@@ -15,7 +15,7 @@ import { macOfKeys } from '../log-chain/keys.js';
 import { createLogChain } from '../log-chain/log-chain.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 import { createCommandAssembler } from '../storage/follow.js';
-import { isInLog, readFleet } from '../delivery/fold-checkpoint.js';
+import { isInLog, readFleet } from '../projections/fleet/fold-checkpoint.js';
 import type { Job, JobPort } from '../workers/thread.js';
 import type { FromJob, ToJob, Wanted } from './messages.js';
 

@@ -7,7 +7,7 @@
 import { isPast } from '../domain/compile/earlier.js';
 import { chainBreakText } from '../domain/log-chain/links.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
-import { loadCheckpoint } from '../delivery/fold-checkpoint.js';
+import { loadCheckpoint } from '../projections/fleet/fold-checkpoint.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';

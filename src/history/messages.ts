@@ -2,7 +2,7 @@
 import type { ChainBreak } from '../domain/log-chain/links.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import type { MacKeys } from '../log-chain/keys.js';
-import type { StoredFleet } from '../delivery/fold-checkpoint.js';
+import type { StoredFleet } from '../projections/fleet/fold-checkpoint.js';
 
 export const jobName = 'compile_earlier';
 

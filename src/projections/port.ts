@@ -1,14 +1,24 @@
 /**
- * What other parts see of the read side: the queries of each read model, and how far the projections are. Types only.
+ * What other parts see of the read side: queries on the committed fleet and on what is stored, and how far both are.
+ * Types only.
  * Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and `docs/architecture.md#read-models`.
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import type { PlainType, StateOf } from '../domain/fleet/resources.js';
+import type { ChainState } from '../domain/chain/chain.js';
+import type { CredentialState } from '../domain/credential/credential.js';
+import type { ResourceCounts } from '../domain/fleet/counts.js';
+import type { Referrer } from '../domain/fleet/referrers.js';
 import type { NodeState } from '../domain/node/node.js';
+import type { IntendedLink } from '../domain/port-table/intended-links.js';
+import type { PortRow } from '../domain/port-table/port-rows.js';
+import type { SettingsState } from '../domain/settings/settings.js';
+import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { EntryAbout } from '../domain/revert/history.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import type { Json } from '../kernel/json.js';
+import type { NodeName } from './fleet/node-names.js';
 
 export interface ListQuery {
   /** 1-based. */
@@ -22,20 +32,6 @@ export interface ListQuery {
 export interface ListOf<T> {
   readonly items: readonly T[];
   readonly total: number;
-}
-
-export interface NodeRecord {
-  readonly node: NodeState;
-  readonly agent: NodeAgentFacts;
-}
-
-export interface NodeListQuery extends ListQuery {
-  readonly label?: { readonly key: string; readonly value: string } | undefined;
-  /** The ids that a status filter leaves; for `offline` and `pending` as all but those online. */
-  readonly ids?:
-    | { readonly in: readonly string[] }
-    | { readonly notIn: ReadonlySet<string>; readonly connectedOnce: boolean }
-    | undefined;
 }
 
 export interface Deployment {
@@ -100,24 +96,80 @@ export interface ProjectionStatus {
 }
 
 export interface ResourceListQuery<S> extends ListQuery {
-  /** Values of fields that the declaration lists as filters. */
-  readonly where?: { readonly [F in keyof S]?: string | undefined };
+  /** A further filter; it is given the state as it is folded. */
+  readonly matches?: ((state: S) => boolean) | undefined;
 }
 
 /** Sealed secrets of a state are null. */
 export interface ResourceQueries<S> {
-  get(id: string): Promise<S | undefined>;
-  list(query: ResourceListQuery<S>): Promise<ListOf<S>>;
+  get(id: string): S | undefined;
+  list(query: ResourceListQuery<S>): ListOf<S>;
+}
+
+/** Whether this instance may serve configuration, and why not. */
+export type ServingState =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'catching_up' }
+  /** It was ready, and the log has been out of reach since: open sessions stay, new ones are refused. */
+  | { readonly kind: 'cut_off' }
+  /** The log is at a higher compiler version than this release has. */
+  | { readonly kind: 'older_compiler'; readonly logVersion: number; readonly ownVersion: number }
+  /** The log was lowered to an earlier compiler version while this instance ran. */
+  | { readonly kind: 'newer_compiler'; readonly logVersion: number; readonly ownVersion: number }
+  /** The log has an event type or schema version that this release does not know. */
+  | { readonly kind: 'unknown_event'; readonly eventType: string }
+  /** The log was tampered with, or damaged: what is folded is all before that place. */
+  | { readonly kind: 'broken_log'; readonly reason: string };
+
+export interface ChainPlan {
+  readonly nodes: readonly {
+    readonly node_id: string;
+    readonly added: readonly string[];
+    readonly changed: readonly string[];
+    readonly removed: readonly string[];
+  }[];
+  readonly collisions: readonly string[];
+}
+
+/** Queries on the committed fleet, which is in memory. */
+export interface FleetQueries {
+  node(nodeId: string): NodeState | undefined;
+  chain(chainId: string): ChainState | undefined;
+  chains(): Iterable<ChainState>;
+  upstream(upstreamId: string): UpstreamState | undefined;
+  settings(): SettingsState;
+  credentials(): Iterable<CredentialState>;
+  readonly nodes: ResourceQueries<NodeState>;
+  /** Resources whose answers show the folded state alone. */
+  readonly resources: { readonly [T in PlainType]: ResourceQueries<StateOf<T>> };
+  /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
+  referrers(type: string, id: string): readonly Referrer[];
+  nodeIds(): Iterable<string>;
+  /** Ids and names of all nodes, by name, then id. */
+  nodeNames(): readonly NodeName[];
+  /** The newest generation of a node, or undefined for an unknown node. */
+  generation(nodeId: string): number | undefined;
+  /** The listeners that are intended on a node, with policies; none for an unknown node. */
+  portRows(nodeId: string): readonly PortRow[];
+  /** The links from a node to others that are intended; none for an unknown node. */
+  links(nodeId: string): readonly IntendedLink[];
+  /** The listeners that a node has with its newest snapshot, as `listenerKey` names them; none for an unknown node. */
+  liveListeners(nodeId: string): ReadonlySet<string>;
+  /** How many there are of each resource, not older than the fleet at the call. Counted in pieces. */
+  resourceCounts(): Promise<ResourceCounts>;
+  plan(chainId: string): ChainPlan | undefined;
+  /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
+  revision(): number;
 }
 
 export interface Projections {
-  readonly nodes: {
-    get(id: string): Promise<NodeRecord | undefined>;
-    getMany(ids: readonly string[]): Promise<readonly NodeRecord[]>;
-    list(query: NodeListQuery): Promise<ListOf<NodeRecord>>;
+  /** What the agents of nodes did. A node that was created a moment ago may have no facts yet. */
+  readonly agents: {
+    get(nodeId: string): Promise<NodeAgentFacts | undefined>;
+    getMany(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeAgentFacts>>;
+    /** The nodes whose agent has connected at least once. */
+    connected(): Promise<ReadonlySet<string>>;
   };
-  /** Resources whose answers show the folded state alone. */
-  readonly resources: { readonly [T in PlainType]: ResourceQueries<StateOf<T>> };
   readonly deployments: {
     get(id: string): Promise<Deployment | undefined>;
     ofChain(chainId: string): Promise<readonly Deployment[]>;

@@ -11,6 +11,7 @@ import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { agentQueries } from './models/agents.js';
 import { auditQueries } from './models/audit-queries.js';
 import { auditTrail } from './models/audit-trail.js';
 import { deploymentQueries } from './models/deployments.js';
@@ -20,11 +21,9 @@ import type { Group } from './engine/group.js';
 import { readLayout } from './engine/layout.js';
 import { announceReading, stopReading } from './engine/layout-readers.js';
 import type { Layout } from './engine/layout.js';
-import { nodeQueries } from './models/node-queries.js';
 import type { Projections, ProjectionStatus } from './port.js';
 import type { ReadModel } from './read-model.js';
 import { groupVersion, readModels } from './read-models.js';
-import { allResourceQueries } from './models/resources.js';
 import { tuning } from './tuning.js';
 
 export interface ProjectionsOptions {
@@ -126,8 +125,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   const loop = startLoop(options.layoutPollMs ?? tuning.layoutPollMs, followLayout, logFailure);
 
   return {
-    nodes: nodeQueries(() => inUse().queries().nodes),
-    resources: allResourceQueries((type) => inUse().queries().resources[type]),
+    agents: agentQueries(() => inUse().queries().agents),
     deployments: deploymentQueries(() => inUse().queries().deployments),
     audit: auditQueries(eventStore, () => inUse().queries()),
     auditTrail: auditTrail(eventStore, () => inUse().queries()),

@@ -2,19 +2,15 @@
  * All read models as one group: one subscription, one log position, one version, so that documents that are shown together
  * are from the same position. Opens their collections. Implements `docs/architecture.md#read-models`.
  */
-import type { PlainType } from '../domain/fleet/resources.js';
-import { plainTypes } from '../domain/fleet/resources.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
+import { agents } from './models/agents.js';
+import type { AgentFields } from './models/agents.js';
 import { audit } from './models/audit.js';
 import type { AuditFields } from './models/audit.js';
 import { deployments } from './models/deployments.js';
 import type { DeploymentFields } from './models/deployments.js';
 import { names } from './models/names.js';
 import type { NameFields } from './models/names.js';
-import { nodes } from './models/nodes.js';
-import type { NodeFields } from './models/nodes.js';
-import type { ResourceFields } from './models/resources.js';
-import { resourceModel } from './models/resources.js';
 import type { ReadModel } from './read-model.js';
 
 /** The name of the group's checkpoint and of its version pointer. */
@@ -26,11 +22,8 @@ export const groupName = 'read_models';
  */
 export const groupVersion = 1;
 
-const plainModels = new Map(plainTypes.map((type) => [type, resourceModel(type)]));
-
 export const readModels: readonly ReadModel[] = [
-  nodes as ReadModel,
-  ...([...plainModels.values()] as ReadModel[]),
+  agents as ReadModel,
   deployments as ReadModel,
   names as ReadModel,
   audit as ReadModel,
@@ -60,8 +53,7 @@ export async function openCollections(
 
 /** The same collections, typed, for queries. */
 export interface QueryCollections {
-  readonly nodes: Collection<NodeFields>;
-  readonly resources: { readonly [T in PlainType]: Collection<ResourceFields> };
+  readonly agents: Collection<AgentFields>;
   readonly deployments: Collection<DeploymentFields>;
   readonly names: Collection<NameFields>;
   readonly audit: Collection<AuditFields>;
@@ -70,16 +62,14 @@ export interface QueryCollections {
 export async function openForQueries(store: ReadStore, versionOf: VersionOf): Promise<QueryCollections> {
   const open = <F extends Fields>({ name, indexes }: ReadModel<F>): Promise<Collection<F>> =>
     store.collection<F>({ name, indexes, version: versionOf(name) });
-  const [nodesOpened, resourcesOpened, deploymentsOpened, namesOpened, auditOpened] = await Promise.all([
-    open(nodes),
-    Promise.all([...plainModels].map(async ([type, model]) => [type, await open(model)] as const)),
+  const [agentsOpened, deploymentsOpened, namesOpened, auditOpened] = await Promise.all([
+    open(agents),
     open(deployments),
     open(names),
     open(audit),
   ]);
   return {
-    nodes: nodesOpened,
-    resources: Object.fromEntries(resourcesOpened) as QueryCollections['resources'],
+    agents: agentsOpened,
     deployments: deploymentsOpened,
     names: namesOpened,
     audit: auditOpened,

@@ -1,5 +1,15 @@
 /** The numbers of the read side that the contract does not fix. */
 export const tuning = {
+  /** How long the instance counts as up to date after its subscription to the fleet is dropped. */
+  dropGraceMs: 5_000,
+  /** How long the committed fleet waits before it replays the log again after a failure. */
+  replayRetryMs: 10_000,
+  /** Events that are worth a checkpoint when a start has replayed them: a quarter of a second of the next start. */
+  replayWorthCheckpoint: 2_000,
+  /** How long the counts of an unchanged fleet are given again. */
+  countsReuseMs: 1_000,
+  /** Nodes whose live listeners are remembered. */
+  rememberedNodes: 65_536,
   batchEvents: 1000,
   /**
    * While catching up: events whose documents are written together, and batches, because a batch is bounded in bytes as

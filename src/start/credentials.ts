@@ -6,7 +6,6 @@
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import { tuning } from '../commands/tuning.js';
-import type { Delivery } from '../delivery/port.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import { countCredentials } from '../domain/credential/expiry.js';
 import type { FleetCommand } from '../domain/fleet/events.js';
@@ -15,9 +14,10 @@ import { startLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { NumberSource } from '../operations/metrics.js';
+import type { FleetQueries } from '../projections/port.js';
 
 interface CredentialWatchOptions {
-  readonly delivery: Pick<Delivery, 'credentials'>;
+  readonly fleet: Pick<FleetQueries, 'credentials'>;
   readonly gateway: Pick<Gateway<Fleet, FleetCommand>, 'execute'>;
   readonly logger: Logger;
   /** Now, in milliseconds since the epoch, not ahead because this instance's clock is. */
@@ -34,12 +34,12 @@ interface CredentialWatch {
 }
 
 export function watchCredentials(options: CredentialWatchOptions): CredentialWatch {
-  const { delivery, gateway, logger, now, readOnly } = options;
+  const { fleet, gateway, logger, now, readOnly } = options;
   const loop = startLoop(
     options.everyMs ?? tuning.overlapsEveryMs,
     async (signal) => {
       if (readOnly() !== undefined) return;
-      for (const { id, ends_at } of dueOverlaps(delivery.credentials(), now())) {
+      for (const { id, ends_at } of dueOverlaps(fleet.credentials(), now())) {
         if (signal.aborted) return;
         const command = { type: 'EndCredentialOverlap', id, ends_at } as const;
         await gateway.execute(command, systemContext('credential overlap'), () => undefined);
@@ -54,7 +54,7 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
         name: 'svc_credentials',
         help: 'Credentials: all of them, and those whose certificate ends within 30 days or has ended.',
         label: 'which',
-        read: () => new Map(Object.entries(countCredentials(delivery.credentials(), now()))),
+        read: () => new Map(Object.entries(countCredentials(fleet.credentials(), now()))),
       },
     ],
     close: () => loop.close(),

@@ -1,11 +1,13 @@
 /** The followers of the log in `/metrics`; the agent transport adds its own numbers. See `followers.ts`. */
 import type { DeliveryService } from '../delivery/delivery.js';
+import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 import type { NumberSource } from '../operations/metrics.js';
 
 export function followerMetrics(
-  delivery: Pick<DeliveryService, 'stats' | 'revision' | 'state'>,
+  committed: Pick<CommittedFleet, 'fleet' | 'state'>,
+  delivery: Pick<DeliveryService, 'stats'>,
   projections: Pick<Projections, 'status'>,
   logChain: Pick<LogChain, 'broken'>,
 ): readonly NumberSource[] {
@@ -14,7 +16,7 @@ export function followerMetrics(
       type: 'gauge',
       name: 'svc_log_broken',
       help: '1 when this instance met a command that breaks the log chain, or a log that is otherwise damaged.',
-      read: () => (logChain.broken() !== undefined || delivery.state().kind === 'broken_log' ? 1 : 0),
+      read: () => (logChain.broken() !== undefined || committed.state().kind === 'broken_log' ? 1 : 0),
     },
     {
       type: 'gauge',
@@ -32,7 +34,7 @@ export function followerMetrics(
       type: 'gauge',
       name: 'svc_delivery_revision',
       help: 'Revision of svc-fleet that configurations are compiled from.',
-      read: () => delivery.revision(),
+      read: () => committed.fleet().revision.value,
     },
     {
       type: 'gauge',

@@ -1,5 +1,5 @@
 /**
- * The followers of the log as one value: delivery's committed fold, the read models and the accounts view. It answers
+ * The followers of the log as one value: the committed fleet, the stored read models and the accounts view. It answers
  * what only all of them together can: may this instance write, should it get traffic, would a GET show a command.
  * It neither starts nor closes them, which is the wiring's. Implements `docs/contract/rest.md#consistency`.
  */
@@ -11,6 +11,7 @@ import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 import type { NumberSource } from '../operations/metrics.js';
+import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import { followerMetrics } from './follower-metrics.js';
@@ -18,7 +19,8 @@ import { notReady, readOnlyReason } from './readiness.js';
 import { waitForLog, waitForProjections } from './waits.js';
 
 export interface FollowerParts {
-  readonly delivery: Pick<DeliveryService, 'state' | 'waitFor' | 'revision' | 'stats'>;
+  readonly committed: Pick<CommittedFleet, 'fleet' | 'state' | 'passed'>;
+  readonly delivery: Pick<DeliveryService, 'stats'>;
   readonly projections: Pick<Projections, 'status' | 'applied' | 'reached' | 'revision'>;
   readonly accounts: Pick<AccountsView, 'failure' | 'applied' | 'caughtUp'>;
   readonly logChain: Pick<LogChain, 'broken'>;
@@ -39,28 +41,35 @@ export interface Followers extends ProjectionWait {
   metrics(): readonly NumberSource[];
 }
 
-export function createFollowers({ delivery, projections, accounts, logChain, clock }: FollowerParts): Followers {
+export function createFollowers({
+  committed,
+  delivery,
+  projections,
+  accounts,
+  logChain,
+  clock,
+}: FollowerParts): Followers {
   // Generations, settings and users are shown from folds of their own, so these have to follow as well. All are waited
   // for at the same time: the caller's time is spent once.
   const applied = async (stream: string, revision: number, timeoutMs: number): Promise<boolean> => {
     const waits = [projections.applied(stream, revision, timeoutMs)];
-    if (stream === streams.fleet) waits.push(delivery.waitFor(revision, timeoutMs));
+    if (stream === streams.fleet) waits.push(committed.passed(revision, timeoutMs));
     if (stream === streams.accounts) waits.push(accounts.applied(stream, revision, timeoutMs));
     return (await Promise.all(waits)).every(Boolean);
   };
 
   return {
     async caughtUp(eventStore, logger) {
-      await waitForLog(eventStore, delivery, logger);
+      await waitForLog(eventStore, committed, logger);
       // A log that cannot be followed makes the instance read-only; it does not keep it from starting.
       await accounts.caughtUp().catch((error: unknown) => {
         if (accounts.failure() === undefined) throw error;
       });
-      const stopped = (): boolean => delivery.state().kind === 'broken_log' || accounts.failure() !== undefined;
+      const stopped = (): boolean => committed.state().kind === 'broken_log' || accounts.failure() !== undefined;
       await waitForProjections(projections, stopped, logger);
     },
-    readOnlyReason: () => readOnlyReason(delivery, projections, accounts, logChain),
-    notReady: () => notReady(delivery, projections, accounts, logChain),
+    readOnlyReason: () => readOnlyReason(committed, projections, accounts, logChain),
+    notReady: () => notReady(committed, projections, accounts, logChain),
     position: () => projections.status().position,
     applied,
     async reached(position, timeoutMs) {
@@ -72,6 +81,6 @@ export function createFollowers({ delivery, projections, accounts, logChain, clo
       });
       return (await Promise.all(folded)).every(Boolean);
     },
-    metrics: () => followerMetrics(delivery, projections, logChain),
+    metrics: () => followerMetrics(committed, delivery, projections, logChain),
   };
 }

@@ -5,13 +5,14 @@
 import { createStandingFacts } from '../commands/standing-facts.js';
 import type { KnownNode } from '../commands/standing-facts.js';
 import { tuning } from '../commands/tuning.js';
+import { neverConnected } from '../domain/agents/node-agent-facts.js';
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { NumberSource } from '../operations/metrics.js';
-import type { NodeRecord, Projections } from '../projections/port.js';
+import type { FleetQueries, Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import type { Telemetry } from '../telemetry/port.js';
@@ -19,7 +20,8 @@ import type { Telemetry } from '../telemetry/port.js';
 interface StandingFactsOptions {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
-  readonly projections: Pick<Projections, 'nodes' | 'applied'>;
+  readonly fleet: Pick<FleetQueries, 'nodeIds'>;
+  readonly projections: Pick<Projections, 'agents' | 'applied'>;
   readonly telemetry: Pick<Telemetry, 'online'>;
   readonly instanceId: string;
   readonly clock: Clock;
@@ -34,11 +36,12 @@ interface StandingFactsKeeper {
   close(): Promise<void>;
 }
 
-const known = (records: readonly NodeRecord[]): readonly KnownNode[] =>
-  records.map(({ node, agent }) => ({ id: node.id, agent }));
-
 export function keepStandingFacts(options: StandingFactsOptions): StandingFactsKeeper {
-  const { clock, ids, instanceId, logger, projections } = options;
+  const { clock, fleet, ids, instanceId, logger, projections } = options;
+  const nodes = async (nodeIds: readonly string[]): Promise<readonly KnownNode[]> => {
+    const agents = await projections.agents.getMany(nodeIds);
+    return nodeIds.map((id) => ({ id, agent: agents.get(id) ?? neverConnected }));
+  };
   const standing = createStandingFacts({
     eventStore: options.eventStore,
     leases: options.readStore.leases,
@@ -46,8 +49,8 @@ export function keepStandingFacts(options: StandingFactsOptions): StandingFactsK
     clock,
     ids,
     logger,
-    page: async (page, pageSize) => known((await projections.nodes.list({ page, pageSize, sort: 'created_at' })).items),
-    nodes: async (nodeIds) => known(await projections.nodes.getMany(nodeIds)),
+    page: (number, size) => nodes([...fleet.nodeIds()].slice((number - 1) * size, number * size)),
+    nodes,
     online: () => options.telemetry.online(),
     applied: (stream, revision, timeoutMs) => projections.applied(stream, revision, timeoutMs),
   });

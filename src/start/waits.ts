@@ -1,8 +1,8 @@
 /** What a start waits for, with a line in its own log every few seconds. See `followers.ts`. */
-import type { Delivery } from '../delivery/port.js';
 import { sleep } from '../kernel/background.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
+import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import { lastRevision } from '../storage/event-store.js';
@@ -10,16 +10,16 @@ import { lastRevision } from '../storage/event-store.js';
 const progressEveryMs = 5_000;
 const pollMs = 20;
 
-/** Waits until delivery has folded what was in the log. */
+/** Waits until the committed fleet holds what was in the log. */
 export async function waitForLog(
   eventStore: EventStore,
-  delivery: Pick<Delivery, 'state' | 'waitFor'>,
+  committed: Pick<CommittedFleet, 'state' | 'passed'>,
   logger: Logger,
 ): Promise<void> {
   const startedAt = performance.now();
   const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
-  const stopped = (): boolean => ['unknown_event', 'broken_log'].includes(delivery.state().kind);
-  while (!stopped() && !(await delivery.waitFor(head, progressEveryMs))) {
+  const stopped = (): boolean => ['unknown_event', 'broken_log'].includes(committed.state().kind);
+  while (!stopped() && !(await committed.passed(head, progressEveryMs))) {
     logger.info({ head }, 'reading the event log');
   }
   logger.info({ ms: Math.round(performance.now() - startedAt), head }, 'the event log is read');

@@ -12,7 +12,7 @@ import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { agentsStream } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { NodeRecord, Projections } from '../../src/projections/port.js';
+import type { Projections } from '../../src/projections/port.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { readAll } from '../storage/contract/appending.js';
@@ -88,7 +88,7 @@ const rejected = (generation: number): AgentEvent => ({
   type: 'AgentConfigRejected',
   data: { node_id: nodeId, generation, checksum: `c${generation}`, errors: [] },
 });
-const shown = async (): Promise<NodeRecord['agent'] | undefined> => (await projections.nodes.get(nodeId))?.agent;
+const shown = (): ReturnType<Projections['agents']['get']> => projections.agents.get(nodeId);
 const versionsInLog = async (): Promise<unknown[]> =>
   (await readAll(stores.eventStore, agentsStream(nodeId))).flatMap(({ data }) => data['agent_version'] ?? []);
 

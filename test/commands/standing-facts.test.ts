@@ -12,7 +12,7 @@ import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js
 import { agentsStream } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { NodeRecord, Projections } from '../../src/projections/port.js';
+import type { Projections } from '../../src/projections/port.js';
 import { readAll } from '../storage/contract/appending.js';
 import { createFleetLog } from '../support/fleet-log.js';
 import type { FleetLog } from '../support/fleet-log.js';
@@ -41,8 +41,14 @@ afterEach(async () => {
   await side.close();
 });
 
-const known = (records: readonly NodeRecord[]): readonly KnownNode[] =>
-  records.map(({ node, agent }) => ({ id: node.id, agent }));
+/** These nodes, with what `from` shows of their agents. */
+const known = async (from: Projections, ids: readonly string[]): Promise<readonly KnownNode[]> => {
+  const agents = await from.agents.getMany(ids);
+  return ids.flatMap((id) => {
+    const agent = agents.get(id);
+    return agent === undefined ? [] : [{ id, agent }];
+  });
+};
 
 /** The job of one instance. */
 function job(instanceId: string): StandingFacts {
@@ -54,8 +60,8 @@ function job(instanceId: string): StandingFacts {
     clock: side.clock,
     ids: randomIds,
     logger: silentLogger,
-    page: async (page, pageSize) => known((await shown.nodes.list({ page, pageSize, sort: 'created_at' })).items),
-    nodes: async (ids) => known(await shown.nodes.getMany(ids)),
+    page: (page, size) => known(shown, [...fleet.fleet.tables.node.ids()].slice((page - 1) * size, page * size)),
+    nodes: (ids) => known(shown, ids),
     online: async () => online,
     applied: (stream, revision, timeoutMs) => shown.applied(stream, revision, timeoutMs),
   });
@@ -104,17 +110,15 @@ const conflict = (node_id: string): AgentEvent => ({
   data: { node_id, reported: '9007199254740993' },
 });
 
-const agentOf = async (from: Projections, nodeId: string): Promise<NodeAgentFacts | undefined> =>
-  (await from.nodes.get(nodeId))?.agent;
+const agentOf = (from: Projections, nodeId: string): Promise<NodeAgentFacts | undefined> => from.agents.get(nodeId);
 
 /** The nodes as a fresh fold of what the log still holds shows them. */
-async function rebuilt(): Promise<readonly NodeRecord[]> {
+async function rebuilt(): Promise<readonly KnownNode[]> {
   await side.stores.eventStore.trim();
   const fresh = await side.started({ version: 2 + Math.floor(Math.random() * 1e6) });
-  return (await fresh.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).items;
+  return known(fresh, [...fleet.fleet.tables.node.ids()]);
 }
-const all = async (): Promise<readonly NodeRecord[]> =>
-  (await shown.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).items;
+const all = (): Promise<readonly KnownNode[]> => known(shown, [...fleet.fleet.tables.node.ids()]);
 
 test('after 200 days a rebuild of a log that has dropped its old facts gives what is shown', async () => {
   for (const id of ['applied', 'rejects', 'both', 'conflict', 'never', 'busy']) await fleet.createNode(id);
@@ -140,10 +144,8 @@ test('after 200 days a rebuild of a log that has dropped its old facts gives wha
     const kept = await readAll(side.stores.eventStore, agentsStream(id));
     expect(kept.filter(({ data }) => data['node_id'] === id && data['again_at'] === undefined)).toEqual([]);
   }
-  const asShown = (records: readonly NodeRecord[]) =>
-    records
-      .filter(({ node }) => node.id !== 'busy')
-      .map(({ node, agent: { written_since: _, ...agent } }) => ({ id: node.id, agent }));
+  const asShown = (nodes: readonly KnownNode[]) =>
+    nodes.filter(({ id }) => id !== 'busy').map(({ id, agent: { written_since: _, ...agent } }) => ({ id, agent }));
   expect(asShown(after)).toEqual(asShown(before));
   expect((await agentOf(shown, 'never'))?.connected_once).toBe(false);
   expect((await agentOf(shown, 'conflict'))?.version_conflict).toBe('9007199254740993');
@@ -158,7 +160,7 @@ test('without it the rebuild would have lost them', async () => {
   side.clock.advance(200 * day);
   await fleet.createNode('later');
   // All but the last append of the stream are gone.
-  expect((await rebuilt()).find(({ node }) => node.id === 'n')?.agent).toMatchObject({
+  expect((await rebuilt()).find(({ id }) => id === 'n')?.agent).toMatchObject({
     connected_once: false,
     agent_version: null,
   });

@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
-import type { DeliveryState } from '../../src/delivery/port.js';
+import type { ServingState } from '../../src/delivery/port.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { streams } from '../../src/kernel/event.js';
@@ -36,13 +36,13 @@ async function startNewer(overrides: Partial<DeliveryDeps> = {}): Promise<Delive
   await raise();
   return fixture.start({ compilerVersion: newer, compile: newerCompiler, ...overrides });
 }
-const becomes = (delivery: DeliveryService, kind: DeliveryState['kind']): Promise<void> =>
+const becomes = (delivery: DeliveryService, kind: ServingState['kind']): Promise<void> =>
   until(() => delivery.state().kind === kind, `the state ${kind}`);
 
 describe('a running instance, after the log is lowered to an earlier compiler version', () => {
   it('stops serving, reports the mismatch, and does not write the version', async () => {
     const delivery = await startNewer();
-    const states: DeliveryState[] = [];
+    const states: ServingState[] = [];
     delivery.onStateChange((state) => states.push(state));
     const session = openSession(delivery, 'n1');
     const before = snapshotOf(await session.ask());
@@ -95,7 +95,7 @@ describe('a running instance, after the log is lowered to an earlier compiler ve
 describe('an instance of the older release', () => {
   it('stops while the version is raised, serves once it is lowered, and no generation falls', async () => {
     const delivery = await startOlder();
-    const states: DeliveryState['kind'][] = [];
+    const states: ServingState['kind'][] = [];
     delivery.onStateChange((state) => states.push(state.kind));
     const session = openSession(delivery, 'n1');
     const first = snapshotOf(await session.ask());

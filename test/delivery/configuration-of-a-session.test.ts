@@ -156,7 +156,7 @@ describe('a ConfigRequest', () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const old = snapshotOf(await session.ask());
-    await delivery.waitFor(await refresh(), 5000);
+    await delivery.committed.passed(await refresh(), 5000);
     const answer = await session.nodeSession.request(BigInt(old.generation), old.checksum);
     expect(snapshotOf(answer).generation).toBeGreaterThan(old.generation);
   });
@@ -196,7 +196,7 @@ describe('a push', () => {
     expect(asked.offers).toHaveLength(1);
     expect(session.offers).toEqual([]);
     await session.ask();
-    await delivery.waitFor(await refresh(), 5000);
+    await delivery.committed.passed(await refresh(), 5000);
     await until(() => session.offers.length === 1);
   });
 
@@ -272,7 +272,7 @@ describe('a push', () => {
     const delivery = await fixture.start();
     const [old, next] = [openSession(delivery, 'n1', 's1'), openSession(delivery, 'n1', 's2')];
     const first = snapshotOf(await old.ask());
-    await delivery.waitFor(await refresh(), 5000);
+    await delivery.committed.passed(await refresh(), 5000);
     const second = snapshotOf(await next.ask());
     const counted = { generation: second.generation, at: fixture.clock.now() };
     next.nodeSession.sent(second);
@@ -666,7 +666,7 @@ describe('a ConfigRequest with a version that the service does not have', () => 
     const delivery = await fixture.start({ eventStore: lagging.store, raiseGeneration, requestWaitMs: 200 });
     const session = openSession(delivery, 'n1');
     lagging.hold();
-    await other.waitFor(await refresh(), 5000);
+    await other.committed.passed(await refresh(), 5000);
     const push = snapshotOf(await openSession(other, 'n1').ask());
     expect(delivery.generation('n1')).toBeLessThan(push.generation);
 
@@ -696,7 +696,7 @@ describe('a ConfigRequest with a version that the service does not have', () => 
 
   it('is too soon when another instance raised the generation a moment ago', async () => {
     const delivery = await fixture.start();
-    await delivery.waitFor(
+    await delivery.committed.passed(
       await fixture.log.run(
         { type: 'RaiseNodeGeneration', id: 'n1', reported: 700 },
         new Date(fixture.clock.now()).toISOString(),

@@ -1,9 +1,9 @@
 /** Whether an instance may serve: its distance from the end of the log and the compiler version of the log decide. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { isMismatch, mismatchText } from '../../src/delivery/compiler-mismatch.js';
-import { createDeliveryState } from '../../src/delivery/delivery-state.js';
-import type { LogDistance } from '../../src/delivery/log-connection.js';
-import type { DeliveryState } from '../../src/delivery/port.js';
+import { isMismatch, mismatchText } from '../../src/projections/fleet/compiler-mismatch.js';
+import { createServingState } from '../../src/projections/fleet/serving-state.js';
+import type { LogDistance } from '../../src/projections/fleet/log-connection.js';
+import type { ServingState } from '../../src/delivery/port.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -11,7 +11,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 const ownVersion = 5;
 let fleet: Fleet;
 let distance: LogDistance;
-let changes: DeliveryState[];
+let changes: ServingState[];
 let logged: string[];
 
 beforeEach(() => {
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 const create = () =>
-  createDeliveryState({
+  createServingState({
     logger: {
       ...silentLogger,
       info: () => void logged.push('info'),

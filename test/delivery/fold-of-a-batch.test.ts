@@ -1,7 +1,7 @@
-/** What a batch of commands does to the committed fold, and what is told of it. No store. */
+/** What a batch of commands does to the committed fleet, and what is told of it. No store. */
 import { describe, expect, it } from 'vitest';
-import type { MutableFoldBatch } from '../../src/delivery/fold-batch.js';
-import { applyToFold, emptyFoldBatch, MissingEventsError } from '../../src/delivery/fold-batch.js';
+import type { MutableFoldBatch } from '../../src/projections/fleet/fold-batch.js';
+import { applyToFold, emptyFoldBatch, MissingEventsError } from '../../src/projections/fleet/fold-batch.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

@@ -1,8 +1,8 @@
-/** How the committed fold follows the log: when it is ready, what it tells, and where it ends. No store. */
+/** How the committed fleet follows the log: when it is ready, what it tells, and where it ends. No store. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openCommittedFold } from '../../src/delivery/committed-fold.js';
-import type { CommittedFold, CommittedFoldDeps } from '../../src/delivery/committed-fold.js';
+import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
+import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/fleet/committed-fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
@@ -34,7 +34,7 @@ const turns = async (): Promise<void> => {
 let log: DrivenLog;
 let told: string[];
 let lines: string[];
-let open: CommittedFold[];
+let open: CommittedFleet[];
 
 beforeEach(() => {
   [log, told, lines, open] = [drivenLog(), [], [], []];
@@ -43,32 +43,32 @@ afterEach(async () => {
   for (const fold of open) await fold.close();
 });
 
-async function follow(over: Partial<CommittedFoldDeps> = {}): Promise<CommittedFold> {
-  const fold = await openCommittedFold({
+async function follow(over: Partial<CommittedFleetDeps> = {}): Promise<CommittedFleet> {
+  const fold = await openCommittedFleet({
     eventStore: log.store,
     logger: {
       ...silentLogger,
       error: (fields, message) => void lines.push(`${JSON.stringify(fields)} ${message}`),
     },
     logChain: testLogChain(),
-    onBatch: ({ touched }) => void told.push(`touched ${touched.size}`),
-    onStateChange: ({ kind }) => void told.push(kind),
-    onUpToDate: () => void told.push('up to date'),
     compilerVersion: ownVersion,
     ...over,
   });
   open.push(fold);
+  fold.onBatch(({ touched }) => void told.push(`touched ${touched.size}`));
+  fold.onStateChange(({ kind }) => void told.push(kind));
+  fold.onUpToDate(() => void told.push('up to date'));
   fold.start();
   return fold;
 }
-const stateOf = (fold: CommittedFold) => expect.poll(() => fold.state().kind, { interval: 1 });
+const stateOf = (fold: CommittedFleet) => expect.poll(() => fold.state().kind, { interval: 1 });
 const [first, second, third] = logOf(f.createNode('a'), f.createNode('b')) as [
   RecordedCommand,
   RecordedCommand,
   RecordedCommand,
 ];
 
-describe('the committed fold', () => {
+describe('the committed fleet', () => {
   it('tells each batch, then that it is ready, then that it is up to date, and only at the end of the log', async () => {
     const fold = await follow();
     fold.start();
@@ -88,13 +88,10 @@ describe('the committed fold', () => {
   });
 
   it('follows nothing before it is told to start', async () => {
-    const fold = await openCommittedFold({
+    const fold = await openCommittedFleet({
       eventStore: log.store,
       logger: silentLogger,
       logChain: testLogChain(),
-      onBatch: () => undefined,
-      onStateChange: () => undefined,
-      onUpToDate: () => undefined,
     });
     await turns();
     expect(log.subscriptions).toEqual([]);
@@ -246,9 +243,14 @@ describe('a log that cannot be folded on', () => {
     const [gap] = third.events;
     log.give(delivered({ ...third, events: [{ ...gap, revision: 7, position: 1000 }] }));
     await eventually(() => log.subscriptions.map(({ after }) => after)).toEqual(['start', 'start']);
-    expect([fold.state().kind, fold.upToDate(), fold.fleet().revision.value]).toEqual(['catching_up', false, -1]);
+    // The fleet is shown as it was until it is folded again.
+    const shown = (): unknown => [fold.state().kind, fold.upToDate(), fold.fleet().revision.value];
+    expect(shown()).toEqual(['catching_up', false, 1]);
     expect(told.at(-1)).toBe('catching_up');
-    log.give(delivered(first, second, third), caughtUp);
+    log.give(delivered(first));
+    await eventually(() => told.at(-1)).toBe('touched 0');
+    expect(shown()).toEqual(['catching_up', false, 1]);
+    log.give(delivered(second, third), caughtUp);
     await stateOf(fold).toBe('ready');
     expect(fold.fleet().tables.node.size).toBe(2);
     // Checkpoints count from the start again.
@@ -286,15 +288,19 @@ describe('a log that cannot be folded on', () => {
 
   it('reads the log again after a pause when anything else fails, however often', async () => {
     let fails = true;
+    const chain = testLogChain();
     const fold = await follow({
-      onBatch: ({ touched }) => {
-        told.push(`touched ${touched.size}`);
-        if (fails) throw new Error('a listener has a fault');
+      logChain: {
+        ...chain,
+        follow(...given) {
+          if (fails) throw new Error('the fold has a fault');
+          return chain.follow(...given);
+        },
       },
     });
     log.give(delivered(first));
     await eventually(() => lines.length).toBe(1);
-    expect(lines[0]).toContain('a listener has a fault');
+    expect(lines[0]).toContain('the fold has a fault');
     await delay(50);
     expect([log.subscriptions.length, fold.state().kind]).toEqual([1, 'catching_up']);
     fails = false;

@@ -1,9 +1,10 @@
-/** What delivery shows of the committed fold, counts, and says when something in it fails. */
+/** What delivery and the committed fleet show and count, and what delivery says when something in it fails. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
+import type { FleetQueries } from '../../src/projections/port.js';
 import type { LogItem } from '../../src/storage/event-store.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
 import {
@@ -13,7 +14,7 @@ import {
   snapshotOf,
   until,
 } from '../support/delivery-fixture.js';
-import type { DeliveryFixture } from '../support/delivery-fixture.js';
+import type { DeliveryChoices, DeliveryFixture, StartedDelivery } from '../support/delivery-fixture.js';
 import * as f from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
@@ -40,57 +41,62 @@ const logger = {
   warn: (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`),
   error: (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`),
 };
-const start = (over: Partial<DeliveryDeps> = {}): Promise<DeliveryService> => fixture.start({ logger, ...over });
+const start = (over: DeliveryChoices = {}): Promise<StartedDelivery> => fixture.start({ logger, ...over });
 const run = (command: Parameters<typeof fixture.log.run>[0]): Promise<number> => fixture.log.run(command);
-const passed = async (delivery: DeliveryService, revision: number): Promise<void> =>
-  expect(await delivery.waitFor(revision, 5_000)).toBe(true);
+const passed = async (delivery: StartedDelivery, revision: number): Promise<void> =>
+  expect(await delivery.committed.passed(revision, 5_000)).toBe(true);
 
-describe('delivery shows', () => {
+const queriesOf = ({ committed }: StartedDelivery): FleetQueries => fleetQueries(committed, fixture.clock);
+
+describe('delivery and the committed fleet show', () => {
   it('each resource as the log has it', async () => {
     const delivery = await start();
+    const queries = queriesOf(delivery);
     expect([delivery.node(a)?.name, delivery.node('nobody'), delivery.generation('nobody')]).toEqual([
       'a',
       undefined,
       undefined,
     ]);
-    expect([delivery.chain(f.chainId('c'))?.name, delivery.chain('none')]).toEqual(['c', undefined]);
+    expect([queries.chain(f.chainId('c'))?.name, queries.chain('none')]).toEqual(['c', undefined]);
     expect(delivery.settings().multiplex).toBe(fixture.log.fleet.singletons.connectivity.value.multiplex);
-    expect([...delivery.credentials()].map(({ name }) => name)).toEqual(['keys']);
-    expect([...delivery.nodeIds()].sort()).toEqual([a, b].sort());
-    expect(delivery.nodeNames().map(({ name }) => name)).toEqual(['a', 'b']);
+    expect([...queries.credentials()].map(({ name }) => name)).toEqual(['keys']);
+    expect([...queries.nodeIds()].sort()).toEqual([a, b].sort());
+    expect(queries.nodeNames().map(({ name }) => name)).toEqual(['a', 'b']);
     expect([delivery.verifier(a), delivery.verifier(b), delivery.verifier('nobody')]).toEqual([
       f.sealed,
       undefined,
       undefined,
     ]);
-    expect(delivery.referrers('node', a).map(({ name }) => name)).toEqual(['c']);
-    expect((await delivery.resourceCounts()).l4_chains.total).toBe(1);
+    expect(queries.referrers('node', a).map(({ name }) => name)).toEqual(['c']);
+    expect((await queries.resourceCounts()).l4_chains.total).toBe(1);
   });
 
   it('what a chain would change, and after its deploy where nodes listen and whom they dial', async () => {
     const delivery = await start();
+    const queries = queriesOf(delivery);
     expect(
-      delivery
+      queries
         .plan(f.chainId('c'))
         ?.nodes.map(({ node_id }) => node_id)
         .sort(),
     ).toEqual([a, b].sort());
-    expect(delivery.plan('none')).toBeUndefined();
-    expect([...delivery.liveListeners(a)]).toEqual([]);
+    expect(queries.plan('none')).toBeUndefined();
+    expect([...queries.liveListeners(a)]).toEqual([]);
     await passed(delivery, await run(f.deployChain('c')));
-    expect([delivery.liveListeners(a).size, delivery.liveListeners('nobody').size]).toEqual([1, 0]);
-    expect([delivery.portRows(a).length, delivery.portRows('nobody')]).toEqual([1, []]);
-    expect([delivery.links(a).length, delivery.links('nobody')]).toEqual([1, []]);
+    expect([queries.liveListeners(a).size, queries.liveListeners('nobody').size]).toEqual([1, 0]);
+    expect([queries.portRows(a).length, queries.portRows('nobody')]).toEqual([1, []]);
+    expect([queries.links(a).length, queries.links('nobody')]).toEqual([1, []]);
   });
 
   it('how far it is, and the fold from which the gateway starts', async () => {
     const delivery = await start();
-    const { revision, position } = delivery.captureCommitted();
+    const queries = queriesOf(delivery);
+    const { revision, position } = delivery.committed.capture();
     const head = await fixture.stores.eventStore.headPosition();
-    expect([delivery.revision(), revision]).toEqual([fixture.log.fleet.revision.value, delivery.revision()]);
-    expect([delivery.position(), position]).toEqual([head, head]);
-    expect(await delivery.waitFor(revision, 0)).toBe(true);
-    expect(await delivery.waitFor(revision + 1, 0)).toBe(false);
+    expect([queries.revision(), revision]).toEqual([fixture.log.fleet.revision.value, queries.revision()]);
+    expect([delivery.committed.fleet().position.value, position]).toEqual([head, head]);
+    expect(await delivery.committed.passed(revision, 0)).toBe(true);
+    expect(await delivery.committed.passed(revision + 1, 0)).toBe(false);
   });
 
   it('a node at an earlier generation, compiled from the log up to where it is folded here', async () => {
@@ -103,7 +109,7 @@ describe('delivery shows', () => {
     });
     const wanted = (delivery.generation(a) ?? 0) - 1;
     expect((await delivery.snapshotJson(a, wanted))?.checksum).toMatch(/^[0-9a-f]{64}$/);
-    expect(asked).toEqual([[a, wanted, delivery.revision()]]);
+    expect(asked).toEqual([[a, wanted, queriesOf(delivery).revision()]]);
   });
 
   it('its counts: sessions, offers, reports, rejects, and what is held in memory', async () => {

@@ -54,7 +54,7 @@ test('a restored log is refused beside newer read models until they are rebuilt'
     expect(refusedAgain.output()).toMatch(
       /the read models hold revision \d+ of svc-fleet, which this log lacks: .*Run npm run projections:rebuild/,
     );
-    expect(await command('projections-rebuild', ['upstreams'])).toMatchObject({
+    expect(await command('projections-rebuild', ['agents'])).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^the read models hold .*: rebuild all of them, not one\n$/),
     });

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { saveFleet } from '../../src/delivery/fold-checkpoint.js';
+import { saveFleet } from '../../src/projections/fleet/fold-checkpoint.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet } from '../../src/domain/fleet/checkpoint.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

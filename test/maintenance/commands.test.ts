@@ -242,10 +242,10 @@ describe('an installation', () => {
 
   it('gets its read models rebuilt, one or all, and compared', async () => {
     const outcomes = await runScripts(
-      [[], ['nodes'], [], ['--check']].map((args) => ({ name: 'projections-rebuild', args, env: inFolder(first) })),
+      [[], ['agents'], [], ['--check']].map((args) => ({ name: 'projections-rebuild', args, env: inFolder(first) })),
     );
     expect(outcomes).toMatchObject([
-      ...['all read models', 'nodes', 'all read models'].map((what) => ({
+      ...['all read models', 'agents', 'all read models'].map((what) => ({
         code: 0,
         out: expect.stringMatching(new RegExp(`^Rebuilt ${what} from \\d+`)),
       })),

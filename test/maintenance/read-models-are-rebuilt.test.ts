@@ -21,8 +21,6 @@ beforeEach(async () => {
 });
 afterEach(() => side.close());
 
-const everything = { page: 1, pageSize: 500, sort: 'name' } as const;
-
 const rebuild = (more: Partial<RebuildOptions> = {}) => {
   const { eventStore, readStore } = side.stores;
   const signal = new AbortController().signal;
@@ -84,68 +82,54 @@ describe('a rebuild', () => {
 
   it('is what a service reads and continues from', async () => {
     await projected(2);
-    await spoil('nodes');
+    await spoil('agents');
     await rebuild();
     const node = '11111111-1111-4111-8111-111111111111';
     const data = { node_id: node, name: 'later', description: null, address: null, labels: {} };
     await side.append([planned(streams.fleet, [{ type: 'NodeCreated', data }]), sessionOpened(node)]);
     const projections = await side.started();
-    expect(await projections.nodes.get(node)).toMatchObject({
-      node: { name: 'later' },
-      agent: { connected_once: true },
-    });
-    const all = await projections.nodes.list(everything);
-    expect(all.items.every((item) => typeof item.node.name === 'string')).toBe(true);
+    expect(await projections.agents.get(node)).toMatchObject({ connected_once: true });
     const [fresh, live] = [await freshFold(), await documents()];
     expect(live).toEqual(fresh);
   });
 
   it('of one read model ends the parking of its entities, and of no others', async () => {
     const node = '33333333-3333-4333-8333-333333333333';
-    const upstream = '44444444-4444-4444-8444-444444444444';
+    const key = `node/${node}`;
     const poisonous = readModels.map((model) => ({
       ...model,
       evolve(...[fields, event, command, id]: Parameters<typeof model.evolve>) {
-        if ((id === node || id === upstream) && event.type.endsWith('Updated')) throw new TypeError('no fold for this');
+        const poison = id === key ? event.type === 'NodeUpdated' : JSON.stringify(event.data).includes('poison');
+        if (poison && (id === key || id === node)) throw new TypeError('no fold for this');
         return model.evolve(fields, event, command, id);
       },
     }));
-    const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true };
     await side.append([
       planned(streams.fleet, [
         { type: 'NodeCreated', data: { node_id: node, name: 'n', description: null, address: null, labels: {} } },
       ]),
-      planned(streams.fleet, [
-        { type: 'UpstreamCreated', data: { upstream_id: upstream, name: 'u', tls: null, ...fields } },
-      ]),
     ]);
     const sick = await side.started({ models: poisonous });
     await side.append([
+      sessionOpened(node, 'poison'),
       planned(streams.fleet, [
         { type: 'NodeUpdated', data: { node_id: node, changes: { name: { from: 'n', to: 'm' } } } },
-      ]),
-      planned(streams.fleet, [
-        { type: 'UpstreamUpdated', data: { upstream_id: upstream, changes: { name: { from: 'u', to: 'v' } } } },
       ]),
     ]);
     expect(await sick.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
     expect(sick.status().parked.map(({ projection, id }) => [projection, id])).toEqual([
-      ['nodes', node],
-      ['upstreams', upstream],
+      ['agents', node],
+      ['resource_names', key],
     ]);
     await sick.close();
 
-    await rebuild({ only: 'nodes' });
+    await rebuild({ only: 'agents' });
     const healed = await side.started();
-    expect(healed.status().parked.map(({ projection }) => projection)).toEqual(['upstreams']);
-    expect((await healed.nodes.get(node))?.node.name).toBe('m');
-    await side.append([
-      planned(streams.fleet, [
-        { type: 'NodeUpdated', data: { node_id: node, changes: { name: { from: 'm', to: 'o' } } } },
-      ]),
-    ]);
+    expect(healed.status().parked.map(({ projection }) => projection)).toEqual(['resource_names']);
+    expect((await healed.agents.get(node))?.agent_version).toBe('poison');
+    await side.append([sessionOpened(node, 'later')]);
     expect(await healed.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect((await healed.nodes.get(node))?.node.name).toBe('o');
+    expect((await healed.agents.get(node))?.agent_version).toBe('later');
   });
 
   it('that is interrupted continues where it stopped; the old documents are read meanwhile', async () => {
@@ -153,7 +137,7 @@ describe('a rebuild', () => {
     await appendFacts(side.stores.eventStore, tuning.segmentEvents + 100, true);
     await (await side.started()).close();
     const before = await documents();
-    await spoil('nodes');
+    await spoil('agents');
     const spoilt = await documents();
     const stop = new AbortController();
     const first = await rebuild({
@@ -195,7 +179,7 @@ describe('a service that runs during a rebuild', () => {
         appended.push(`1.0.${round}`);
         await side.append([sessionOpened(node, `1.0.${round}`)]);
         expect(await projections.reached(await eventStore.headPosition(), 10_000)).toBe(true);
-        expect(await projections.nodes.get(node)).toMatchObject({ agent: { agent_version: `1.0.${round}` } });
+        expect(await projections.agents.get(node)).toMatchObject({ agent_version: `1.0.${round}` });
       }
     })();
     const outcome = await rebuild({ readersMs: 20_000 }).finally(() => {
@@ -210,7 +194,7 @@ describe('a service that runs during a rebuild', () => {
   });
 });
 
-/** Aborts with the second batch of nodes, in the middle of a fold, however many read models there are. */
+/** Aborts with the second batch of agents, in the middle of a fold, however many read models there are. */
 function stopping(readStore: ReadStore, stop: AbortController): ReadStore {
   let batches = 0;
   return {
@@ -221,7 +205,7 @@ function stopping(readStore: ReadStore, stop: AbortController): ReadStore {
         ...collection,
         async write(writes: Parameters<typeof collection.write>[0]) {
           const applied = await collection.write(writes);
-          if (spec.name === 'nodes') batches += 1;
+          if (spec.name === 'agents') batches += 1;
           if (batches === 2) stop.abort();
           return applied;
         },

@@ -3,11 +3,11 @@
  * everything.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { resources } from '../../src/domain/fleet/resources.js';
+import { deployments } from '../../src/projections/models/deployments.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { nodes } from '../../src/projections/models/nodes.js';
+import { agents } from '../../src/projections/models/agents.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, readModels } from '../../src/projections/read-models.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
@@ -32,9 +32,9 @@ const created = (node_id: string): Planned =>
 const renamed = (node_id: string, to: string): Planned =>
   planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id, changes: { name: { from: '', to } } } }]);
 
-/** The read models of this release, with a fold of nodes that fails for one name. */
+/** The read models of this release, with a fold of agents that fails for one version. */
 const withPoison: readonly ReadModel[] = readModels.map((model) =>
-  model.name !== nodes.name
+  model.name !== agents.name
     ? model
     : {
         ...model,
@@ -49,48 +49,48 @@ describe('an entity that an event cannot be applied to', () => {
   it('is the only one parked, is logged, and stays parked after a restart', async () => {
     await side.append([created(sick!), created(healthy!)]);
     const projections = await side.started({ models: withPoison });
-    const { position } = await append(side.stores.eventStore, renamed(sick!, 'poison'));
-    await side.append([renamed(sick!, 'after'), renamed(healthy!, 'well'), sessionOpened(healthy!)]);
+    const { position } = await append(side.stores.eventStore, sessionOpened(sick!, 'poison'));
+    await side.append([sessionOpened(sick!, 'after'), renamed(sick!, 'named'), sessionOpened(healthy!, 'well')]);
     const head = await side.stores.eventStore.headPosition();
     expect(await projections.reached(head, 10_000)).toBe(true);
-    const parked = { projection: 'nodes', id: sick, position, error: 'TypeError: no fold for this' };
+    const parked = { projection: 'agents', id: sick, position, error: 'TypeError: no fold for this' };
     expect(projections.status()).toMatchObject({ caughtUp: true, parked: [parked] });
     expect(errors).toEqual([parked]);
-    expect((await projections.nodes.get(sick!))?.node.name).toBe(sick);
-    expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
+    expect((await projections.agents.get(sick!))?.agent_version).toBeNull();
+    expect((await projections.agents.get(healthy!))?.agent_version).toBe('well');
     // Other read models still project it.
     expect(
       (await projections.audit.list({ page: 1, pageSize: 9, resourceId: sick, includeAccounts: true })).total,
-    ).toBe(3);
+    ).toBe(2);
     await projections.close();
 
     const again = await side.started({ models: withPoison });
-    await side.append([renamed(sick!, 'later'), renamed(healthy!, 'better')]);
+    await side.append([sessionOpened(sick!, 'later'), sessionOpened(healthy!, 'better')]);
     expect(await again.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
     expect(again.status().parked).toEqual([parked]);
-    expect((await again.nodes.get(sick!))?.node.name).toBe(sick);
-    expect((await again.nodes.get(healthy!))?.node.name).toBe('better');
+    expect((await again.agents.get(sick!))?.agent_version).toBeNull();
+    expect((await again.agents.get(healthy!))?.agent_version).toBe('better');
   });
 
   it('is also parked when the store refuses its document', async () => {
     const models = readModels.map((model): ReadModel =>
-      model.name === nodes.name
+      model.name === agents.name
         ? {
             ...model,
             evolve(fields, event, command, id) {
               const next = model.evolve(fields, event, command, id);
-              const many = Array.from({ length: 2000 }, (_, index) => `label ${index}`);
-              return JSON.stringify(event.data).includes('poison') ? { ...next, labels: many } : next;
+              const many = Array.from({ length: 2000 }, (_, index) => `value ${index}`);
+              return JSON.stringify(event.data).includes('poison') ? { ...next, connected_once: many } : next;
             },
           }
         : model,
     );
     await side.append([created(sick!), created(healthy!)]);
     const projections = await side.started({ models });
-    await side.append([renamed(sick!, 'poison'), renamed(healthy!, 'well')]);
+    await side.append([sessionOpened(sick!, 'poison'), sessionOpened(healthy!, 'well')]);
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect(projections.status().parked).toMatchObject([{ projection: 'nodes', id: sick }]);
-    expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
+    expect(projections.status().parked).toMatchObject([{ projection: 'agents', id: sick }]);
+    expect((await projections.agents.get(healthy!))?.agent_version).toBe('well');
   });
 
   it('is not parked when the store goes away while the documents are tried one by one', async () => {
@@ -102,7 +102,7 @@ describe('an entity that an event cannot be applied to', () => {
       ...readStore,
       async collection<F extends Fields>(spec: Parameters<ReadStore['collection']>[0]): Promise<Collection<F>> {
         const collection = await readStore.collection<F>(spec);
-        if (spec.name !== nodes.name) return collection;
+        if (spec.name !== agents.name) return collection;
         return {
           ...collection,
           async write(writes) {
@@ -122,20 +122,20 @@ describe('an entity that an event cannot be applied to', () => {
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
     expect(alone, 'both documents came in one write').toBeGreaterThan(outages + 3);
     expect(projections.status().parked).toEqual([]);
-    expect((await projections.nodes.get(sick!))?.node.name).toBe(sick);
-    expect((await projections.nodes.get(healthy!))?.node.name).toBe(healthy);
+    expect((await projections.agents.get(sick!))?.agent_version).toBeNull();
+    expect((await projections.agents.get(healthy!))?.agent_version).toBeNull();
   });
 
   it('stops the first fill of a version with an error that names it; queries read the old version', async () => {
-    await side.append([created(healthy!), created(sick!), renamed(sick!, 'poison')]);
+    await side.append([created(healthy!), created(sick!), sessionOpened(sick!, 'poison')]);
     const current = await side.started();
     const version = groupVersion + 1;
     const filling = await side.start({ version, models: withPoison });
-    await eventually(() => filling.status().lastError).toContain('the rebuild of nodes stopped at position');
+    await eventually(() => filling.status().lastError).toContain('the rebuild of agents stopped at position');
     expect(filling.status()).toMatchObject({ caughtUp: false, parked: [] });
-    await expect(filling.nodes.get(healthy!)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(filling.agents.get(healthy!)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await side.stores.readStore.activeVersion(groupName)).toBe(groupVersion);
-    expect((await current.nodes.get(sick!))?.node.name).toBe('poison');
+    expect((await current.agents.get(sick!))?.agent_version).toBe('poison');
   });
 });
 
@@ -148,30 +148,30 @@ describe('an unknown event', () => {
     const projections = await side.started();
     const seen: (string | null)[] = [];
     projections.onStatusChange(({ unknownEvent }) => seen.push(unknownEvent));
-    const { position: good } = await append(side.stores.eventStore, renamed(healthy!, 'well'));
+    const { position: good } = await append(side.stores.eventStore, sessionOpened(healthy!, 'well'));
     const { position: unknown } = await append(
       side.stores.eventStore,
       planned(streams.fleet, [{ type, data: { node_id: healthy } }], { schema }),
     );
-    await side.append([renamed(healthy!, 'never')]);
+    await side.append([sessionOpened(healthy!, 'never')]);
     await eventually(() => projections.status().unknownEvent).toBe(type);
     expect(projections.status()).toMatchObject({ caughtUp: false, position: good });
     expect(seen.at(-1)).toBe(type);
     expect(errors).toMatchObject([{ unknownEvent: type }]);
-    expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
+    expect((await projections.agents.get(healthy!))?.agent_version).toBe('well');
     expect(await projections.reached(unknown!, 50)).toBe(false);
     await projections.close();
     // A restart does not skip it either.
     const again = await side.start();
     await eventually(() => again.status().unknownEvent).toBe(type);
-    expect((await again.nodes.get(healthy!))?.node.name).toBe('well');
+    expect((await again.agents.get(healthy!))?.agent_version).toBe('well');
   });
 });
 
 describe('a read model that cannot name the entities of an event', () => {
   it('stops the projections, because no entity can be parked', async () => {
     const models = readModels.map((model): ReadModel =>
-      model.name === resources.l4_chain.plural
+      model.name === deployments.name
         ? {
             ...model,
             keys() {
@@ -183,7 +183,7 @@ describe('a read model that cannot name the entities of an event', () => {
     const projections = await side.started({ models });
     await side.append([created(healthy!)]);
     await eventually(() => projections.status().lastError).toContain(
-      'chains cannot name the entities that an event concerns',
+      'deployments cannot name the entities that an event concerns',
     );
     expect(projections.status().position).toBe(0);
   });

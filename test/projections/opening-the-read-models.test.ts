@@ -109,7 +109,7 @@ describe('a read store that is away at the start', () => {
     expect(group.status().caughtUp).toBe(false);
     subscriptions.release();
     await caughtUp(group);
-    expect((await group.queries().nodes.get(node))?.fields.node).toMatchObject({ name: 'one' });
+    expect((await group.queries().agents.get(node))?.fields.agent).toMatchObject({ connected_once: false });
     expect(group.number()).toBe(0);
   });
 
@@ -159,14 +159,9 @@ describe('queries', () => {
     }
     const group = await open();
     await caughtUp(group);
-    const { nodes, resources, deployments, names, audit } = group.queries();
-    expect(await Promise.all([nodes, deployments, audit].map((one) => one.count()))).toEqual([1, 1, 4]);
+    const { agents, deployments, names, audit } = group.queries();
+    expect(await Promise.all([agents, deployments, audit].map((one) => one.count()))).toEqual([1, 1, 4]);
     expect(await names.count()).toBeGreaterThan(0);
-    const counts = await Promise.all(
-      Object.entries(resources).map(async ([type, one]) => [type, await one.count()] as const),
-    );
-    const held = counts.filter(([, count]) => count > 0).map(([type]) => type);
-    expect(held.sort()).toEqual(['l4_chain', 'l4_upstream']);
   });
 
   it('of an older release are answered, and the pointer of the newer one stays', async () => {
@@ -188,7 +183,7 @@ describe('queries', () => {
 
 describe('an entity that an event cannot be applied to', () => {
   const fussy = readModels.map((model) =>
-    model.name === 'nodes'
+    model.name === 'agents'
       ? {
           ...model,
           evolve(...args: Parameters<typeof model.evolve>) {
@@ -201,22 +196,22 @@ describe('an entity that an event cannot be applied to', () => {
 
   it('stops a version that is filled for the first time, and is parked in one that is in use', async () => {
     await append(stores.eventStore, created());
-    await append(stores.eventStore, renamed('poison'));
+    await append(stores.eventStore, sessionOpened(node, 'poison'));
     const filling = await open({ models: fussy });
-    await soon(() => filling.status().lastError).toContain('the rebuild of nodes stopped');
+    await soon(() => filling.status().lastError).toContain('the rebuild of agents stopped');
     await filling.close();
     await stores.readStore.activate(groupName, release);
     const group = await open({ models: fussy });
     await caughtUp(group);
-    expect(group.status().parked).toMatchObject([{ projection: 'nodes', id: node }]);
+    expect(group.status().parked).toMatchObject([{ projection: 'agents', id: node }]);
   });
 
   it('stops a version above the one in use, and is parked in one below it', async () => {
     await append(stores.eventStore, created());
-    await append(stores.eventStore, renamed('poison'));
+    await append(stores.eventStore, sessionOpened(node, 'poison'));
     await stores.readStore.activate(groupName, release - 1);
     const filling = await open({ models: fussy });
-    await soon(() => filling.status().lastError).toContain('the rebuild of nodes stopped');
+    await soon(() => filling.status().lastError).toContain('the rebuild of agents stopped');
     await filling.close();
     await stores.readStore.activate(groupName, release + 1);
     const older = await open({ models: fussy });
@@ -228,7 +223,7 @@ describe('an entity that an event cannot be applied to', () => {
     await append(stores.eventStore, created());
     const group = await open({ models: fussy });
     await caughtUp(group);
-    await append(stores.eventStore, renamed('poison'));
+    await append(stores.eventStore, sessionOpened(node, 'poison'));
     await soon(() => group.status().parked.length).toBe(1);
   });
 });
@@ -236,7 +231,7 @@ describe('an entity that an event cannot be applied to', () => {
 describe('a layout', () => {
   it('is the one in use unless another is given, with its own checkpoint', async () => {
     await append(stores.eventStore, created());
-    const layout = { number: 3, places: new Map([['nodes', placeOf(release, 3)]]) };
+    const layout = { number: 3, places: new Map([['agents', placeOf(release, 3)]]) };
     const group = await open({ layout });
     expect(group.number()).toBe(3);
     await caughtUp(group);
@@ -246,7 +241,7 @@ describe('a layout', () => {
     expect(await stores.readStore.loadCheckpoint(groupName, release)).toBeUndefined();
     // Only this read model has moved.
     const collections = await openCollections(stores.readStore, readModels, release);
-    expect(await collections.get('nodes')?.count()).toBe(0);
+    expect(await collections.get('agents')?.count()).toBe(0);
     expect(await collections.get('audit')?.count()).toBe(1);
   });
 });

@@ -9,16 +9,14 @@ import type { Actor, RecordedCommand, RecordedEvent } from '../../src/kernel/eve
 import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
 import { foldEntity, workOf } from '../../src/projections/engine/fold.js';
+import { agentQueries, agents } from '../../src/projections/models/agents.js';
 import { auditQueries } from '../../src/projections/models/audit-queries.js';
 import { auditTrail } from '../../src/projections/models/audit-trail.js';
 import { actorOf, audit } from '../../src/projections/models/audit.js';
 import { deploymentQueries, deployments } from '../../src/projections/models/deployments.js';
 import { readCommands } from '../../src/projections/models/log-commands.js';
 import { names, namesAt } from '../../src/projections/models/names.js';
-import { nodeQueries } from '../../src/projections/models/node-queries.js';
-import { nodes } from '../../src/projections/models/nodes.js';
-import { allResourceQueries, idOfResource, resourceModel } from '../../src/projections/models/resources.js';
-import type { AuditQuery, NodeListQuery } from '../../src/projections/port.js';
+import type { AuditQuery } from '../../src/projections/port.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { EventStore } from '../../src/storage/event-store.js';
@@ -180,216 +178,54 @@ function storeOf(log: readonly RecordedCommand[], without: (event: RecordedEvent
 const keysOf = (model: { keys(event: RecordedEvent): readonly string[] }, ...written: readonly Written[]) =>
   logOf(...written).flatMap(({ events }) => events.map((event) => model.keys(event)));
 
-describe('the read model of nodes', () => {
-  it('concerns a node by its events and by the facts of its agent, and nothing else', () => {
-    const chain = f.createChain('one', []);
-    const chainCreated = onFleet('ChainCreated', { ...chain, chain_id: chain.id });
-    expect(
-      keysOf(nodes, nodeCreated('n'), session('n'), chainCreated, userCreated('u', 'ada'), signedIn('u', 'ada')),
-    ).toEqual([['n'], ['n'], [], [], []]);
+describe('the read model of agents', () => {
+  it('concerns a node by the facts of its agent, and where its life begins and ends', () => {
+    const facts = [nodeCreated('n'), session('n'), renamed('n', 'm'), nodeDeleted('n'), signedIn('u', 'ada')];
+    expect(keysOf(agents, ...facts)).toEqual([['n'], ['n'], [], ['n'], []]);
   });
 
-  it('holds what operators described and what the agent did, with what lists are sorted and filtered by', () => {
-    const log = logOf(
-      nodeCreated('N', {}, { labels: { site: 'x', 'a"b': 'c' } }),
-      session('N', '2.0.0'),
-      renamed('N', 'Öl'),
-      session('nobody'),
-    );
-    const [document, ...others] = documentsOf(nodes, log).values();
-    expect(others).toEqual([]);
-    expect(document).toMatchObject({
-      name_key: 'öl',
-      created_at: '1970-01-01T00:00:00.000Z',
-      updated_at: '1970-01-01T00:00:20.000Z',
-      node: { id: 'N', name: 'Öl', version: 2 },
-      agent: { agent_version: '2.0.0' },
-      connected_once: true,
-      labels: ['["a\\"b","c"]', '["site","x"]'],
-    });
+  it('holds what the agent did, of nodes that exist', () => {
+    const log = logOf(nodeCreated('n'), session('n', '2.0.0'), session('nobody'));
+    expect([...documentsOf(agents, log).values()]).toMatchObject([
+      { agent: { agent_version: '2.0.0' }, connected_once: true },
+    ]);
   });
 
   it('forgets a deleted node and its facts, and begins a new one under its id without any', () => {
-    expect(documentsOf(nodes, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'))).size).toBe(0);
-    const again = documentsOf(nodes, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'), nodeCreated('n')));
+    expect(documentsOf(agents, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'))).size).toBe(0);
+    const again = documentsOf(agents, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'), nodeCreated('n')));
     expect(again.get('n')).toMatchObject({ connected_once: false, agent: { agent_version: null, applied: null } });
   });
 
   it('keeps the same document when a fact tells nothing new', () => {
     const [created, opened] = logOf(nodeCreated('n'), session('n'));
-    const before = documentsOf(nodes, [created!, opened!]).get('n');
+    const before = documentsOf(agents, [created!, opened!]).get('n');
     const [event] = opened!.events;
     const late = {
       ...event,
       metadata: { ...event.metadata, occurred_at: '1960-01-01T00:00:00.000Z' },
     };
-    expect(nodes.evolve(before, late, opened!, 'n')).toBe(before);
-    expect(nodes.evolve(undefined, event, opened!, 'n')).toBeUndefined();
+    expect(agents.evolve(before, late, opened!, 'n')).toBe(before);
+    expect(agents.evolve(undefined, event, opened!, 'n')).toBeUndefined();
   });
 
-  it('does not change at an event about something else', () => {
-    const chain = f.createChain('one', []);
-    const log = logOf(nodeCreated('n'), onFleet('ChainCreated', { ...chain, chain_id: chain.id }));
-    const before = documentsOf(nodes, log).get('n');
-    expect(before).toBeDefined();
-    expect(nodes.evolve(before, log[1]!.events[0], log[1]!, 'n')).toBe(before);
+  const site = () => documentsOf(agents, logOf(...['a', 'b', 'c'].map((id) => nodeCreated(id)), session('a')));
+
+  it('is asked for one node and for many', async () => {
+    const queries = agentQueries(() => collectionOf(site()).collection);
+    expect((await queries.get('a'))?.connected_once).toBe(true);
+    expect(await queries.get('gone')).toBeUndefined();
+    expect([...(await queries.getMany(['a', 'gone', 'c'])).keys()].sort()).toEqual(['a', 'c']);
   });
 
-  const site = () =>
-    documentsOf(
-      nodes,
-      logOf(
-        ...['d', 'b', 'a', 'c'].map((id) => nodeCreated(id, {}, { labels: { site: id < 'c' ? 'x' : 'y' } })),
-        session('a'),
-        session('d'),
-      ),
-    );
-  const list = async (query: Partial<NodeListQuery>, documents = site()) => {
-    const { collection } = collectionOf(documents);
-    const { items, total } = await nodeQueries(() => collection).list({
-      page: 1,
-      pageSize: 10,
-      sort: 'name',
-      ...query,
-    });
-    return [items.map(({ node }) => node.id).join(''), total];
-  };
-  const not = (...ids: readonly string[]) => new Set(ids);
-
-  it.each<[string, Partial<NodeListQuery>, string, number]>([
-    ['all', {}, 'abcd', 4],
-    ['a page', { page: 2, pageSize: 3 }, 'd', 4],
-    ['a label', { label: { key: 'site', value: 'x' } }, 'ab', 2],
-    ['no other value of it', { label: { key: 'site', value: 'z' } }, '', 0],
-    ['a part of the name', { q: 'C' }, 'c', 1],
-    ['some ids', { ids: { in: ['d', 'a', 'd', 'gone'] } }, 'ad', 2],
-    ['some ids, backwards', { ids: { in: ['a', 'd'] }, sort: '-name' }, 'da', 2],
-    ['some ids, by creation', { ids: { in: ['a', 'd', 'b'] }, sort: 'created_at' }, 'dba', 3],
-    ['a page of some ids', { ids: { in: ['a', 'b', 'c', 'd'] }, page: 2, pageSize: 2 }, 'cd', 4],
-    [
-      'some ids with a label and a name',
-      { ids: { in: ['a', 'b', 'c'] }, label: { key: 'site', value: 'x' }, q: 'b' },
-      'b',
-      1,
-    ],
-    ['all but some, that have connected', { ids: { notIn: not('a'), connectedOnce: true } }, 'd', 1],
-    ['all but some, that have not', { ids: { notIn: not('b'), connectedOnce: false } }, 'c', 1],
-    [
-      'all but none, with a label',
-      { ids: { notIn: not(), connectedOnce: false }, label: { key: 'site', value: 'y' } },
-      'c',
-      1,
-    ],
-    ['a page of all but some', { ids: { notIn: not(), connectedOnce: true }, page: 2, pageSize: 1 }, 'd', 2],
-  ])('is asked for %s', async (_, query, ids, total) => {
-    expect(await list(query)).toEqual([ids, total]);
-  });
-
-  it('is walked in steps for all but some', async () => {
-    const many = new Map(
-      Array.from({ length: tuning.scanDocuments * 2 }, (_, index) => [
-        `n${index}`,
-        {
-          ...[...site().values()][0]!,
-          name_key: String(index).padStart(6, '0'),
-          node: { id: `n${index}` } as never,
-          connected_once: true,
-        },
-      ]),
-    );
-    const { collection, queries } = collectionOf(many);
-    const query = { page: 2, pageSize: 3, sort: 'name', ids: { notIn: not('n1', 'n5'), connectedOnce: true } } as const;
-    const page = await nodeQueries(() => collection).list(query);
-    expect(page.items.map(({ node }) => node.id)).toEqual(['n4', 'n6', 'n7']);
-    expect(page.total).toBe(many.size - 2);
+  it('is walked in steps for those that have connected', async () => {
+    const [connected] = site().values();
+    const ids = Array.from({ length: tuning.scanDocuments * 2 }, (_, index) => `n${index}`);
+    const { collection, queries } = collectionOf(new Map(ids.map((id) => [id, connected!])));
+    expect(await agentQueries(() => collection).connected()).toEqual(new Set(ids));
     expect(queries.map(({ skip, limit }) => [skip, limit])).toEqual(
       [0, 1, 2].map((step) => [step * tuning.scanDocuments, tuning.scanDocuments]),
     );
-  });
-
-  it('is asked for one node and for many', async () => {
-    const queries = nodeQueries(() => collectionOf(site()).collection);
-    expect((await queries.get('a'))?.node.id).toBe('a');
-    expect(await queries.get('gone')).toBeUndefined();
-    expect((await queries.getMany(['a', 'gone', 'c'])).map(({ node }) => node.id).sort()).toEqual(['a', 'c']);
-  });
-});
-
-describe('the read models of other resources', () => {
-  const { type: _, id: credential_id, ...credential } = f.createX25519('Keys');
-  const created = onFleet('CredentialCreated', { credential_id, ...credential });
-  const upstream = onFleet('UpstreamCreated', { upstream_id: 'up', ...(f.createUpstream('Up') as object) });
-
-  it('concern their own type alone', () => {
-    const [[keys], [up], [user]] = [created, upstream, userCreated('u', 'ada')].map(
-      (written) => logOf(written)[0]!.events,
-    ) as [RecordedCommand['events'], RecordedCommand['events'], RecordedCommand['events']];
-    expect([keys, up, user].map((event) => idOfResource(event, 'credential'))).toEqual([[credential_id], [], []]);
-    expect(resourceModel('l4_upstream').keys(up)).toEqual(['up']);
-    expect(resourceModel('l4_upstream').keys(keys)).toEqual([]);
-    const fields = { name_key: 'x', created_at: '', updated_at: '' };
-    expect(resourceModel('l4_upstream').evolve(fields, keys, logOf(created)[0]!, 'x')).toBe(fields);
-  });
-
-  it('hold the folded state without its secrets, and what their lists are filtered by', () => {
-    const document = documentsOf(resourceModel('credential'), logOf(created)).get(credential_id);
-    expect(document).toMatchObject({
-      name_key: 'keys',
-      key_type: 'x25519',
-      credential: { id: credential_id, name: 'Keys', private_key: null, public_key: f.publicKey('Keys'), version: 1 },
-    });
-    expect(documentsOf(resourceModel('l4_upstream'), logOf(upstream)).get('up')).toMatchObject({
-      upstream: { name: 'Up' },
-    });
-  });
-
-  it('fold an update on what was there, with the time and the version of the change', () => {
-    const updated = onFleet(
-      'UpstreamUpdated',
-      { upstream_id: 'up', changes: { name: { from: 'Up', to: 'Down' } } },
-      { at: 7 },
-    );
-    const [document] = documentsOf(resourceModel('l4_upstream'), logOf({ ...upstream, at: 3 }, updated)).values();
-    expect(document).toMatchObject({
-      name_key: 'down',
-      created_at: '1970-01-01T00:00:03.000Z',
-      updated_at: '1970-01-01T00:00:07.000Z',
-      upstream: {
-        name: 'Down',
-        endpoint: (f.createUpstream('Up') as { endpoint?: string }).endpoint,
-        version: 2,
-        created_at: expect.any(String),
-      },
-    });
-  });
-
-  it('have an index for each order of their lists, and for each filter', () => {
-    const orders = resourceModel('l4_upstream').indexes;
-    expect(orders.length).toBeGreaterThan(0);
-    expect(resourceModel('credential').indexes).toEqual([...orders, { fields: ['key_type', 'name_key'] }]);
-  });
-
-  it('forget what is deleted', () => {
-    const deleted = onFleet('UpstreamDeleted', { upstream_id: 'up' });
-    expect(documentsOf(resourceModel('l4_upstream'), logOf(upstream, deleted)).size).toBe(0);
-  });
-
-  it('are asked for one, and for those that a filter leaves', async () => {
-    const tls = { ...f.createTlsCert('leaf') };
-    const log = logOf(created, onFleet('CredentialCreated', { ...tls, credential_id: tls.id }));
-    const { collection } = collectionOf(documentsOf(resourceModel('credential'), log));
-    const asked: string[] = [];
-    const queries = allResourceQueries((type) => (asked.push(type), collection)).credential;
-    expect((await queries.get(credential_id))?.name).toBe('Keys');
-    expect(await queries.get('gone')).toBeUndefined();
-    const listed = async (where?: object) =>
-      (await queries.list({ page: 1, pageSize: 9, sort: 'name', ...(where && { where }) })).items.map(
-        ({ name }) => name,
-      );
-    expect(await listed()).toEqual(['Keys', 'leaf']);
-    expect(await listed({ key_type: 'tls_cert' })).toEqual(['leaf']);
-    expect(await listed({ key_type: undefined })).toEqual(['Keys', 'leaf']);
-    expect(new Set(asked)).toEqual(new Set(['credential']));
   });
 });
 

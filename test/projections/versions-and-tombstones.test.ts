@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { nodes } from '../../src/projections/models/nodes.js';
+import { agents } from '../../src/projections/models/agents.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
 import { createPurge } from '../../src/projections/engine/tombstones.js';
@@ -50,7 +50,7 @@ describe('a raised version', () => {
       },
     } as typeof readStore;
     const next = await side.start({ version: groupVersion + 1, readStore: slow });
-    await expect(next.nodes.getMany([])).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(next.agents.getMany([])).rejects.toMatchObject({ code: 'unavailable' });
     expect(await readStore.activeVersion(groupName)).toBe(groupVersion);
     release();
     await expect.poll(() => next.status().caughtUp, { timeout: 20_000 }).toBe(true);
@@ -58,12 +58,12 @@ describe('a raised version', () => {
     expect(await dump(readStore, groupVersion + 1)).toEqual(before);
 
     // The older release still reads its own version, after a restart too, and does not take the pointer back.
-    await side.append([created()]);
+    await side.append([created(), sessionOpened(node, 'one')]);
     expect(await old.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect((await old.nodes.get(node))?.node.name).toBe('one');
+    expect((await old.agents.get(node))?.agent_version).toBe('one');
     await old.close();
     const oldAgain = await side.started();
-    expect((await oldAgain.nodes.get(node))?.node.name).toBe('one');
+    expect((await oldAgain.agents.get(node))?.agent_version).toBe('one');
     expect(await readStore.activeVersion(groupName)).toBe(groupVersion + 1);
   });
 });
@@ -74,10 +74,10 @@ describe('a deleted node', () => {
     await side.append([created(), sessionOpened(node)]);
     await side.append([deleted(), sessionOpened(node, '2.0.0')]);
     await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
-    expect(await projections.nodes.get(node)).toBeUndefined();
+    expect(await projections.agents.get(node)).toBeUndefined();
     await side.append([created()]);
     await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
-    expect(await projections.nodes.get(node)).toMatchObject({ node: { version: 1 }, agent: { connected_once: false } });
+    expect(await projections.agents.get(node)).toMatchObject({ connected_once: false });
   });
 });
 
@@ -88,8 +88,8 @@ describe('tombstones', () => {
     await side.append([created()]);
     const { position } = await append(eventStore, deleted());
     await (await side.started()).close();
-    const collections = await openCollections(readStore, [nodes as ReadModel], groupVersion);
-    const collection = collections.get('nodes')!;
+    const collections = await openCollections(readStore, [agents as ReadModel], groupVersion);
+    const collection = collections.get('agents')!;
     return {
       position: position!,
       // A write at the tombstone's own position is applied only if the tombstone is gone.

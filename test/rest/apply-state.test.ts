@@ -115,12 +115,8 @@ test('a duplicate agent is shown until the hour of its fact is over', async () =
   const shownAt = async (now: number): Promise<boolean> => {
     const deps = {
       telemetry: { presence: async () => undefined, vitals: async () => new Map(), listeners: async () => new Map() },
-      delivery: {
-        generation: () => 1,
-        liveListeners: () => new Set(),
-        pushed: () => undefined,
-        settings: () => defaultSettings,
-      },
+      delivery: { pushed: () => undefined },
+      fleet: { generation: () => 1, liveListeners: () => new Set(), settings: () => defaultSettings },
       clock: { now: () => now, monotonic: () => 0 },
     } as unknown as RestDeps;
     return (await oneNodeView(deps, { id: 'n', psk: null } as NodeState, duplicate)).duplicate_agent;

@@ -240,7 +240,7 @@ describe('nodes', () => {
     expect(await rest.data('POST', `/api/nodes/${id}/config`)).toMatchObject({ pushed: false });
     expect(presence).toHaveBeenCalledTimes(1);
     unsent.mockRestore();
-    expect((await agent.receive()).generation).toBe(rest.deps.delivery.generation(id));
+    expect((await agent.receive()).generation).toBe(rest.deps.fleet.generation(id));
     expect(rest.deps.delivery.unsentMs(id)).toBe(0);
     await agent.disconnect();
   });
@@ -262,19 +262,6 @@ describe('nodes', () => {
       expect((await life).statusCode).toBe(200);
     }
     expect([...statuses].filter((code) => code !== 200 && code !== 404)).toEqual([]);
-  });
-
-  test('a snapshot waits for the fold where the read models are ahead of it, and for them where they are behind', async () => {
-    const fold = vi.spyOn(rest.deps.delivery, 'snapshotJson');
-    for (let i = 0; i < 3; i += 1) fold.mockResolvedValueOnce(undefined);
-    expect((await rest.call('GET', `/api/nodes/${first}/config`)).statusCode).toBe(200);
-    const { id } = await aNode('gone');
-    const record = await rest.deps.projections.nodes.get(id);
-    await rest.data('DELETE', `/api/nodes/${id}`);
-    const readModel = vi.spyOn(rest.deps.projections.nodes, 'get');
-    for (let i = 0; i < 3; i += 1) readModel.mockResolvedValueOnce(record);
-    expect((await rest.call('GET', `/api/nodes/${id}/config`)).statusCode).toBe(404);
-    expect(readModel.mock.calls.length).toBe(4);
   });
 
   test('a node is answered with all of its fields', async () => {

@@ -184,7 +184,7 @@ test('a flood of requests of one caller is bounded, and what is left out is told
 
 test('an error text that is long, and one with a cause, are cut', async () => {
   const cause = new Error('c'.repeat(5_000));
-  vi.spyOn(rest.deps.projections.nodes, 'list').mockRejectedValue(
+  vi.spyOn(rest.deps.projections.agents, 'getMany').mockRejectedValue(
     new ServiceError('unavailable', 'm'.repeat(5_000), { cause }),
   );
   expect((await rest.call('GET', '/api/nodes')).statusCode).toBe(503);

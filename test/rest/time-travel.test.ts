@@ -68,7 +68,7 @@ beforeAll(async () => {
     async () => {
       // Another release lowers the log's compiler version, and this one starts again.
       await rest.gateway.run({ type: 'LowerCompilerVersion', version: 1 });
-      ofAnotherRelease = rest.deps.delivery.generation(edge);
+      ofAnotherRelease = rest.deps.fleet.generation(edge);
       await rest.gateway.run({ type: 'RaiseCompilerVersion', version: compilerVersion });
       await until(() => rest.followers.notReady().length === 0, 'the service is ready again');
     },

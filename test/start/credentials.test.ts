@@ -18,7 +18,7 @@ afterEach(() => fixture.close());
 function instance(gateway: FleetGateway, readOnly: () => string | undefined = () => undefined) {
   let looks = 0;
   const watch = watchCredentials({
-    delivery: {
+    fleet: {
       credentials() {
         looks += 1;
         return gateway.fleet.tables.credential.values();

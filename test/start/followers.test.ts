@@ -1,7 +1,8 @@
 /** The followers of the log as one value: waits on one deadline, and what they say of the instance. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { DeliveryState } from '../../src/delivery/port.js';
+import type { ServingState } from '../../src/delivery/port.js';
 import type { ChainBreak } from '../../src/domain/log-chain/links.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { streams } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { ProjectionStatus } from '../../src/projections/port.js';
@@ -18,7 +19,7 @@ let clock: ManualClock;
 let waits: string[];
 /** Milliseconds that each wait takes; one that takes longer than its timeout fails. */
 let waitMs: number;
-let state: DeliveryState;
+let state: ServingState;
 let failure: string | undefined;
 let broken: ChainBreak | undefined;
 let status: ProjectionStatus;
@@ -33,6 +34,8 @@ beforeEach(() => {
   status = { caughtUp: true, position: 41, parked: [], unknownEvent: null, lastError: null };
 });
 
+const fleet = { revision: { value: 7 } } as unknown as Fleet;
+
 /** Parts that wait on the manual clock: concurrent waits are over at the same moment. */
 function fakeParts(): FollowerParts {
   const wait = async (name: string, argument: number, timeoutMs: number): Promise<boolean> => {
@@ -43,9 +46,12 @@ function fakeParts(): FollowerParts {
     return waitMs <= timeoutMs;
   };
   return {
-    delivery: {
+    committed: {
       state: () => state,
-      revision: () => 7,
+      fleet: () => fleet,
+      passed: (revision, timeoutMs) => wait('committed', revision, timeoutMs),
+    },
+    delivery: {
       stats: () => ({
         sessions: 1,
         waitingNodes: 2,
@@ -54,7 +60,6 @@ function fakeParts(): FollowerParts {
         reports: new Map([['ignored', 5]]),
         cacheBytes: 6,
       }),
-      waitFor: (revision, timeoutMs) => wait('delivery', revision, timeoutMs),
     },
     projections: {
       status: () => status,
@@ -75,9 +80,9 @@ const followers = (): Followers => createFollowers(fakeParts());
 const metricsOf = (of: Followers) => Object.fromEntries(of.metrics().map(({ name, read }) => [name, read()]));
 
 describe('waiting for a command', () => {
-  it('of the fleet waits for the read models and the committed fold, both within the whole time', async () => {
+  it('of the fleet waits for the read models and the committed fleet, both within the whole time', async () => {
     expect(await followers().applied(streams.fleet, 7, 2_000)).toBe(true);
-    expect(waits).toEqual(['projections(7, 2000)', 'delivery(7, 2000)']);
+    expect(waits).toEqual(['projections(7, 2000)', 'committed(7, 2000)']);
   });
 
   it('of the accounts waits for the read models and the accounts view', async () => {
@@ -97,7 +102,7 @@ describe('waiting for a log position', () => {
   it('gives the folds what is left of the time', async () => {
     waitMs = 1_500;
     expect(await followers().reached(41, 2_000)).toBe(false);
-    expect(waits).toEqual(['position(41, 2000)', 'projections(7, 500)', 'delivery(7, 500)']);
+    expect(waits).toEqual(['position(41, 2000)', 'projections(7, 500)', 'committed(7, 500)']);
     expect(clock.monotonic()).toBe(createManualClock().monotonic() + 2_000);
   });
 
@@ -119,7 +124,7 @@ describe('a command whose followers lag', () => {
     const startedAt = clock.monotonic();
     expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done', lagging: true });
     expect(limits.rest.projectionWaitMs).toBe(2_000);
-    expect(waits).toEqual(['projections(0, 2000)', 'delivery(0, 2000)']);
+    expect(waits).toEqual(['projections(0, 2000)', 'committed(0, 2000)']);
     expect(clock.monotonic() - startedAt).toBe(2_000);
   });
 });
@@ -130,9 +135,9 @@ describe('an instance', () => {
     expect(followers().notReady()).toEqual([]);
   });
 
-  it.each<[DeliveryState, string]>([
-    [{ kind: 'cut_off' }, 'the committed fold is cut off from the log'],
-    [{ kind: 'catching_up' }, 'the committed fold is catching up with the log'],
+  it.each<[ServingState, string]>([
+    [{ kind: 'cut_off' }, 'the committed fleet is cut off from the log'],
+    [{ kind: 'catching_up' }, 'the committed fleet is catching up with the log'],
     [{ kind: 'older_compiler', logVersion: 3, ownVersion: 2 }, 'compiler'],
   ])('should get no traffic while delivery is %o, but may write', (deliveryState, reason) => {
     state = deliveryState;
@@ -172,7 +177,7 @@ describe('an instance', () => {
     expect(metricsOf(followers())['svc_log_broken']).toBe(1);
   });
 
-  it('is read-only once the committed fold has met a damaged log', () => {
+  it('is read-only once the committed fleet has met a damaged log', () => {
     state = { kind: 'broken_log', reason: 'svc-fleet continues at 7 instead of 5' };
     const reason = 'this instance is read-only: svc-fleet continues at 7 instead of 5';
     expect(followers().readOnlyReason()).toBe(reason);

@@ -40,7 +40,14 @@ it('are found behind, make the instance unready, and follow again by another nod
   const projections = await startProjections({ eventStore, readStore, clock: fixture.clock, logger: silentLogger });
   const logChain = testLogChain();
   const accounts = followAccounts(eventStore, logChain, silentLogger);
-  const followers = createFollowers({ delivery, projections, accounts, logChain, clock: fixture.clock });
+  const followers = createFollowers({
+    committed: delivery.committed,
+    delivery,
+    projections,
+    accounts,
+    logChain,
+    clock: fixture.clock,
+  });
   try {
     await followers.caughtUp(eventStore, silentLogger);
     await eventually(followers.notReady).toEqual([]);
@@ -56,7 +63,8 @@ it('are found behind, make the instance unready, and follow again by another nod
     const look = (): void => {
       const now = followers.notReady();
       for (const reason of now) reasons.add(reason);
-      if (now.length === 0) readyAt.push(Math.min(delivery.revision(), projections.revision(streams.fleet) ?? -1));
+      if (now.length === 0)
+        readyAt.push(Math.min(delivery.committed.fleet().revision.value, projections.revision(streams.fleet) ?? -1));
     };
     delivery.onStateChange(look);
     projections.onStatusChange(look);

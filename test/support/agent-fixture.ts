@@ -12,7 +12,7 @@ import type {
   ApplyReport,
   ConfigAnswer,
   Delivery,
-  DeliveryState,
+  ServingState,
   PushSlot,
   SnapshotPush,
 } from '../../src/delivery/port.js';
@@ -92,7 +92,7 @@ export interface AgentFixture {
   /** What a session that was sent a snapshot is told about its report. */
   reportTurn: () => Promise<void> | undefined;
   settings: SettingsState;
-  setState(state: DeliveryState): void;
+  setState(state: ServingState): void;
   /**
    * Creates a node, or gives an existing one another PSK.
    * @returns the PSK as text
@@ -143,8 +143,8 @@ export async function startAgentFixture(
   let beforeOpening = async (): Promise<void> => undefined;
   const verifiers = new Map<string, SealedValue>();
   const revokedListeners = new Set<(nodeId: string, replaced: SealedValue | undefined) => void>();
-  const stateListeners = new Set<(state: DeliveryState) => void>();
-  let deliveryState: DeliveryState = { kind: 'ready' };
+  const stateListeners = new Set<(state: ServingState) => void>();
+  let deliveryState: ServingState = { kind: 'ready' };
   const facts: AgentEvent[] = [];
   const nodeSessions: FakeNodeSession[] = [];
   const addresses: (readonly [string, string | null, string | null])[] = [];
@@ -163,14 +163,6 @@ export async function startAgentFixture(
       verifiers.has(nodeId)
         ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState)
         : undefined,
-    chain: unused,
-    chains: unused,
-    upstream: unused,
-    credentials: unused,
-    referrers: unused,
-    nodeNames: unused,
-    portRows: unused,
-    links: unused,
     settings: () => fixture.settings,
     verifier: (nodeId) => verifiers.get(nodeId),
     generation: () => 1,
@@ -207,13 +199,7 @@ export async function startAgentFixture(
     },
     pushed: unused,
     unsentMs: unused,
-    nodeIds: unused,
-    liveListeners: unused,
-    resourceCounts: unused,
-    revision: unused,
-    plan: unused,
     snapshotJson: unused,
-    waitFor: unused,
     close: async () => undefined,
   };
 

@@ -9,6 +9,8 @@ import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { timestamp } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
+import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/fleet/committed-fleet.js';
 import { createKeyring } from '../../src/security/keyring.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
@@ -21,6 +23,14 @@ import { createMemoryDataKeyStore } from './memory-data-key-store.js';
 import { openTemporaryStores } from './temporary-stores.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
+/** Delivery on a committed fleet of its own; its `close` closes both. */
+export interface StartedDelivery extends DeliveryService {
+  readonly committed: CommittedFleet;
+}
+
+/** What differs from the fixture's, for delivery and the committed fleet. */
+export type DeliveryChoices = Partial<DeliveryDeps> & Partial<CommittedFleetDeps>;
+
 export interface DeliveryFixture {
   readonly stores: TemporaryStores;
   readonly log: FleetLog;
@@ -29,7 +39,7 @@ export interface DeliveryFixture {
   /** Recorded facts, in order. */
   readonly facts: AgentEvent[];
   /** Starts delivery, and waits until it has caught up. */
-  start(overrides?: Partial<DeliveryDeps>): Promise<DeliveryService>;
+  start(overrides?: DeliveryChoices): Promise<StartedDelivery>;
   close(): Promise<void>;
 }
 
@@ -44,7 +54,7 @@ export async function createDeliveryFixture(opened?: TemporaryStores): Promise<D
   });
   const facts: AgentEvent[] = [];
   const times = new WeakMap<AgentEvent, string>();
-  const started: DeliveryService[] = [];
+  const started: StartedDelivery[] = [];
   return {
     stores,
     log,
@@ -52,7 +62,7 @@ export async function createDeliveryFixture(opened?: TemporaryStores): Promise<D
     keyring,
     facts,
     async start(overrides = {}) {
-      const delivery = await createDelivery({
+      const delivery = await startDelivery({
         eventStore: stores.eventStore,
         readStore: stores.readStore,
         keyring,
@@ -74,7 +84,7 @@ export async function createDeliveryFixture(opened?: TemporaryStores): Promise<D
       });
       started.push(delivery);
       await until(() => delivery.state().kind === 'ready' && delivery.generation('nobody') === undefined);
-      await delivery.waitFor(log.fleet.revision.value, 10_000);
+      await delivery.committed.passed(log.fleet.revision.value, 10_000);
       return delivery;
     },
     async close() {
@@ -95,12 +105,28 @@ function recordedReportsOf(
     .reduce((before, fact) => evolveAgentFacts(before, fact, at(fact), ''), neverConnected);
 }
 
+async function startDelivery(
+  deps: Omit<DeliveryDeps, 'committed'> & CommittedFleetDeps & Pick<DeliveryChoices, 'committed'>,
+): Promise<StartedDelivery> {
+  const committed = deps.committed ?? (await openCommittedFleet(deps));
+  const delivery = await createDelivery({ ...deps, committed });
+  committed.start();
+  return {
+    ...delivery,
+    committed,
+    async close() {
+      await delivery.close();
+      await committed.close();
+    },
+  };
+}
+
 /** Delivery that records nothing and raises nothing, and is not waited for. @param differing for example another event store */
 export function createBareDelivery(
   { stores, keyring, clock }: DeliveryFixture,
-  differing: Partial<DeliveryDeps>,
-): Promise<DeliveryService> {
-  return createDelivery({
+  differing: DeliveryChoices,
+): Promise<StartedDelivery> {
+  return startDelivery({
     eventStore: stores.eventStore,
     readStore: stores.readStore,
     keyring,
@@ -129,7 +155,11 @@ export interface TestSession {
 
 export const noChecksum = Buffer.alloc(0);
 
-export function openSession(delivery: DeliveryService, nodeId: string, sessionId = `${nodeId}-session`): TestSession {
+export function openSession(
+  delivery: Pick<DeliveryService, 'openNodeSession'>,
+  nodeId: string,
+  sessionId = `${nodeId}-session`,
+): TestSession {
   const offers: SnapshotPush[] = [];
   let slot: SnapshotPush | undefined;
   const nodeSession = delivery.openNodeSession(nodeId, sessionId, {
@@ -180,10 +210,10 @@ export function decoded(push: Pick<SnapshotPush, 'payload'>): RuntimeConfigSnaps
  * A session of a node of its own that waits behind all others.
  * @returns a function that resolves once every change before its call has been served, or was not to be served
  */
-export async function witness(fixture: DeliveryFixture, delivery: DeliveryService): Promise<() => Promise<void>> {
+export async function witness(fixture: DeliveryFixture, delivery: StartedDelivery): Promise<() => Promise<void>> {
   const id = 'witness';
   if (!fixture.log.fleet.tables.node.has(id)) await fixture.log.createNode(id);
-  await delivery.waitFor(fixture.log.fleet.revision.value, 10_000);
+  await delivery.committed.passed(fixture.log.fleet.revision.value, 10_000);
   const session = openSession(delivery, id);
   snapshotOf(await session.ask());
   return async () => {

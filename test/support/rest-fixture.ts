@@ -26,6 +26,8 @@ import { randomIds } from '../../src/kernel/ids.js';
 import type { Logger } from '../../src/kernel/logger.js';
 import { createBudgetedLogger } from '../../src/kernel/budgeted-logger.js';
 import { createSampledLog } from '../../src/kernel/sampled-log.js';
+import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
+import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
@@ -149,22 +151,25 @@ export async function startRest(
   const { logChain } = fixture.options;
   const workers = createWorkerPool({ entry: workerEntry, logger, ...workerOptions });
   closers.add('workers', () => workers.close());
+  const committed = await openCommittedFleet({ eventStore, logger, logChain });
+  closers.add('committed fleet', () => committed.close());
   const delivery = await createDelivery({
+    committed,
     eventStore,
     readStore,
     keyring,
     clock,
     logger,
-    logChain,
     async raiseGeneration(nodeId, reported) {
       await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId, reported });
     },
     recordFact: facts.agent,
-    nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
+    nodeFacts: (nodeId) => projections.agents.get(nodeId),
     compileEarlier: createHistory({ eventStore, logChain, workers }),
   });
   closers.add('delivery', () => delivery.close());
-  const followers = createFollowers({ delivery, projections, accounts: accounts.view, logChain, clock });
+  committed.start();
+  const followers = createFollowers({ committed, delivery, projections, accounts: accounts.view, logChain, clock });
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());
 
@@ -202,6 +207,7 @@ export async function startRest(
       ...projections,
       reached: (position, timeoutMs) => followers.reached(position, Math.min(timeoutMs, reachedWithinMs)),
     },
+    fleet: fleetQueries(committed, clock),
     delivery,
     telemetry,
     clock,

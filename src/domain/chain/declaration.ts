@@ -104,7 +104,6 @@ export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEv
   type: 'l4_chain',
   noun: 'Chain',
   singular: 'chain',
-  plural: 'chains',
   fields: chainFields,
   decide: decideChain,
   evolve: evolveChain,

@@ -52,10 +52,8 @@ export const credential: Resource<
   type: 'credential',
   noun: 'Credential',
   singular: 'credential',
-  plural: 'credentials',
   fields: credentialFields,
   sealed: ['private_key'],
-  filters: ['key_type'],
   decide: decideCredential,
   evolve: evolveCredential,
   indexed: {

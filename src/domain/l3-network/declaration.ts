@@ -65,7 +65,6 @@ export const l3Network: Resource<'l3_network', 'L3Network', 'l3_network', Networ
     noun: 'L3Network',
     // The field of events that holds the id is `l3_network_id`: `network_id` is the number of the network.
     singular: 'l3_network',
-    plural: 'networks',
     fields: networkFields,
     decide: decideNetwork,
     evolve,

@@ -67,7 +67,6 @@ export const listenerPolicy: Resource<
   type: 'listener_policy',
   noun: 'ListenerPolicy',
   singular: 'policy',
-  plural: 'policies',
   ownedByNode: {
     restoredWith: ({ node_id, policies }: PoliciesOfNode, { at }) =>
       policies.map((policy) => {

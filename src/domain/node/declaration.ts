@@ -62,7 +62,6 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
   type: 'node',
   noun: 'Node',
   singular: 'node',
-  plural: 'nodes',
   fields: nodeFields,
   decide: decideNode,
   evolve: evolveNode,

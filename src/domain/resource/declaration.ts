@@ -115,11 +115,9 @@ export interface Resource<
   readonly noun: Noun;
   /** Its name in fields and in the lines of a checkpoint: `upstream` of `upstream_id`. */
   readonly singular: Singular;
-  /** The name of its collection in the read store. */
-  readonly plural: string;
   /**
    * Set for what belongs to the node that `indexed.nodes` names: the delete of the node takes it along and carries it. It
-   * has no name but its id, and no read model, because only answers about the node show it.
+   * has no name but its id, and no list of its own, because only answers about the node show it.
    */
   readonly ownedByNode?: {
     /** The states of those that come back with the node. @param node the data of `NodeRestored` */
@@ -129,8 +127,6 @@ export interface Resource<
   readonly fields: readonly (keyof S)[];
   /** The fields that hold a sealed secret or null. Read models hold null instead. */
   readonly sealed?: readonly (keyof S)[];
-  /** The fields of text by which its list can be filtered. */
-  readonly filters?: readonly (keyof S)[];
   readonly events: EventDeclarations<E>;
   readonly decide: Decisions<C, E>;
   /** The state after one event; undefined once deleted. Ignores an event for a resource that does not exist. */

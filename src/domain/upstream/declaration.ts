@@ -21,7 +21,6 @@ export const l4Upstream: Resource<
   type: 'l4_upstream',
   noun: 'Upstream',
   singular: 'upstream',
-  plural: 'upstreams',
   fields: upstreamFields,
   decide: decideUpstream,
   evolve: lifecycleFold('Upstream', 'upstream'),

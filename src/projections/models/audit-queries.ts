@@ -11,7 +11,6 @@ import { readCommands } from './log-commands.js';
 import { namesAt } from './names.js';
 import type { NameFields } from './names.js';
 import type { AuditEntry, AuditQuery, Projections } from '../port.js';
-import { pageOf } from './sorted-list.js';
 
 type Audit = Collection<AuditFields>;
 type EntryDocument = StoredDocument<AuditFields>;
@@ -151,7 +150,7 @@ export function auditQueries(
       const { audit, names } = open();
       const where = filtersOf(query);
       if (where === null) return { items: [], total: 0 };
-      const page = await audit.find({ where, sort: [{ field: 'order', direction: 'desc' }], ...pageOf(query) });
+      const page = await audit.find({ where, sort: [{ field: 'order', direction: 'desc' }], skip: (query.page - 1) * query.pageSize, limit: query.pageSize });
       return { items: await entriesOf(eventStore, audit, names, page.items), total: page.total };
     },
     async get(id) {

@@ -3,7 +3,7 @@
  * checks every time limit. `src/app.ts` passes in its dependencies. No rule of the protocol lives here.
  */
 import type { FactRecorder } from '../../commands/port.js';
-import type { AgentCommandName, Delivery, DeliveryState } from '../../delivery/port.js';
+import type { AgentCommandName, Delivery, ServingState } from '../../delivery/port.js';
 import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
@@ -243,7 +243,7 @@ export async function createAgentTransport(
       pending.dropNode(nodeId);
       sessions.revoke(nodeId);
     }),
-    delivery.onStateChange((state: DeliveryState) => {
+    delivery.onStateChange((state: ServingState) => {
       // Cut off from the log, this instance is not known to miss anything, and no other instance would be better off.
       if (state.kind !== 'ready' && state.kind !== 'cut_off') drainAll();
     }),

@@ -129,7 +129,7 @@ export function healthOf(deps: RestDeps, chain: ChainState, reports: Reports): C
   return chainHealth(
     chain,
     live.map((hop, index) => hopReport(deps, chain, hop, live[index + 1], reports)),
-    upstreamId === undefined ? undefined : deps.delivery.upstream(upstreamId),
+    upstreamId === undefined ? undefined : deps.fleet.upstream(upstreamId),
   );
 }
 
@@ -144,7 +144,7 @@ const liveHops = (chain: ChainState): readonly Hop[] => liveDefinition(chain)?.h
 
 const keyOf = (hop: Hop): string => listenerKey(listenerOf(hop));
 
-const nameOf = ({ delivery }: RestDeps, id: string): string => delivery.node(id)?.name ?? id;
+const nameOf = ({ fleet }: RestDeps, id: string): string => fleet.node(id)?.name ?? id;
 
 function statusIn({ nodes, online }: Reports, id: string): NodeStatus {
   return statusOf(online.has(id), nodes.get(id)?.agent);
@@ -177,7 +177,7 @@ function stateNow(report: NodeReport | undefined, key: string): string | null {
 
 function applyOf(deps: RestDeps, nodeId: string, report: NodeReport | undefined): HopReport['apply'] {
   if (report?.agent === undefined) return 'behind';
-  const { state } = applyState(deps.delivery.generation(nodeId) ?? null, report.agent, undefined);
+  const { state } = applyState(deps.fleet.generation(nodeId) ?? null, report.agent, undefined);
   return state === 'applied' || state === 'rejected' ? state : 'behind';
 }
 
@@ -185,7 +185,7 @@ function applyOf(deps: RestDeps, nodeId: string, report: NodeReport | undefined)
 function lossBetween(deps: RestDeps, chain: ChainState, fromId: string, toId: string, reports: Reports): number | null {
   const [from, to] = [reports.nodes.get(fromId)?.lossy, reports.nodes.get(toId)?.lossy];
   if (from === undefined && to === undefined) return null;
-  const link = deps.delivery.links(fromId).find((one) => one.toNodeId === toId && one.resourceId === chain.id);
+  const link = deps.fleet.links(fromId).find((one) => one.toNodeId === toId && one.resourceId === chain.id);
   if (link === undefined) return null;
   return (measurement(from, link, 'from') ?? measurement(to, link, 'to'))?.loss_ratio ?? null;
 }

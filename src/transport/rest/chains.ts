@@ -3,14 +3,12 @@
  * Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import type { ChainPlan } from '../../delivery/port.js';
 import { chainStatuses } from '../../domain/chain/chain.js';
 import type { ChainState } from '../../domain/chain/chain.js';
 import { healthStates } from '../../domain/chain/health.js';
 import { chainStatus } from '../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
-import { pageOfStates } from '../../projections/models/sorted-list.js';
-import type { ListOf, ListQuery } from '../../projections/port.js';
+import type { ChainPlan, ListOf, ListQuery } from '../../projections/port.js';
 import { chainShape, checkDefinition } from './chain-schema.js';
 import { chainSchema, chainView, chainViews, healthOf, oneChainView } from './chain-view.js';
 import type { ChainView } from './chain-view.js';
@@ -54,23 +52,23 @@ const filters = {
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
 export function chainRoutes(app: RestApp, deps: RestDeps): void {
-  const queries = deps.projections.resources.l4_chain;
+  const queries = deps.fleet.resources.l4_chain;
   const commands = deps.commands.resources.l4_chain;
   const fleetReports = createFleetReports(deps, { reuseMs: 0, links: true });
 
-  /** No read model holds a chain's status or health: both are looked at in the fold, the health beside all reports. */
+  /** A chain's status follows from its definitions, its health from all reports. */
   async function filtered(paged: ListQuery, { status, health }: Filters): Promise<ListOf<ChainView>> {
     const reports = health === undefined ? undefined : await fleetReports();
-    const matching: ChainState[] = [];
+    const matching = new Set<ChainState>();
     let looked = 0;
-    for (const chain of deps.delivery.chains()) {
+    for (const chain of deps.fleet.chains()) {
       looked += 1;
       if (looked % tuning.chainsPerTurn === 0) await yieldToEventLoop();
       if (status !== undefined && chainStatus(chain) !== status) continue;
       if (reports !== undefined && healthOf(deps, chain, reports).state !== health) continue;
-      matching.push(chain);
+      matching.add(chain);
     }
-    const { items, total } = pageOfStates(matching, paged);
+    const { items, total } = queries.list({ ...paged, matches: (chain) => matching.has(chain) });
     // By the same reports, so that every item shows what it was chosen for.
     if (reports !== undefined) return { items: items.map((chain) => chainView(deps, chain, reports)), total };
     return { items: await chainViews(deps, items), total };
@@ -98,11 +96,11 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     async list(paged, checked) {
       const wanted = checked as Filters;
       if (wanted.status !== undefined || wanted.health !== undefined) return filtered(paged, wanted);
-      const { items, total } = await queries.list(paged);
+      const { items, total } = queries.list(paged);
       return { items: await chainViews(deps, items), total };
     },
     async get(id) {
-      const chain = await queries.get(id);
+      const chain = queries.get(id);
       return chain === undefined ? undefined : oneChainView(deps, chain);
     },
     create: commands.create,
@@ -130,8 +128,8 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
       // Both come from the same fold in one turn of the event loop, so the plan is that of the version.
-      const { version } = orNotFound(deps.delivery.chain(id), 'L4 chain');
-      const plan = orNotFound(deps.delivery.plan(id), 'L4 chain');
+      const { version } = orNotFound(deps.fleet.chain(id), 'L4 chain');
+      const plan = orNotFound(deps.fleet.plan(id), 'L4 chain');
       void reply.header('etag', etag(version));
       return ok(plan);
     },

@@ -8,7 +8,7 @@ import type { CredentialState } from '../../domain/credential/credential.js';
 import { keyTypes } from '../../domain/credential/credential.js';
 import { canonicalNamePattern } from '../../kernel/addresses.js';
 import { limits } from '../../kernel/limits.js';
-import type { Referrer } from '../../delivery/port.js';
+import type { Referrer } from '../../domain/fleet/referrers.js';
 import {
   base64,
   body,

@@ -3,7 +3,7 @@
  * Implements `docs/contract/rest.md#credentials`.
  */
 import type { CredentialChanges, NewCredential } from '../../commands/handlers-port.js';
-import type { CredentialState, KeyType } from '../../domain/credential/credential.js';
+import type { CredentialState } from '../../domain/credential/credential.js';
 import { credentialKey } from '../../domain/credential/credential.js';
 import type { CredentialView } from './credential-schema.js';
 import { credentialBodies, credentialSchema, credentialView, keyTypeFilter } from './credential-schema.js';
@@ -11,10 +11,10 @@ import type { RestApp, RestDeps } from './deps.js';
 import { resourceRoutes } from './resource-routes.js';
 
 export function credentialRoutes(app: RestApp, deps: RestDeps): void {
-  const queries = deps.projections.resources.credential;
+  const queries = deps.fleet.resources.credential;
   const commands = deps.commands.credentials;
   const view = (credential: CredentialState): CredentialView =>
-    credentialView(credential, deps.delivery.referrers(credentialKey.type, credential.id));
+    credentialView(credential, deps.fleet.referrers(credentialKey.type, credential.id));
 
   resourceRoutes(app, {
     path: '/api/credentials',
@@ -37,12 +37,13 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
     bodies: credentialBodies,
     schema: credentialSchema,
     filters: { key_type: keyTypeFilter },
-    async list(paged, { key_type }) {
-      const { items, total } = await queries.list({ ...paged, where: { key_type: key_type as KeyType | undefined } });
+    list(paged, { key_type }) {
+      const matches = (credential: CredentialState): boolean => credential.key_type === key_type;
+      const { items, total } = queries.list({ ...paged, ...(key_type === undefined ? {} : { matches }) });
       return { items: items.map(view), total };
     },
-    async get(id) {
-      const credential = await queries.get(id);
+    get(id) {
+      const credential = queries.get(id);
       return credential === undefined ? undefined : view(credential);
     },
     create: (context, _definition, checked) => commands.create(context, checked as unknown as NewCredential),

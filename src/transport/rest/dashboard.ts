@@ -26,7 +26,10 @@ const nodeCounts = z
     online: count('Nodes with a live session', 10),
     offline: count('Nodes without one that had one before', 1),
     pending: count('Nodes whose agent never connected', 1),
-    converged: count('Nodes that have applied their newest generation and not rejected it since, whatever their status', 10),
+    converged: count(
+      'Nodes that have applied their newest generation and not rejected it since, whatever their status',
+      10,
+    ),
     rejected: count('Nodes that rejected their newest generation', 0),
   })
   .meta({ id: 'NodeCounts', description: 'How many nodes, and in which state' });
@@ -116,7 +119,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request) => {
       const [{ nodes, listeners, traffic, reports }, resources, heartbeats, audit] = await Promise.all([
         tallied(),
-        deps.delivery.resourceCounts(),
+        deps.fleet.resourceCounts(),
         deps.heartbeatsPerMinute(),
         callerOf(request).role === 'admin' ? recent.admin() : recent.others(),
       ]);

@@ -143,7 +143,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const id = pathId(request.params, 'L4 chain');
-      orNotFound(await deps.projections.resources.l4_chain.get(id), 'L4 chain');
+      orNotFound(deps.fleet.resources.l4_chain.get(id), 'L4 chain');
       return ok({ items: await viewsOf(deps, await deps.projections.deployments.ofChain(id)) });
     },
   });
@@ -164,7 +164,7 @@ async function repeatedDeploy(
   chainId: string,
   commandId: string,
 ): Promise<{ readonly chain: ChainState; readonly deployment: Deployment }> {
-  const chain = orNotFound(await deps.projections.resources.l4_chain.get(chainId), 'L4 chain');
+  const chain = orNotFound(deps.fleet.resources.l4_chain.get(chainId), 'L4 chain');
   return { chain, deployment: orNotFound(await deps.projections.deployments.get(commandId), 'deployment') };
 }
 
@@ -176,7 +176,7 @@ const nodesIn = (deployments: readonly Deployment[]): readonly string[] => [
 async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
   const [states, reported] = await Promise.all([statesOf(deps, deployments), readStates(deps, nodesIn(deployments))]);
   return states.map((deployment) => {
-    const chain = deps.delivery.chain(deployment.chain_id);
+    const chain = deps.fleet.chain(deployment.chain_id);
     const nodes = deployment.nodes.map((node) => {
       const keys = chain === undefined ? [] : listenersOn(chain, node.node_id);
       return { ...node, listeners: listenersShown([{ keys, states: reported.get(node.node_id) }]) };
@@ -188,8 +188,7 @@ async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Prom
 /** How far the nodes of deployments are now. */
 async function statesOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentStates[]> {
   const ids = nodesIn(deployments);
-  const [records, presences] = await Promise.all([deps.projections.nodes.getMany(ids), presencesOf(deps, ids)]);
-  const facts = new Map(records.map((record) => [record.node.id, record.agent]));
+  const [facts, presences] = await Promise.all([deps.projections.agents.getMany(ids), presencesOf(deps, ids)]);
   const stateOf = (node_id: string, generation: number): DeploymentNodeState => {
     const presence = presences.get(node_id);
     const push = pushFacts(deps, node_id, presence);

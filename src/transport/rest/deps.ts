@@ -15,7 +15,7 @@ import type { Clock } from '../../kernel/clock.js';
 import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
-import type { Projections } from '../../projections/port.js';
+import type { FleetQueries, Projections } from '../../projections/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import type { RouteConfig, RouteSchema } from './described.js';
 import type { RequestCounts } from './request-counts.js';
@@ -34,30 +34,10 @@ export interface RestDeps {
   readonly commands: CommandHandlers;
   readonly projections: Pick<
     Projections,
-    'nodes' | 'resources' | 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'onAgentFact' | 'status'
+    'agents' | 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'onAgentFact' | 'status'
   >;
-  readonly delivery: Pick<
-    Delivery,
-    | 'state'
-    | 'node'
-    | 'chain'
-    | 'chains'
-    | 'upstream'
-    | 'settings'
-    | 'referrers'
-    | 'nodeNames'
-    | 'portRows'
-    | 'links'
-    | 'generation'
-    | 'pushed'
-    | 'unsentMs'
-    | 'plan'
-    | 'snapshotJson'
-    | 'nodeIds'
-    | 'liveListeners'
-    | 'resourceCounts'
-    | 'revision'
-  >;
+  readonly fleet: FleetQueries;
+  readonly delivery: Pick<Delivery, 'state' | 'pushed' | 'unsentMs' | 'snapshotJson'>;
   readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links'>;
   readonly clock: Clock;
   readonly ids: Ids;

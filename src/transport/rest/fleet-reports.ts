@@ -3,10 +3,10 @@
  * because a large fleet's reports are many documents, and given again for a while, because agents report every few seconds
  * only. Implements `docs/contract/rest.md#dashboard` and `docs/contract/domain.md#health-of-a-chain`.
  */
+import type { NodeAgentFacts } from '../../domain/agents/node-agent-facts.js';
 import { tolerableLoss } from '../../domain/chain/health.js';
 import { timestamp } from '../../kernel/clock.js';
 import { createShared } from '../../kernel/shared.js';
-import type { NodeRecord } from '../../projections/port.js';
 import type { ReportedLinks, ReportedListeners } from '../../telemetry/port.js';
 import type { RestDeps } from './deps.js';
 import type { NodeSamples } from './link-measurements.js';
@@ -44,7 +44,7 @@ export function addTraffic(a: Traffic, b: Partial<Traffic>): Traffic {
 
 /** Of one node. */
 export interface NodeReport {
-  readonly agent: Pick<NodeRecord['agent'], 'connected_once' | 'applied' | 'rejected' | 'session'> | undefined;
+  readonly agent: Pick<NodeAgentFacts, 'connected_once' | 'applied' | 'rejected' | 'session'> | undefined;
   /** Undefined before the first report. */
   readonly listeners: ListenerStates | undefined;
   readonly traffic: Traffic;
@@ -79,7 +79,7 @@ export function createFleetReports(
   const read = async (): Promise<FleetReports> => {
     const at = timestamp(clock.now());
     const online = new Set((await deps.telemetry.online()).keys());
-    return { at, online, nodes: await readReports(deps, [...deps.delivery.nodeIds()], options) };
+    return { at, online, nodes: await readReports(deps, [...deps.fleet.nodeIds()], options) };
   };
   return createShared(read, {
     stamp: () => 0,
@@ -99,19 +99,18 @@ export async function readReports(
 ): Promise<ReadonlyMap<string, NodeReport>> {
   const nodes = new Map<string, NodeReport>();
   for await (const slice of slicesOf(nodeIds)) {
-    const [records, listeners, measured] = await Promise.all([
-      projections.nodes.getMany(slice),
+    const [agents, listeners, measured] = await Promise.all([
+      projections.agents.getMany(slice),
       telemetry.listeners(slice),
       links ? telemetry.links(slice) : undefined,
     ]);
-    const agents = new Map(records.map(({ node, agent }) => [node.id, agent]));
     for (const id of slice) nodes.set(id, shortOf(agents.get(id), listeners.get(id), measured?.get(id)));
   }
   return nodes;
 }
 
 function shortOf(
-  agent: NodeRecord['agent'] | undefined,
+  agent: NodeAgentFacts | undefined,
   listeners: ReportedListeners | undefined,
   links: ReportedLinks | undefined,
 ): NodeReport {
@@ -126,7 +125,7 @@ function shortOf(
 }
 
 /** No more than is looked at: the errors of a reject may be many. */
-function agentInShort({ connected_once, applied, rejected, session }: NodeRecord['agent']): NodeReport['agent'] {
+function agentInShort({ connected_once, applied, rejected, session }: NodeAgentFacts): NodeReport['agent'] {
   return { connected_once, applied, rejected, ...(session === undefined ? {} : { session }) };
 }
 

@@ -36,8 +36,8 @@ export function createFleetTally(deps: RestDeps, reports: () => Promise<FleetRep
   let newest: FleetReports | undefined;
   const shared = (from: FleetReports): (() => Promise<FleetTally>) =>
     createShared(() => tally(deps, from), {
-      stamp: deps.delivery.revision,
-      isFresh: ({ stamp }) => stamp === deps.delivery.revision(),
+      stamp: deps.fleet.revision,
+      isFresh: ({ stamp }) => stamp === deps.fleet.revision(),
       now: deps.clock.monotonic,
     });
   let tallied: (() => Promise<FleetTally>) | undefined;
@@ -51,16 +51,16 @@ export function createFleetTally(deps: RestDeps, reports: () => Promise<FleetRep
 
 type Counts<T> = { -readonly [K in keyof T]: number };
 
-async function tally({ delivery }: RestDeps, reports: FleetReports): Promise<FleetTally> {
+async function tally({ fleet }: RestDeps, reports: FleetReports): Promise<FleetTally> {
   const nodes: Counts<FleetTally['nodes']> = { total: 0, online: 0, offline: 0, pending: 0, converged: 0, rejected: 0 };
   const listeners: Counts<FleetTally['listeners']> = { intended: 0, running: 0, missing: 0, unexpected: 0 };
   let traffic = noTraffic;
-  const ids = [...delivery.nodeIds()];
+  const ids = [...fleet.nodeIds()];
   for (const [index, id] of ids.entries()) {
     const report = reports.nodes.get(id);
     const isOnline = reports.online.has(id);
-    countNode(nodes, delivery.generation(id), isOnline, report?.agent);
-    countListeners(listeners, delivery.liveListeners(id), isOnline ? report : undefined);
+    countNode(nodes, fleet.generation(id), isOnline, report?.agent);
+    countListeners(listeners, fleet.liveListeners(id), isOnline ? report : undefined);
     // Sessions end with the agent, or are unknown; what has passed through has passed through.
     const own = report?.traffic ?? noTraffic;
     traffic = addTraffic(traffic, isOnline ? own : { ...own, active_sessions: 0 });

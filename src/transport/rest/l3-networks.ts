@@ -176,7 +176,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
       id: idOf('Id, a UUID', sample.network),
       network_id: described(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
     }),
-    ...deps.projections.resources.l3_network,
+    ...deps.fleet.resources.l3_network,
     ...deps.commands.resources.l3_network,
     // Answered as it is stored.
     view: (state) => state,

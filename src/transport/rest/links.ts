@@ -48,13 +48,13 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
 
 async function* linkPieces(deps: RestDeps): AsyncGenerator<string, void> {
   yield '{"items":';
-  yield* listInPieces(deps.delivery.nodeNames(), (slice) => linksOf(deps, slice));
+  yield* listInPieces(deps.fleet.nodeNames(), (slice) => linksOf(deps, slice));
   yield '}';
 }
 
 /** The links from these nodes. */
 async function linksOf(deps: RestDeps, nodes: readonly { readonly id: string }[]): Promise<readonly LinkView[]> {
-  const links = nodes.flatMap(({ id }) => deps.delivery.links(id));
+  const links = nodes.flatMap(({ id }) => deps.fleet.links(id));
   const atStart = await samplesOf(deps, links, ({ fromNodeId }) => fromNodeId);
   const measuredAtStart = links.map((link) => measurement(atStart.get(link.fromNodeId), link, 'from'));
   // Usually the node that dials has measured it, and the other end need not be asked.

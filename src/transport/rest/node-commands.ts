@@ -54,7 +54,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
 
 /** The agent command that an earlier use of the idempotency key queued. Once it has expired, it is a 404. */
 async function queuedBefore(deps: RestDeps, nodeId: string, id: string): Promise<AgentCommand> {
-  const { node } = orNotFound(await deps.projections.nodes.get(nodeId), 'node');
+  const node = orNotFound(deps.fleet.node(nodeId), 'node');
   return orNotFound(
     node.commands.find((command) => command.id === id),
     'command',

@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { sleep } from '../../kernel/background.js';
 import type { SnapshotJson } from '../../delivery/port.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
@@ -63,7 +62,7 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
       const outcome = await deps.commands.nodes.refresh(commandContext(request), id);
       setCommandHeaders(reply, outcome);
       const generation =
-        outcome.kind === 'done' ? outcome.result.generation : await currentGeneration(deps, outcome.resourceId);
+        outcome.kind === 'done' ? outcome.result.generation : orNotFound(deps.fleet.generation(outcome.resourceId), 'node');
       return ok({ node_id: id, generation, pushed: await isPushed(deps, id, generation) });
     },
   });
@@ -94,31 +93,12 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
-/**
- * The newest snapshot, from memory, so also while the read store is away; an earlier one from the log. Fold and read models follow the log each by
- * itself: of a node that was created or deleted a moment ago, one may know what the other does not yet, so they are asked
- * until they agree.
- * @throws ServiceError `not_found`; `unavailable` if they do not agree in time
- */
+/** The newest snapshot, or an earlier one from the log. @throws ServiceError `not_found`, `unavailable` */
 async function snapshotOf(deps: RestDeps, id: string, wanted: number | undefined): Promise<SnapshotJson> {
-  const deadline = deps.clock.monotonic() + limits.rest.projectionWaitMs;
-  for (;;) {
-    const snapshot = await deps.delivery.snapshotJson(id, wanted);
-    if (snapshot !== undefined) return snapshot;
-    if (wanted !== undefined && deps.delivery.generation(id) !== undefined) {
-      throw new ServiceError('not_found', `generation: the first one of this node is above ${wanted}`);
-    }
-    orNotFound(await deps.projections.nodes.get(id), 'node');
-    if (deps.clock.monotonic() >= deadline) {
-      throw new ServiceError('unavailable', 'this instance is behind the log and cannot show the configuration yet');
-    }
-    await sleep(tuning.foldPollMs);
-  }
-}
-
-async function currentGeneration(deps: RestDeps, id: string): Promise<number> {
-  orNotFound(await deps.projections.nodes.get(id), 'node');
-  return orNotFound(deps.delivery.generation(id), 'node');
+  const snapshot = await deps.delivery.snapshotJson(id, wanted);
+  if (snapshot !== undefined) return snapshot;
+  orNotFound(deps.fleet.generation(id), 'node');
+  throw new ServiceError('not_found', `generation: the first one of this node is above ${wanted}`);
 }
 
 /**

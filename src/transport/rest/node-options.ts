@@ -26,7 +26,6 @@ export async function nodeOptions(
   nodes: readonly { readonly id: string; readonly name: string }[],
   online: ReadonlyMap<string, PresenceFacts>,
 ): Promise<readonly NodeOption[]> {
-  const records = await deps.projections.nodes.getMany(nodes.map(({ id }) => id));
-  const agents = new Map(records.map(({ node, agent }) => [node.id, agent]));
+  const agents = await deps.projections.agents.getMany(nodes.map(({ id }) => id));
   return nodes.map(({ id, name }) => ({ id, name, status: statusOf(online.has(id), agents.get(id)) }));
 }

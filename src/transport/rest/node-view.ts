@@ -9,7 +9,6 @@ import type { NodeDefinition, NodeState } from '../../domain/node/node.js';
 import type { ResourceMeta } from '../../domain/resource/meta.js';
 import { effectiveMultiplex } from '../../domain/settings/settings.js';
 import { timestamp } from '../../kernel/clock.js';
-import type { NodeRecord } from '../../projections/port.js';
 import type { NodeVitals, PresenceFacts } from '../../telemetry/port.js';
 import { applyState, applyStates, newestPush } from './apply-state.js';
 import type { PushFacts } from './apply-state.js';
@@ -79,7 +78,11 @@ const derived = {
   uptime_seconds: described(z.number().nullable(), 'At the last heartbeat', 86_400),
   last_seen_at: described(time.nullable(), 'When the last heartbeat came', sample.later),
   generation: described(z.int().nullable(), 'The newest compiled for the node, rejected or not', 42),
-  applied_generation: described(z.int().nullable(), 'The last that the agent has applied, whatever it rejected since', 42),
+  applied_generation: described(
+    z.int().nullable(),
+    'The last that the agent has applied, whatever it rejected since',
+    42,
+  ),
   apply: z
     .object({
       state: described(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
@@ -106,14 +109,14 @@ export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<type
 /** Views of several nodes, with one read of what their agents told for all of them. */
 export async function nodeViews(
   deps: RestDeps,
-  records: readonly NodeRecord[],
+  nodes: readonly NodeState[],
   online: ReadonlyMap<string, PresenceFacts>,
 ): Promise<NodeView[]> {
-  const told = await readTold(
-    deps,
-    records.map(({ node }) => node.id),
+  const ids = nodes.map(({ id }) => id);
+  const [agents, told] = await Promise.all([deps.projections.agents.getMany(ids), readTold(deps, ids)]);
+  return nodes.map((node) =>
+    nodeView(deps, node, agents.get(node.id) ?? neverConnected, told(node.id), online.get(node.id)),
   );
-  return records.map(({ node, agent }) => nodeView(deps, node, agent, told(node.id), online.get(node.id)));
 }
 
 /** The view of one node. @param agent undefined when the read models do not know the node yet */
@@ -160,9 +163,9 @@ function nodeView(
   { vitals, listeners }: Told,
   presence: PresenceFacts | undefined,
 ): NodeView {
-  const generation = deps.delivery.generation(node.id) ?? null;
+  const generation = deps.fleet.generation(node.id) ?? null;
   const apply = applyState(generation, agent, pushFacts(deps, node.id, presence));
-  const { multiplex, multiplex_port } = effectiveMultiplex(deps.delivery.settings(), node.id);
+  const { multiplex, multiplex_port } = effectiveMultiplex(deps.fleet.settings(), node.id);
   // One literal without spreads: an object of so many fields that is put together of parts costs ten times as much.
   return {
     id: node.id,
@@ -190,7 +193,7 @@ function nodeView(
     generation,
     applied_generation: agent.applied?.generation ?? null,
     apply: { ...apply, errors: [...apply.errors] },
-    listeners: listenersShown([{ keys: deps.delivery.liveListeners(node.id), states: listeners }]),
+    listeners: listenersShown([{ keys: deps.fleet.liveListeners(node.id), states: listeners }]),
     held_by: null,
     features: [],
     managed_by: null,

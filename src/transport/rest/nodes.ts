@@ -5,8 +5,8 @@
  */
 import { z } from 'zod';
 import type { CommandOutcome } from '../../commands/port.js';
+import type { NodeState } from '../../domain/node/node.js';
 import { limits } from '../../kernel/limits.js';
-import type { NodeListQuery } from '../../projections/port.js';
 import type { PresenceFacts } from '../../telemetry/port.js';
 import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
@@ -55,8 +55,8 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
   const { nodes } = deps.commands;
 
   async function get(id: string): Promise<NodeView | undefined> {
-    const record = await deps.projections.nodes.get(id);
-    return record === undefined ? undefined : oneNodeView(deps, record.node, record.agent);
+    const node = deps.fleet.nodes.get(id);
+    return node === undefined ? undefined : oneNodeView(deps, node, await deps.projections.agents.get(id));
   }
 
   resourceRoutes(app, {
@@ -87,8 +87,10 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     async list(paged, checked) {
       const { status, label } = checked as Filters;
       const online = await deps.telemetry.online();
-      const filtered = { ...paged, label: readLabel(label), ids: idsOf(status, online) };
-      const { items, total } = await deps.projections.nodes.list(filtered);
+      const hasLabel = labelFilter(label);
+      const hasStatus = await statusFilter(deps, status, online);
+      const matches = (node: NodeState): boolean => hasLabel(node) && hasStatus(node);
+      const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
       return { items: await nodeViews(deps, items, online), total };
     },
     get,
@@ -101,10 +103,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     // The secret itself is not stored.
     repeated: { control_psk: null },
     update: nodes.update,
-    async view(node) {
-      const record = await deps.projections.nodes.get(node.id);
-      return oneNodeView(deps, node, record?.agent);
-    },
+    view: async (node) => oneNodeView(deps, node, await deps.projections.agents.get(node.id)),
     async remove(context, id, ifMatch) {
       const outcome = await nodes.remove(context, id, ifMatch);
       await sessionsEnded(deps, id, outcome);
@@ -153,22 +152,29 @@ function sessionsEnded(deps: RestDeps, id: string, outcome: CommandOutcome<unkno
   return deps.sessionsEnded(id, Math.max(0, limits.agent.sessionsEndedWaitMs - waitedMs), revision);
 }
 
-function readLabel(label: string | undefined): NodeListQuery['label'] {
-  if (label === undefined) return undefined;
+type NodeFilter = (node: NodeState) => boolean;
+
+function labelFilter(label: string | undefined): NodeFilter {
+  if (label === undefined) return () => true;
   const at = label.indexOf(':');
-  return { key: label.slice(0, at), value: label.slice(at + 1) };
+  const [key, value] = [label.slice(0, at), label.slice(at + 1)];
+  return ({ labels }) => Object.hasOwn(labels, key) && labels[key] === value;
 }
 
-/** The ids that a status leaves: presence is not in the read models, so they cannot filter by it. */
-function idsOf(status: NodeStatus | undefined, online: ReadonlyMap<string, PresenceFacts>): NodeListQuery['ids'] {
+async function statusFilter(
+  { projections }: RestDeps,
+  status: NodeStatus | undefined,
+  online: ReadonlyMap<string, PresenceFacts>,
+): Promise<NodeFilter> {
   switch (status) {
     case undefined:
-      return undefined;
+      return () => true;
     case 'online':
-      return { in: [...online.keys()] };
+      return ({ id }) => online.has(id);
     case 'offline':
-      return { notIn: new Set(online.keys()), connectedOnce: true };
-    case 'pending':
-      return { notIn: new Set(online.keys()), connectedOnce: false };
+    case 'pending': {
+      const connected = await projections.agents.connected();
+      return ({ id }) => !online.has(id) && connected.has(id) === (status === 'offline');
+    }
   }
 }

@@ -91,7 +91,7 @@ export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 async function* runtimePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<string, void> {
-  const all = deps.delivery.nodeNames();
+  const all = deps.fleet.nodeNames();
   const shown = wanted.node_id === undefined ? all : all.filter(({ id }) => id === wanted.node_id);
   const online = await deps.telemetry.online();
   yield '{"nodes":';

@@ -77,7 +77,7 @@ export function portRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 async function* tablePieces(deps: RestDeps, nodeId: string | undefined): AsyncGenerator<string, void> {
-  const all = deps.delivery.nodeNames();
+  const all = deps.fleet.nodeNames();
   const online = await deps.telemetry.online();
   yield '{"nodes":';
   yield* listInPieces(all, (slice) => nodeOptions(deps, slice, online));
@@ -89,7 +89,7 @@ async function* tablePieces(deps: RestDeps, nodeId: string | undefined): AsyncGe
 
 /** The rows of these nodes, in their order. */
 async function itemsOf(deps: RestDeps, nodes: readonly { readonly id: string }[]): Promise<readonly PortItem[]> {
-  const rows = nodes.flatMap(({ id }) => deps.delivery.portRows(id));
+  const rows = nodes.flatMap(({ id }) => deps.fleet.portRows(id));
   const reported = await readStates(deps, [...new Set(rows.map(({ nodeId }) => nodeId))]);
   return rows.map((row) => ({
     nodeId: row.nodeId,

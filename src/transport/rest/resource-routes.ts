@@ -62,8 +62,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   /** Filters of the list beside those that every list has. */
   readonly filters?: Schemas;
 
-  list(paged: ListQuery, filters: CheckedFilters): Promise<ListOf<View>>;
-  get(id: string): Promise<View | undefined>;
+  list(paged: ListQuery, filters: CheckedFilters): ListOf<View> | Promise<ListOf<View>>;
+  get(id: string): View | undefined | Promise<View | undefined>;
   create(context: CommandContext, definition: D, checked: CheckedBody): Promise<CommandOutcome<Created>>;
   update(
     context: CommandContext,

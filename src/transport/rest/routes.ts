@@ -1,11 +1,11 @@
 /** Legacy routes: HTTP by host and path prefix. Implements `docs/contract/rest.md#legacy-routes`. */
 import { z } from 'zod';
 import { dialAddress } from '../../domain/node/node.js';
+import type { NodeState } from '../../domain/node/node.js';
 import { routeProblems } from '../../domain/route/definition.js';
 import type { RouteDefinition, RouteHop, RouteState } from '../../domain/route/route.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
-import type { NodeRecord } from '../../projections/port.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { anyAddress, boolean, canonical, endpoint, host, ip, list, name, object, port, uuid } from './fields.js';
@@ -107,7 +107,7 @@ const hopViews = z
   .meta({ description: 'The hops' });
 
 export function routeRoutes(app: RestApp, deps: RestDeps): void {
-  const queries = deps.projections.resources.route;
+  const queries = deps.fleet.resources.route;
 
   resourceRoutes(app, {
     path: '/api/routes',
@@ -150,7 +150,7 @@ export function routeRoutes(app: RestApp, deps: RestDeps): void {
       response: answers(hopViews),
     },
     handler: async (request) => {
-      const route = orNotFound(await queries.get(pathId(request.params, 'route')), 'route');
+      const route = orNotFound(queries.get(pathId(request.params, 'route')), 'route');
       return ok({ items: await hopsOf(deps, route) });
     },
   });
@@ -158,25 +158,23 @@ export function routeRoutes(app: RestApp, deps: RestDeps): void {
 
 async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.output<typeof hopViews>['items']> {
   const ids = hops.map((hop) => hop.node_id);
-  const [records, presences] = await Promise.all([deps.projections.nodes.getMany(ids), presencesOf(deps, ids)]);
-  const byId = new Map(records.map((record) => [record.node.id, record]));
+  const [agents, presences] = await Promise.all([deps.projections.agents.getMany(ids), presencesOf(deps, ids)]);
   return hops.map((hop, index) => {
     const next = hops[index + 1];
-    const record = byId.get(hop.node_id);
     return {
       index,
       node_id: hop.node_id,
-      node_name: record?.node.name ?? '',
+      node_name: deps.fleet.node(hop.node_id)?.name ?? '',
       listen_addr: hop.listen_addr,
       listen_port: hop.listen_port,
-      next_hop: next === undefined ? backend : dialled(byId.get(next.node_id), next.listen_port),
-      node_status: statusOf(presences.has(hop.node_id), record?.agent),
+      next_hop: next === undefined ? backend : dialled(deps.fleet.node(next.node_id), next.listen_port),
+      node_status: statusOf(presences.has(hop.node_id), agents.get(hop.node_id)),
     };
   });
 }
 
 /** The address that the hop before dials. */
-function dialled(record: NodeRecord | undefined, portOfHop: number): string {
-  const address = record === undefined ? null : dialAddress(record.node);
+function dialled(node: NodeState | undefined, portOfHop: number): string {
+  const address = node === undefined ? null : dialAddress(node);
   return address === null ? '' : formatHostPort({ host: address, port: portOfHop });
 }

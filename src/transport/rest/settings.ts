@@ -99,7 +99,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       response: answers(settings),
     },
     handler: async (_request, reply) => {
-      const current = deps.delivery.settings();
+      const current = deps.fleet.settings();
       void reply.header('etag', etag(current.version));
       return ok(view(current));
     },
@@ -127,7 +127,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
         request.body,
       );
       setCommandHeaders(reply, outcome);
-      return ok(view(outcome.kind === 'done' ? outcome.result : deps.delivery.settings()));
+      return ok(view(outcome.kind === 'done' ? outcome.result : deps.fleet.settings()));
     },
   });
 }

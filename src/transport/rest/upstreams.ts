@@ -76,7 +76,7 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
     },
     shape,
     schema: resourceSchema('L4Upstream', 'Where L4 chains end', shape, { id: idOf('Id, a UUID', sample.upstream) }),
-    ...deps.projections.resources.l4_upstream,
+    ...deps.fleet.resources.l4_upstream,
     ...deps.commands.resources.l4_upstream,
     // Answered as it is stored.
     view: (upstream) => upstream,

@@ -15,7 +15,6 @@ export const beacon: Resource<'beacon', 'Beacon', 'beacon', BeaconState, BeaconE
   type: 'beacon',
   noun: 'Beacon',
   singular: 'beacon',
-  plural: 'beacons',
   fields: beaconFields,
   decide: decideBeacon,
   evolve: lifecycleFold('Beacon', 'beacon'),

@@ -36,7 +36,7 @@ export function beaconRoutes(app: RestApp, deps: RestDeps): void {
     },
     shape,
     schema: resourceSchema('Beacon', 'A beacon on a node', shape, {}),
-    ...deps.projections.resources.beacon,
+    ...deps.fleet.resources.beacon,
     ...deps.commands.resources.beacon,
     // Answered as it is stored.
     view: (state) => state,

@@ -3,13 +3,13 @@
  * wait, and again only when the fold has moved on or a second has passed, as certificates end with time.
  * Implements `docs/contract/rest.md#dashboard`.
  */
-import type { ResourceCounts } from '../domain/fleet/counts.js';
-import { countResources } from '../domain/fleet/counts.js';
-import type { Fleet } from '../domain/fleet/fleet.js';
-import { yieldToEventLoop } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { createShared } from '../kernel/shared.js';
-import { tuning } from './tuning.js';
+import type { ResourceCounts } from '../../domain/fleet/counts.js';
+import { countResources } from '../../domain/fleet/counts.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import { yieldToEventLoop } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { createShared } from '../../kernel/shared.js';
+import { tuning } from '../tuning.js';
 
 export interface FleetCountsDeps {
   fleet(): Fleet;

@@ -1,17 +1,17 @@
 /**
- * Applies a batch of whole commands to the committed fold and collects what they did: the nodes that were touched,
+ * Applies a batch of whole commands to the committed fleet and collects what they did: the nodes that were touched,
  * deleted or raised, and the PSKs that were revoked. Not when commands arrive (`committed-fold.ts`) and not what
  * follows from them (`delivery.ts`). Implements `docs/contract/domain.md#commands-and-events`.
  */
-import { applyCommand } from '../domain/fleet/apply.js';
-import type { Fleet } from '../domain/fleet/fleet.js';
-import { fleetEvent } from '../domain/fleet/events.js';
-import type { ChainHead } from '../domain/log-chain/links.js';
-import { readCommand } from '../domain/log/upcast.js';
-import type { SealedSecret } from '../domain/secret/sealed.js';
-import type { RecordedCommand } from '../kernel/event.js';
-import { lastEvent, streams } from '../kernel/event.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import { applyCommand } from '../../domain/fleet/apply.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import { fleetEvent } from '../../domain/fleet/events.js';
+import type { ChainHead } from '../../domain/log-chain/links.js';
+import { readCommand } from '../../domain/log/upcast.js';
+import type { SealedSecret } from '../../domain/secret/sealed.js';
+import type { RecordedCommand } from '../../kernel/event.js';
+import { lastEvent, streams } from '../../kernel/event.js';
+import type { LogChain } from '../../log-chain/log-chain.js';
 
 export interface Revoked {
   readonly nodeId: string;

@@ -1,5 +1,5 @@
 /**
- * The stored checkpoint of the committed fold: loads and verifies it, and writes a new one in slices. A checkpoint that
+ * The stored checkpoint of the committed fleet: loads and verifies it, and writes a new one in slices. A checkpoint that
  * fails its verification is not used at all. Not when one is written (`checkpoint-writer.ts`).
  * Implements `docs/contract/domain.md#commands-and-events` and `docs/operations.md#the-log-chain`.
  *
@@ -7,20 +7,20 @@
  * a seal, and the log must hold the command that it ends with.
  */
 import { createHash } from 'node:crypto';
-import type { FleetCapture } from '../domain/fleet/checkpoint.js';
-import { encodeFleet, foldVersion, restoreFleet } from '../domain/fleet/checkpoint.js';
-import type { Fleet } from '../domain/fleet/fleet.js';
-import { storedLink } from '../domain/log-chain/links.js';
-import { yieldToEventLoop } from '../kernel/background.js';
-import { errorText } from '../kernel/errors.js';
-import type { RecordedEvent } from '../kernel/event.js';
-import { streams } from '../kernel/event.js';
-import type { Logger } from '../kernel/logger.js';
-import type { Result } from '../kernel/result.js';
-import { err, ok } from '../kernel/result.js';
-import type { LogChain } from '../log-chain/log-chain.js';
-import { firstFrom } from '../storage/event-store.js';
-import type { EventStore, FoldCheckpoint } from '../storage/event-store.js';
+import type { FleetCapture } from '../../domain/fleet/checkpoint.js';
+import { encodeFleet, foldVersion, restoreFleet } from '../../domain/fleet/checkpoint.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import { storedLink } from '../../domain/log-chain/links.js';
+import { yieldToEventLoop } from '../../kernel/background.js';
+import { errorText } from '../../kernel/errors.js';
+import type { RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { Result } from '../../kernel/result.js';
+import { err, ok } from '../../kernel/result.js';
+import type { LogChain } from '../../log-chain/log-chain.js';
+import { firstFrom } from '../../storage/event-store.js';
+import type { EventStore, FoldCheckpoint } from '../../storage/event-store.js';
 
 const fleetCheckpointName = streams.fleet;
 

@@ -6,38 +6,38 @@
  * The compiler version in the log may rise and fall under a running instance. The instance serves only while it is its
  * own version, and never writes it: that is done once, at the start, so that a lowered version stays lowered.
  */
-import type { Fleet } from '../domain/fleet/fleet.js';
-import type { Logger } from '../kernel/logger.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import type { Logger } from '../../kernel/logger.js';
 import { isMismatch, mismatchText } from './compiler-mismatch.js';
 import type { LogDistance } from './log-connection.js';
-import type { DeliveryState } from './port.js';
+import type { ServingState } from '../port.js';
 
-export type StoppedState = Extract<DeliveryState, { readonly kind: 'unknown_event' | 'broken_log' }>;
+export type StoppedState = Extract<ServingState, { readonly kind: 'unknown_event' | 'broken_log' }>;
 
-export interface DeliveryStateTracker {
-  current(): DeliveryState;
+export interface ServingStateTracker {
+  current(): ServingState;
   /** Works the state out again, and logs and reports a change. */
   refresh(): void;
   /** The log cannot be folded any further: this is the state from the next refresh on, for good. */
   stop(at: StoppedState): void;
 }
 
-export interface DeliveryStateDeps {
+export interface ServingStateDeps {
   readonly logger: Logger;
   readonly ownVersion: number;
   fleet(): Fleet;
   distance(): LogDistance;
-  onChange(state: DeliveryState): void;
+  onChange(state: ServingState): void;
 }
 
-export function createDeliveryState(deps: DeliveryStateDeps): DeliveryStateTracker {
+export function createServingState(deps: ServingStateDeps): ServingStateTracker {
   const { logger, ownVersion } = deps;
   let stopped: StoppedState | undefined;
   /** The instance has been ready before, so the log was at this release's compiler version. */
   let wasReady = false;
   let state = compute();
 
-  function compute(): DeliveryState {
+  function compute(): ServingState {
     if (stopped !== undefined) return stopped;
     const distance = deps.distance();
     const logVersion = deps.fleet().singletons.service.value;

@@ -1,43 +1,51 @@
 /**
- * The committed fold: the fleet as the log has it, from a checkpoint and the tail that follows. It holds whole commands
- * only and reports what each batch did. It decides nothing, and never shares its tables with the gateway's fold.
- * Its parts: `fold-batch.ts` applies commands, `log-connection.ts` and `delivery-state.ts` judge whether it may serve,
- * `checkpoint-writer.ts` saves it. Implements `docs/architecture.md#two-folds`.
+ * The committed fleet: what the log says that the fleet is, from a checkpoint and the tail that follows. It holds whole
+ * commands only, and tells its listeners what each batch of them did. It decides nothing, and never shares its tables with
+ * the gateway's fold. Its parts: `fold-batch.ts` applies commands, `log-connection.ts` and `serving-state.ts` judge whether
+ * this instance may serve, `checkpoint-writer.ts` saves it. Implements `docs/architecture.md#two-folds`.
  */
-import { compilerVersion } from '../domain/compile/version.js';
-import { captureFleet } from '../domain/fleet/checkpoint.js';
-import type { FleetCapture } from '../domain/fleet/checkpoint.js';
-import { emptyFleet } from '../domain/fleet/fleet.js';
-import type { Fleet } from '../domain/fleet/fleet.js';
-import { BrokenChainError } from '../domain/log-chain/links.js';
-import { UnknownEventError } from '../domain/log/unknown-event.js';
-import { sleep } from '../kernel/background.js';
-import { errorText, unreachable } from '../kernel/errors.js';
-import type { RecordedCommand } from '../kernel/event.js';
-import { streams } from '../kernel/event.js';
-import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
-import type { LogChain } from '../log-chain/log-chain.js';
-import { createWaiters } from '../kernel/waiters.js';
-import type { EventStore } from '../storage/event-store.js';
-import { BrokenLogError, followLog } from '../storage/follow.js';
+import { compilerVersion } from '../../domain/compile/version.js';
+import { captureFleet } from '../../domain/fleet/checkpoint.js';
+import type { FleetCapture } from '../../domain/fleet/checkpoint.js';
+import { emptyFleet } from '../../domain/fleet/fleet.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import { BrokenChainError } from '../../domain/log-chain/links.js';
+import { UnknownEventError } from '../../domain/log/unknown-event.js';
+import { sleep } from '../../kernel/background.js';
+import { errorText, unreachable } from '../../kernel/errors.js';
+import type { RecordedCommand } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import { createListeners } from '../../kernel/listeners.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { LogChain } from '../../log-chain/log-chain.js';
+import { createWaiters } from '../../kernel/waiters.js';
+import type { EventStore } from '../../storage/event-store.js';
+import { BrokenLogError, followLog } from '../../storage/follow.js';
 import { createCheckpointWriter } from './checkpoint-writer.js';
-import { createDeliveryState } from './delivery-state.js';
-import type { StoppedState } from './delivery-state.js';
+import { createServingState } from './serving-state.js';
+import type { StoppedState } from './serving-state.js';
 import { applyToFold, emptyFoldBatch, MissingEventsError } from './fold-batch.js';
 import type { FoldBatch } from './fold-batch.js';
 import { loadFleet } from './fold-checkpoint.js';
 import { createLogConnection } from './log-connection.js';
-import type { DeliveryState } from './port.js';
-import { tuning } from './tuning.js';
+import type { ServingState } from '../port.js';
+import { tuning } from '../tuning.js';
 
-export interface CommittedFold {
-  /** The current fleet. Do not store it: a replay replaces it. */
+export interface CommittedFleet {
+  /** The current fleet. Do not store it: a replay replaces it, once it has come as far. */
   fleet(): Fleet;
-  state(): DeliveryState;
+  state(): ServingState;
+  /** Told of each batch before anything that waits for it continues. @returns how to stop, as the two below */
+  onBatch(listener: (batch: FoldBatch) => void): () => void;
+  onStateChange(listener: (state: ServingState) => void): () => void;
+  /** Told when the fleet has become up to date. */
+  onUpToDate(listener: () => void): () => void;
   /** True when ready and at the end of the log: only then may anything be pushed. */
   upToDate(): boolean;
   capture(): FleetCapture;
+  /** Resolves true once the fleet has passed the revision of `svc-fleet`, false after `timeoutMs`. */
+  passed(revision: number, timeoutMs: number): Promise<boolean>;
   /** Resolves true once the condition holds, false after `timeoutMs` or on close. Checked after each batch. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
   /** Begins to follow the log; no callback is called before. */
@@ -45,15 +53,10 @@ export interface CommittedFold {
   close(): Promise<void>;
 }
 
-export interface CommittedFoldDeps {
+export interface CommittedFleetDeps {
   readonly eventStore: EventStore;
   readonly logger: Logger;
   readonly logChain: LogChain;
-  /** Called after each batch, before anything that waits for it continues. */
-  onBatch(batch: FoldBatch): void;
-  onStateChange(state: DeliveryState): void;
-  /** The fold has become up to date. */
-  onUpToDate(): void;
   /** Fleet events between two checkpoints. */
   readonly checkpointEvery?: number | undefined;
   /** This release's compiler version; tests pass another. */
@@ -63,11 +66,19 @@ export interface CommittedFoldDeps {
 }
 
 /** Loads the checkpoint; `start` begins to catch up. @throws ServiceError `unavailable` */
-export async function openCommittedFold(deps: CommittedFoldDeps): Promise<CommittedFold> {
+export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<CommittedFleet> {
   const { eventStore, logger, logChain } = deps;
   const stop = new AbortController();
   const waiters = createWaiters();
+  const onListenerError = (error: unknown): void =>
+    logger.error({ error: errorText(error) }, 'a listener of the committed fleet failed');
+  const batchListeners = createListeners<FoldBatch>(onListenerError);
+  const stateListeners = createListeners<ServingState>(onListenerError);
+  const upToDateListeners = createListeners<undefined>(onListenerError);
+  const tellUpToDate = (): void => upToDateListeners.tell(undefined);
   let fleet = (await loadFleet(eventStore, logChain, logger)) ?? emptyFleet();
+  /** What is shown: not the fleet of a replay that has not come as far yet. */
+  let shown = fleet;
   const checkpoints = createCheckpointWriter({
     eventStore,
     logger,
@@ -82,15 +93,15 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
     graceMs: deps.dropGraceMs ?? tuning.dropGraceMs,
     onGraceEnd: () => refresh(),
   });
-  const state = createDeliveryState({
+  const state = createServingState({
     logger,
     ownVersion: deps.compilerVersion ?? compilerVersion,
-    fleet: () => fleet,
+    fleet: () => shown,
     distance: connection.distance,
     onChange(changed) {
-      deps.onStateChange(changed);
+      stateListeners.tell(changed);
       // An event of the log can cause this too: it may put the log at this release's compiler version.
-      if (upToDate()) deps.onUpToDate();
+      if (upToDate()) tellUpToDate();
     },
   });
 
@@ -107,8 +118,9 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
     try {
       applyToFold(fleet, logChain, commands, batch);
     } finally {
+      if (fleet.revision.value >= shown.revision.value) shown = fleet;
       // Also when a command cannot be folded: the commands before it are in the fold.
-      deps.onBatch(batch);
+      batchListeners.tell(batch);
       refresh();
     }
   };
@@ -125,8 +137,9 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
           break;
         case 'caught_up':
           connection.caughtUp();
+          shown = fleet;
           refresh();
-          if (upToDate()) deps.onUpToDate();
+          if (upToDate()) tellUpToDate();
           break;
         case 'dropped':
           connection.dropped(item.cause);
@@ -159,7 +172,7 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
           refresh();
           return;
         }
-        logger.error({ error: failure }, 'the committed fold failed; the log is replayed from its start');
+        logger.error({ error: failure }, 'the committed fleet could not be folded; the log is replayed from its start');
         refresh();
         // Lost events are looked for at once, anything else is given time.
         await sleep(isLoss(error) ? 0 : tuning.replayRetryMs, stop.signal);
@@ -171,10 +184,14 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
 
   let running: Promise<void> | undefined;
   return {
-    fleet: () => fleet,
+    fleet: () => shown,
     state: state.current,
+    onBatch: batchListeners.add,
+    onStateChange: stateListeners.add,
+    onUpToDate: upToDateListeners.add,
     upToDate,
-    capture: () => captureFleet(fleet),
+    capture: () => captureFleet(shown),
+    passed: (revision, timeoutMs) => waiters.until(() => shown.revision.value >= revision, timeoutMs),
     until: waiters.until,
     start() {
       running ??= run();

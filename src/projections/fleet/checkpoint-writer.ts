@@ -1,14 +1,14 @@
 /**
- * Writes a checkpoint of the committed fold after a fixed number of fleet events, in the background and one at a time; the
+ * Writes a checkpoint of the committed fleet after a fixed number of fleet events, in the background and one at a time; the
  * first one sooner, so that no start replays what the start before it has replayed.
  * Not its format (`fold-checkpoint.ts`). Implements `docs/contract/domain.md#commands-and-events`.
  */
-import { captureFleet } from '../domain/fleet/checkpoint.js';
-import type { Fleet } from '../domain/fleet/fleet.js';
-import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
-import type { LogChain } from '../log-chain/log-chain.js';
-import type { EventStore } from '../storage/event-store.js';
+import { captureFleet } from '../../domain/fleet/checkpoint.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import { errorText } from '../../kernel/errors.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { LogChain } from '../../log-chain/log-chain.js';
+import type { EventStore } from '../../storage/event-store.js';
 import { saveFleet } from './fold-checkpoint.js';
 
 export interface CheckpointWriter {

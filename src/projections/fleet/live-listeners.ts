@@ -2,10 +2,10 @@
  * The live listeners of each node, remembered by its generation: whatever changes them gives the node a new one. Counting
  * those of all nodes again after every command would take too long. Implements `docs/contract/rest.md#dashboard`.
  */
-import type { Fleet } from '../domain/fleet/fleet.js';
-import { liveListeners } from '../domain/port-table/live-listeners.js';
-import { createLru } from '../kernel/lru.js';
-import { tuning } from './tuning.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import { liveListeners } from '../../domain/port-table/live-listeners.js';
+import { createLru } from '../../kernel/lru.js';
+import { tuning } from '../tuning.js';
 
 /** @returns a function that gives the listeners of a node, as `listenerKey` names them; none for an unknown node */
 export function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySet<string> {

@@ -2,9 +2,9 @@
  * The names of all nodes in the order of lists. Sorting ten thousand takes some 20 ms, so the last list is kept until the
  * fold has moved on. Implements `docs/contract/rest.md#port-management`, items sorted by node name.
  */
-import type { Fleet } from '../domain/fleet/fleet.js';
-import { nameKey } from '../domain/resource/names.js';
-import { compareText } from '../kernel/compare-text.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import { nameKey } from '../../domain/resource/names.js';
+import { compareText } from '../../kernel/compare-text.js';
 
 export interface NodeName {
   readonly id: string;

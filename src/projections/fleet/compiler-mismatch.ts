@@ -3,12 +3,12 @@
  * gets no traffic; the sentence tells an operator which instance has to change. Not how a mismatch is detected: see
  * `delivery-state.ts`. Implements `docs/contract/domain.md#generation`.
  */
-import { unreachable } from '../kernel/errors.js';
-import type { DeliveryState } from './port.js';
+import { unreachable } from '../../kernel/errors.js';
+import type { ServingState } from '../port.js';
 
-export type CompilerMismatch = Extract<DeliveryState, { readonly kind: 'older_compiler' | 'newer_compiler' }>;
+export type CompilerMismatch = Extract<ServingState, { readonly kind: 'older_compiler' | 'newer_compiler' }>;
 
-export function isMismatch(state: DeliveryState): state is CompilerMismatch {
+export function isMismatch(state: ServingState): state is CompilerMismatch {
   return state.kind === 'older_compiler' || state.kind === 'newer_compiler';
 }
 

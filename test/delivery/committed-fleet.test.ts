@@ -1,7 +1,7 @@
-/** The committed fold: checkpoint and tail, when an instance is not ready, what it reports, what it never pushes. */
+/** The committed fleet: checkpoint and tail, when an instance is not ready, what it reports, what it never pushes. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { DeliveryState } from '../../src/delivery/port.js';
+import type { ServingState } from '../../src/delivery/port.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
 import { ServiceError } from '../../src/kernel/errors.js';
@@ -46,7 +46,7 @@ function recording(store: EventStore): { readonly store: EventStore; readonly fr
 async function checkpointed(): Promise<FoldCheckpoint> {
   const delivery = await fixture.start({ checkpointEvery: 5 });
   for (let round = 0; round < 6; round += 1) await refresh();
-  await delivery.waitFor(fixture.log.fleet.revision.value, 5000);
+  await delivery.committed.passed(fixture.log.fleet.revision.value, 5000);
   const stored = (): Promise<FoldCheckpoint | undefined> => fixture.stores.eventStore.loadFoldCheckpoint('svc-fleet');
   await eventually(stored).toBeDefined();
   await delivery.close();
@@ -61,8 +61,8 @@ describe('a start from the checkpoint', () => {
     const delivery = await fixture.start({ eventStore: recorded.store });
     expect(recorded.from).toEqual([{ commit: stored.position, prepare: stored.position }]);
     const expected = restoreFleet(bytesOf(captureFleet(fixture.log.fleet)));
-    expected.position.set(restoreFleet(bytesOf(delivery.captureCommitted())).position.value);
-    expect(bytesOf(delivery.captureCommitted()).equals(bytesOf(captureFleet(expected)))).toBe(true);
+    expected.position.set(restoreFleet(bytesOf(delivery.committed.capture())).position.value);
+    expect(bytesOf(delivery.committed.capture()).equals(bytesOf(captureFleet(expected)))).toBe(true);
   });
 
   it.each([
@@ -85,7 +85,7 @@ describe('a start from the checkpoint', () => {
 describe('an instance', () => {
   it('stops serving when the log is raised to a higher compiler version while it runs', async () => {
     const delivery = await fixture.start();
-    const states: DeliveryState[] = [];
+    const states: ServingState[] = [];
     delivery.onStateChange((state) => states.push(state));
     const session = openSession(delivery, 'n1');
     await session.ask();
@@ -132,7 +132,7 @@ describe('an instance', () => {
     await refresh();
     await refresh();
     await until(() => delivery.state().kind === 'catching_up');
-    expect(await delivery.waitFor(3, 10)).toBe(false);
+    expect(await delivery.committed.passed(3, 10)).toBe(false);
   });
 });
 
@@ -266,9 +266,9 @@ describe('a revoked PSK', () => {
     const delivery = await fixture.start();
     const revocations: unknown[] = [];
     delivery.onRevoked((nodeId, replaced) => revocations.push([nodeId, replaced, delivery.verifier(nodeId)]));
-    await delivery.waitFor(await issue('one'), 5000);
-    await delivery.waitFor(await issue('two'), 5000);
-    await delivery.waitFor(await fixture.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined }), 5000);
+    await delivery.committed.passed(await issue('one'), 5000);
+    await delivery.committed.passed(await issue('two'), 5000);
+    await delivery.committed.passed(await fixture.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined }), 5000);
     expect(revocations).toEqual([
       ['n1', undefined, verifier('one')],
       ['n1', verifier('one'), verifier('two')],
@@ -281,7 +281,7 @@ describe('a revoked PSK', () => {
     const order: string[] = [];
     delivery.onRevoked(() => order.push('revoked'));
     const revision = fixture.log.fleet.revision.value + 1;
-    const waited = delivery.waitFor(revision, 5000).then(() => order.push('answered'));
+    const waited = delivery.committed.passed(revision, 5000).then(() => order.push('answered'));
     await issue('one');
     await waited;
     expect(order).toEqual(['revoked', 'answered']);
@@ -291,8 +291,8 @@ describe('a revoked PSK', () => {
 describe('waiting for a revision', () => {
   it('resolves false after its timeout, and on close', async () => {
     const delivery = await fixture.start();
-    expect(await delivery.waitFor(1000, 5)).toBe(false);
-    const waiting = delivery.waitFor(1000, 60_000);
+    expect(await delivery.committed.passed(1000, 5)).toBe(false);
+    const waiting = delivery.committed.passed(1000, 60_000);
     await delivery.close();
     expect(await waiting).toBe(false);
   });

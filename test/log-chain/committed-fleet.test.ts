@@ -1,19 +1,18 @@
 /**
- * The log chain in the committed fold: a start from a checkpoint cannot be deceived by a forged one, and a change of the log
+ * The log chain in the committed fleet: a start from a checkpoint cannot be deceived by a forged one, and a change of the log
  * stops the fold in front of it.
  */
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { followAccounts } from '../../src/accounts/view.js';
-import { createDelivery } from '../../src/delivery/delivery.js';
-import type { DeliveryService } from '../../src/delivery/delivery.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { LogChain } from '../../src/log-chain/log-chain.js';
+import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
+import type { CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
-import { openKeyring } from '../support/accounts-fixture.js';
 import { createCommandFixture } from '../support/command-fixture.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { until } from '../support/delivery-fixture.js';
@@ -22,7 +21,7 @@ import { testLogChain } from '../support/log-chain.js';
 
 let fixture: CommandFixture;
 let gateway: FleetGateway;
-const deliveries: DeliveryService[] = [];
+const opened: CommittedFleet[] = [];
 beforeEach(async () => {
   fixture = await createCommandFixture();
   gateway = await fixture.gateway({ logChain: testLogChain() });
@@ -31,7 +30,7 @@ beforeEach(async () => {
   await gateway.run(createNode('n1'));
 });
 afterEach(async () => {
-  for (const delivery of deliveries.splice(0)) await delivery.close();
+  for (const committed of opened.splice(0)) await committed.close();
   await fixture.close();
 });
 
@@ -39,7 +38,7 @@ const revision = (): number => gateway.fleet.revision.value;
 const edit = (description: string) => gateway.run(updateNode('n1', { description }));
 
 interface Reading {
-  readonly delivery: DeliveryService;
+  readonly committed: CommittedFleet;
   /** From where the log was read. */
   readonly from: unknown[];
 }
@@ -49,7 +48,7 @@ async function start(
   store: EventStore = fixture.stores.eventStore,
 ): Promise<Reading> {
   const from: unknown[] = [];
-  const delivery = await createDelivery({
+  const committed = await openCommittedFleet({
     eventStore: {
       ...store,
       subscribe(options) {
@@ -57,34 +56,29 @@ async function start(
         return store.subscribe(options);
       },
     },
-    readStore: fixture.stores.readStore,
-    keyring: await openKeyring(fixture),
-    clock: fixture.clock,
     logger: silentLogger,
     logChain: chain,
     checkpointEvery: 5,
-    raiseGeneration: () => Promise.resolve(),
-    recordFact: () => Promise.resolve('recorded'),
-    nodeFacts: () => Promise.resolve(undefined),
-    compileEarlier: () => Promise.resolve(undefined),
   });
-  deliveries.push(delivery);
-  return { delivery, from };
+  committed.start();
+  opened.push(committed);
+  return { committed, from };
 }
 
-const ready = (delivery: DeliveryService): Promise<void> =>
-  until(() => delivery.state().kind === 'ready' && delivery.revision() === revision(), 'ready');
+const revisionOf = (committed: CommittedFleet): number => committed.fleet().revision.value;
+const ready = (committed: CommittedFleet): Promise<void> =>
+  until(() => committed.state().kind === 'ready' && revisionOf(committed) === revision(), 'ready');
 
 async function checkpointed(chain?: LogChain): Promise<FoldCheckpoint> {
   for (let round = 0; round < 6; round += 1) await edit(`round ${round}`);
-  const { delivery } = await start(chain);
-  await ready(delivery);
+  const { committed } = await start(chain);
+  await ready(committed);
   let stored: FoldCheckpoint | undefined;
   await vi.waitFor(async () => {
     stored = await fixture.stores.eventStore.loadFoldCheckpoint(streams.fleet);
     expect(stored).toBeDefined();
   });
-  await delivery.close();
+  await committed.close();
   return stored!;
 }
 
@@ -114,14 +108,14 @@ describe('a start from a checkpoint', () => {
   it('reads only the tail, and checks its first link against the head of the checkpoint', async () => {
     const stored = await checkpointed();
     await edit('tail');
-    const { delivery, from } = await start();
-    await ready(delivery);
+    const { committed, from } = await start();
+    await ready(committed);
     expect(from).toEqual([{ commit: stored.position, prepare: stored.position }]);
-    await delivery.close();
+    await committed.close();
 
-    const { delivery: deceived } = await start(testLogChain(), tampered(altered(revision())));
+    const { committed: deceived } = await start(testLogChain(), tampered(altered(revision())));
     await until(() => deceived.state().kind === 'broken_log');
-    expect(deceived.revision()).toBe(stored.revision);
+    expect(revisionOf(deceived)).toBe(stored.revision);
     expect(deceived.state()).toEqual({
       kind: 'broken_log',
       reason: expect.stringMatching(`^the log chain of svc-fleet breaks at revision ${revision()}, .*it was altered$`),
@@ -146,10 +140,10 @@ describe('a start from a checkpoint', () => {
     expect(Buffer.from(bytes).equals(stored.bytes)).toBe(false);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     await fixture.stores.eventStore.saveFoldCheckpoint(streams.fleet, { ...stored, bytes, sha256 });
-    const { delivery, from } = await start();
-    await ready(delivery);
+    const { committed, from } = await start();
+    await ready(committed);
     expect(from).toEqual(['start']);
-    expect(delivery.node(nodeId('n1'))?.description).toBe('round 5');
+    expect(committed.fleet().tables.node.get(nodeId('n1'))?.description).toBe('round 5');
   });
 
   it('does not use a checkpoint whose last command the log does not hold', async () => {
@@ -158,10 +152,10 @@ describe('a start from a checkpoint', () => {
       event.revision === stored.revision
         ? { ...event, metadata: { ...event.metadata, link: { after: 'x', mac: 'y' } } }
         : event;
-    const { delivery, from } = await start(testLogChain(), tampered(elsewhere));
-    await until(() => delivery.state().kind === 'broken_log');
+    const { committed, from } = await start(testLogChain(), tampered(elsewhere));
+    await until(() => committed.state().kind === 'broken_log');
     expect(from[0]).toBe('start');
-    expect(delivery.revision()).toBe(stored.revision - 1);
+    expect(revisionOf(committed)).toBe(stored.revision - 1);
   });
 });
 
@@ -170,12 +164,12 @@ describe('a change of the log', () => {
     await edit('before');
     const at = revision() + 1;
     const chain = testLogChain();
-    const { delivery } = await start(chain, tampered(altered(at)));
-    await ready(delivery);
+    const { committed } = await start(chain, tampered(altered(at)));
+    await ready(committed);
     await edit('after');
-    await until(() => delivery.state().kind === 'broken_log');
-    expect(delivery.revision()).toBe(at - 1);
-    expect(delivery.node(nodeId('n1'))?.description).toBe('before');
+    await until(() => committed.state().kind === 'broken_log');
+    expect(revisionOf(committed)).toBe(at - 1);
+    expect(committed.fleet().tables.node.get(nodeId('n1'))?.description).toBe('before');
     expect(chain.broken()).toMatchObject({ kind: 'altered', stream: streams.fleet, revision: at });
   });
 
@@ -183,13 +177,13 @@ describe('a change of the log', () => {
     await edit('dropped');
     const at = revision();
     await edit('after');
-    const { delivery, from } = await start(
+    const { committed, from } = await start(
       testLogChain(),
       tampered((event) => (event.revision === at ? undefined : event)),
     );
-    await until(() => delivery.state().kind === 'broken_log');
+    await until(() => committed.state().kind === 'broken_log');
     expect(from).toEqual(['start', 'start']);
-    expect(delivery.state()).toEqual({
+    expect(committed.state()).toEqual({
       kind: 'broken_log',
       reason: `svc-fleet continues at ${at + 1} instead of ${at}`,
     });

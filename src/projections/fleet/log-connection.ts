@@ -1,10 +1,10 @@
 /**
- * How near the committed fold is to the end of the log, judged by its subscription alone. Not whether this instance may
+ * How near the committed fleet is to the end of the log, judged by its subscription alone. Not whether this instance may
  * serve: that also depends on the compiler version (`delivery-state.ts`).
  */
-import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
-import { StarvedError } from '../storage/event-store.js';
+import { errorText } from '../../kernel/errors.js';
+import type { Logger } from '../../kernel/logger.js';
+import { StarvedError } from '../../storage/event-store.js';
 
 export type LogDistance =
   /** The subscription stands and everything in the log is folded. */

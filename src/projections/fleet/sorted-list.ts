@@ -1,0 +1,93 @@
+/**
+ * Lists of what is held in memory. Each order that was asked for once is kept, and what has changed since is merged into it:
+ * a page costs a walk over the rows, never a sort of all of them.
+ * Implements `docs/contract/rest.md#envelope`, list queries.
+ */
+import type { ResourceMeta } from '../../domain/resource/meta.js';
+import { nameKey } from '../../domain/resource/names.js';
+import { compareText } from '../../kernel/compare-text.js';
+import type { ListOf, ListQuery, ResourceListQuery } from '../port.js';
+
+type Listed = ResourceMeta & { readonly name: string };
+
+/** A state with what its name is sorted and searched by. */
+interface Row<S> {
+  readonly state: S;
+  readonly nameKey: string;
+}
+
+/** What is listed: states by id. A changed state is another object. */
+interface States<S> {
+  readonly size: number;
+  get(id: string): S | undefined;
+  values(): Iterable<S>;
+}
+
+interface Order<S> {
+  readonly of: States<S>;
+  readonly at: number;
+  readonly rows: readonly Row<S>[];
+}
+
+export interface SortedList<S> {
+  /** The page of the states that match, sorted, then by id. */
+  page(query: ResourceListQuery<S>): ListOf<S>;
+}
+
+/** @param stamp differs whenever one of the same states may have changed */
+export function createSortedList<S extends Listed>(states: () => States<S>, stamp: () => number): SortedList<S> {
+  const orders = new Map<ListQuery['sort'], Order<S>>();
+
+  const inOrder = (sort: ListQuery['sort']): readonly Row<S>[] => {
+    const [last, of, at] = [orders.get(sort), states(), stamp()];
+    // A replay of the log puts other states in the place of these, perhaps at the same stamp.
+    if (last?.of === of && last.at === at) return last.rows;
+    const rows = renewed(last?.rows ?? [], of, comparisonOf(sort));
+    orders.set(sort, { of, at, rows });
+    return rows;
+  };
+
+  return {
+    page({ page, pageSize, sort, q = '', matches = () => true }) {
+      const [searched, skip] = [nameKey(q), (page - 1) * pageSize];
+      const items: S[] = [];
+      let total = 0;
+      for (const row of inOrder(sort)) {
+        if (!row.nameKey.includes(searched) || !matches(row.state)) continue;
+        if (total >= skip && items.length < pageSize) items.push(row.state);
+        total += 1;
+      }
+      return { items, total };
+    },
+  };
+}
+
+type Compare = (a: Row<Listed>, b: Row<Listed>) => number;
+
+function comparisonOf(sort: ListQuery['sort']): Compare {
+  const field = sort.replace('-', '') as 'name' | 'created_at' | 'updated_at';
+  const sign = sort.startsWith('-') ? -1 : 1;
+  const keyOf = (row: Row<Listed>): string => (field === 'name' ? row.nameKey : row.state[field]);
+  return (a, b) => sign * compareText(keyOf(a), keyOf(b)) || compareText(a.state.id, b.state.id);
+}
+
+/** The rows of all states in order. @param before rows in the same order, of which some may be out of date */
+function renewed<S extends Listed>(before: readonly Row<S>[], states: States<S>, compare: Compare): readonly Row<S>[] {
+  const kept = before.filter(({ state }) => states.get(state.id) === state);
+  if (kept.length === states.size) return kept;
+  const known = new Set(kept.map(({ state }) => state));
+  const others: Row<S>[] = [];
+  for (const state of states.values()) if (!known.has(state)) others.push({ state, nameKey: nameKey(state.name) });
+  others.sort(compare);
+  const rows: Row<S>[] = [];
+  let next = 0;
+  for (const row of kept) {
+    for (let other = others[next]; other !== undefined && compare(other, row) < 0; other = others[next]) {
+      rows.push(other);
+      next += 1;
+    }
+    rows.push(row);
+  }
+  for (; next < others.length; next += 1) rows.push(others[next] as Row<S>);
+  return rows;
+}
