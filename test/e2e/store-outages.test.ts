@@ -300,7 +300,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
     ['killed', () => mongo!.kill(), () => mongo!.restart()],
     ['frozen', async () => mongo!.freeze(), async () => mongo!.thaw()],
   ])(
-    'with MongoDB %s, reads and commands answer 503 and never hang, sessions and traffic stay',
+    'with MongoDB %s, commands and what agents told answer 503 and never hang, resources are shown, sessions and traffic stay',
     async (how, lose, restore) => {
       const { pid } = service.program();
       // Its claim needs the read store; the answer to the heartbeat must not wait for that.
@@ -309,7 +309,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
       const lostAt = Date.now();
       // Before the service notices the outage: the command is written and says so, or is refused.
       const first = command();
-      const reads = ['/api/nodes', `/api/nodes/${node.id}`, '/api/l4-upstreams'];
+      const reads = ['/api/nodes', `/api/nodes/${node.id}`, '/api/audit'];
       const pendingReads = reads.map((path) => admin.send('GET', path));
       if (how === 'frozen') {
         // The outage is noticed only after seconds. Until then changes are committed and reach the agents.
@@ -329,7 +329,9 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
       expect(refusal.body.error).toContain('the read store');
       expect((await admin.send('POST', `/api/nodes/${node.id}/psk`)).status).toBe(503);
       expect((await admin.send('PUT', `/api/nodes/${node.id}`, { description: 'd' })).status).toBe(503);
-      expect((await admin.send('GET', `/api/nodes/${node.id}/config`)).status).toBe(200);
+      for (const path of [`/api/nodes/${node.id}/config`, '/api/l4-upstreams', `/api/l4-upstreams/${upstreamId}`]) {
+        expect((await admin.send('GET', path)).status).toBe(200);
+      }
       await late.refused();
       // Longer than an agent waits for missing answers to its heartbeats.
       await delay(Math.max(0, lostAt + 4_500 - Date.now()));
