@@ -1,15 +1,18 @@
 /**
  * A process that fights for a log without the folder's lock: it opens the log, appends, and opens it again whenever
  * another process has taken it over. Arguments: data folder, own name, number of appends that must be acknowledged.
- * Lines: `ack <event id> <stream> <revision> <position>` per acknowledged append, `lost <cause>` per lost log, `done`.
+ * Lines: `ack <event id> <stream> <revision> <position>` per acknowledged append, `lost <cause>` per lost log, `not opened
+ * <cause>` per log that could not be opened, `done`.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/kernel/clock.js';
+import { errorText } from '../../../src/kernel/errors.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { openEventStore } from '../../../src/storage/embedded/log/event-store.js';
 import { createOwnership } from '../../../src/storage/embedded/ownership.js';
 import { lastRevision } from '../../../src/storage/event-store.js';
+import type { EventStore } from '../../../src/storage/event-store.js';
 import { commandOf } from '../contract/appending.js';
 
 const [dataDir = '', name = '', wanted = '0'] = process.argv.slice(2);
@@ -17,10 +20,20 @@ let acknowledged = 0;
 // Not written synchronously: the pipe may be full.
 const say = (line: string): boolean => process.stdout.write(`${line}\n`);
 
+/** Undefined where LMDB fails to: it may, in a process that has opened these files before while another writes them. */
+function openedLog(): EventStore | undefined {
+  try {
+    return openEventStore(join(dataDir, 'log'), createOwnership(), systemClock, silentLogger);
+  } catch (error) {
+    say(`not opened ${errorText(error)}`);
+    return undefined;
+  }
+}
+
 /** Appends in 8 streams of its own and one that both processes use, until it is refused. */
 async function fight(): Promise<void> {
-  const ownership = createOwnership();
-  const store = openEventStore(join(dataDir, 'log'), ownership, systemClock, silentLogger);
+  const store = openedLog();
+  if (store === undefined) return;
   let lost: string | undefined;
   const appendTo = async (stream: string, shared: boolean): Promise<void> => {
     let head = await lastRevision(store, stream);
