@@ -74,15 +74,25 @@ export function startProgram(
   };
 }
 
-/** Below the range that operating systems use for outgoing connections, which could otherwise take a free port. */
-const ports = { from: 12_000, to: 30_000 };
+/**
+ * Below the range that operating systems use for outgoing connections, which could otherwise take a free port. Each worker of
+ * the tests has a part of its own and walks through it: a port stays its program's while that is started again.
+ */
+const ports = { from: 12_000, parts: 12, ofPart: 1_500 };
+const part = Number(process.env['VITEST_POOL_ID'] ?? 0) % ports.parts;
+let walked = Math.floor(Math.random() * ports.ofPart);
+
+function nextPort(): number {
+  walked = (walked + 1) % ports.ofPart;
+  return ports.from + part * ports.ofPart + walked;
+}
 
 /** Different free ports on 127.0.0.1. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers: Server[] = [];
   const free: number[] = [];
   while (free.length < count) {
-    const port = ports.from + Math.floor(Math.random() * (ports.to - ports.from));
+    const port = nextPort();
     const server = createServer();
     const bound = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false));

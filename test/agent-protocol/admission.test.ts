@@ -259,7 +259,9 @@ describe('the replay cache', () => {
     const message = randomBytes(64);
     expect(cache.note(message, 1_000, 1_000)).toBe('new');
     expect(cache.note(Buffer.concat([message.subarray(0, 32), randomBytes(32)]), 1_000, 1_000)).toBe('replayed');
-    expect(cache.note(Buffer.concat([message.subarray(0, 31), randomBytes(33)]), 1_000, 1_000)).toBe('new');
+    const other = Buffer.from(message);
+    other[31] = (other[31] ?? 0) ^ 1;
+    expect(cache.note(other, 1_000, 1_000)).toBe('new');
   });
   test('forgets all that expire in the same second together, and none that expires later', () => {
     const cache = createReplayCache();
