@@ -7,6 +7,7 @@ import type { AgentEvent } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import type { PlainType, StateOf } from '../domain/fleet/resources.js';
 import type { ChainState } from '../domain/chain/chain.js';
+import type { DeployPlan } from '../domain/compile/plan.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { ResourceCounts } from '../domain/fleet/counts.js';
 import type { Referrer } from '../domain/fleet/referrers.js';
@@ -121,16 +122,6 @@ export type ServingState =
   /** The log was tampered with, or damaged: what is folded is all before that place. */
   | { readonly kind: 'broken_log'; readonly reason: string };
 
-export interface ChainPlan {
-  readonly nodes: readonly {
-    readonly node_id: string;
-    readonly added: readonly string[];
-    readonly changed: readonly string[];
-    readonly removed: readonly string[];
-  }[];
-  readonly collisions: readonly string[];
-}
-
 /** Queries on the committed fleet, which is in memory. */
 export interface FleetQueries {
   node(nodeId: string): NodeState | undefined;
@@ -157,7 +148,7 @@ export interface FleetQueries {
   liveListeners(nodeId: string): ReadonlySet<string>;
   /** How many there are of each resource, not older than the fleet at the call. Counted in pieces. */
   resourceCounts(): Promise<ResourceCounts>;
-  plan(chainId: string): ChainPlan | undefined;
+  plan(chainId: string): DeployPlan | undefined;
   /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
   revision(): number;
 }

@@ -11,7 +11,7 @@ import { hypothetical } from '../fleet/hypothetical.js';
 import { compileNode } from './compile-node.js';
 import type { NodeSnapshot } from '../snapshot/snapshot.js';
 
-interface DeployPlan {
+export interface DeployPlan {
   readonly nodes: readonly {
     readonly node_id: string;
     readonly added: readonly string[];

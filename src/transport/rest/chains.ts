@@ -5,10 +5,11 @@
 import { z } from 'zod';
 import { chainStatuses } from '../../domain/chain/chain.js';
 import type { ChainState } from '../../domain/chain/chain.js';
+import type { DeployPlan } from '../../domain/compile/plan.js';
 import { healthStates } from '../../domain/chain/health.js';
 import { chainStatus } from '../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
-import type { ChainPlan, ListOf, ListQuery } from '../../projections/port.js';
+import type { ListOf, ListQuery } from '../../projections/port.js';
 import { chainShape, checkDefinition } from './chain-schema.js';
 import { chainSchema, chainView, chainViews, healthOf, oneChainView } from './chain-view.js';
 import type { ChainView } from './chain-view.js';
@@ -24,7 +25,7 @@ import { described, sample } from './samples.js';
 import { nodeId } from './shared-schemas.js';
 import { tuning } from './tuning.js';
 
-const planSchema: z.ZodType<ChainPlan> = z
+const planSchema: z.ZodType<DeployPlan> = z
   .object({
     nodes: described(
       z.array(
