@@ -179,7 +179,8 @@ export function writeAgentFleetLog(store: EventStore, nodes: number, own: number
 }
 
 async function writeLog(store: EventStore, commands: Iterable<FleetCommand>, events: number): Promise<void> {
-  const { state: fleet, decide, stream } = fleetAggregate(emptyFleet());
+  const { decide, stream } = fleetAggregate;
+  const fleet = emptyFleet();
   const context = { actor, requestId: 'bench' };
   const ids = { next: sequentialIds() };
   const flights: Promise<void>[] = [];
@@ -208,7 +209,6 @@ async function writeLog(store: EventStore, commands: Iterable<FleetCommand>, eve
     if (decision.value.length === 0) continue;
     const proposal = propose(decision.value, context, systemClock, ids);
     applyCommand(fleet, asRecorded(streams.fleet, proposal, fleet.revision.value));
-    fleet.journal.commit();
     if (
       group.length + proposal.events.length > limits.events.appendEvents ||
       bytes + proposal.bytes > limits.events.appendBytes

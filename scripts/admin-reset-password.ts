@@ -82,9 +82,8 @@ async function resetPassword(installation: Installation, name: string, password:
     // Reject a wrong master key before sealing anything with it.
     await ensureServiceIdentity({ eventStore, keyring, clock, ids });
     await view.caughtUp();
-    const gateway = await createGateway(accountsAggregate(), {
+    const gateway = createGateway(accountsAggregate, view, {
       eventStore,
-      projections: { applied: view.applied },
       clock,
       ids,
       logger,

@@ -3,17 +3,17 @@ import { fleetAggregate } from '../src/commands/aggregate.js';
 import { createGateway } from '../src/commands/gateway.js';
 import type { Gateway } from '../src/commands/port.js';
 import { systemContext } from '../src/commands/system.js';
-import { loadFleet } from '../src/projections/fleet/fold-checkpoint.js';
+import { openCommittedFleet } from '../src/projections/fleet/committed-fleet.js';
 import { compilerVersion } from '../src/domain/compile/version.js';
 import type { FleetCommand } from '../src/domain/fleet/events.js';
 import type { Fleet } from '../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../src/domain/fleet/fleet.js';
 import { BrokenChainError } from '../src/domain/log-chain/links.js';
 import { UnknownEventError } from '../src/domain/log/unknown-event.js';
 import { fleetEvent } from '../src/domain/fleet/events.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
+import { silentLogger } from '../src/kernel/logger.js';
 import type { LogChain } from '../src/log-chain/log-chain.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import { liveInstances } from '../src/cluster/instance-lease.js';
@@ -86,18 +86,22 @@ async function fleetGateway(
   eventStore: Installation['eventStore'],
   logChain: LogChain,
 ): Promise<Gateway<Fleet, FleetCommand>> {
-  const fleet = (await loadFleet(eventStore, logChain, plainLogger)) ?? emptyFleet();
+  const committed = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
   try {
-    return await createGateway(fleetAggregate(fleet), {
-      eventStore,
-      projections: { applied: () => Promise.resolve(true) },
-      clock: systemClock,
-      ids: randomIds,
-      logger: plainLogger,
-      logChain,
-      readOnly: () => undefined,
-      sharedTime: systemClock.now,
-    });
+    await committed.catchUp();
+    return createGateway(
+      fleetAggregate,
+      { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp },
+      {
+        eventStore,
+        clock: systemClock,
+        ids: randomIds,
+        logger: plainLogger,
+        logChain,
+        readOnly: () => undefined,
+        sharedTime: systemClock.now,
+      },
+    );
   } catch (error) {
     if (error instanceof BrokenChainError) throw new CommandError(`Nothing is written: ${error.message}.`);
     if (!(error instanceof UnknownEventError)) throw error;

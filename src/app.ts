@@ -9,17 +9,13 @@ import { followAccounts } from './accounts/view.js';
 import { openCommandClaims } from './cluster/command-claims.js';
 import { joinCluster } from './cluster/membership.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
+import { createGateway } from './commands/gateway.js';
 import { createFactRecorder, setFactRetention } from './commands/facts.js';
 import { agentContext } from './commands/system.js';
 import type { Config } from './config/config.js';
 import { readTls } from './config/tls-files.js';
 import { createDelivery } from './delivery/delivery.js';
 import { compilerVersion } from './domain/compile/version.js';
-import { fleetOf } from './domain/fleet/checkpoint.js';
-import type { Revert } from './domain/revert/decide.js';
-import type { FleetCommand } from './domain/fleet/events.js';
-import type { Fleet } from './domain/fleet/fleet.js';
-import type { EnsureLogChain } from './domain/log-chain/decide.js';
 import { createHistory } from './history/history.js';
 import { createBudgetedLogger } from './kernel/budgeted-logger.js';
 import { systemClock } from './kernel/clock.js';
@@ -49,10 +45,9 @@ import { createCommandMetrics } from './start/command-metrics.js';
 import { raiseCompilerVersion } from './start/compiler-version.js';
 import { watchCredentials } from './start/credentials.js';
 import { ensureFirstAdmin } from './start/first-admin.js';
+import { followerMetrics } from './start/follower-metrics.js';
 import { createFollowers } from './start/followers.js';
-import { startGateway } from './start/gateways.js';
 import { openInstallation } from './start/installation.js';
-import { createLateGateway } from './start/late-gateway.js';
 import { ensureLogChain } from './start/log-chain.js';
 import { retriedStart } from './start/retried-start.js';
 import { forgetDeletedNodes, shredReplacedVerifiers } from './start/revocations.js';
@@ -180,9 +175,19 @@ async function wire(
   });
   closers.add('projections', () => projections.close());
   const workers = createWorkerPool({ entry: entryBeside(import.meta.url, 'worker'), logger });
-  const fleet = createLateGateway<Fleet, FleetCommand | Revert | EnsureLogChain>();
   const committed = await openCommittedFleet({ eventStore, logger, logChain });
   closers.add('committed fleet', () => committed.close());
+  const followers = createFollowers({ eventStore, committed, projections, accounts: accountsView, logChain, clock });
+  const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
+  const sharedTime = clocks.now;
+  const gatewayOptions = { eventStore, clock, ids, logger, logChain, readOnly, sharedTime };
+  const commandMetrics = createCommandMetrics(clock);
+  const fleet = commandMetrics.counted(
+    createGateway(fleetAggregate, { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp }, gatewayOptions),
+  );
+  closers.add('fleet gateway', () => fleet.close());
+  const accounts = commandMetrics.counted(createGateway(accountsAggregate, accountsView, gatewayOptions));
+  closers.add('accounts gateway', () => accounts.close());
   const delivery = await createDelivery({
     committed,
     eventStore,
@@ -202,19 +207,9 @@ async function wire(
   closers.add('delivery', () => delivery.close());
   shredReplacedVerifiers(delivery, keyring, logger);
   committed.start();
-  const followers = createFollowers({ committed, delivery, projections, accounts: accountsView, logChain, clock });
-  await followers.caughtUp(eventStore, logger);
+  await followers.caughtUp(logger);
 
-  // Commands. The fleet's gateway goes on from the committed fleet.
-  const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
-  const sharedTime = clocks.now;
-  const gatewayOptions = { eventStore, projections: followers, clock, ids, logger, logChain, readOnly, sharedTime };
-  const commandMetrics = createCommandMetrics(clock);
-  const fleetGateway = await startGateway(fleetAggregate(fleetOf(committed.capture())), gatewayOptions);
-  fleet.provide(commandMetrics.counted(fleetGateway));
-  closers.add('fleet gateway', () => fleet.close());
-  const accounts = commandMetrics.counted(await startGateway(accountsAggregate(), gatewayOptions));
-  closers.add('accounts gateway', () => accounts.close());
+  // Commands.
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
   const firstCommands = async (): Promise<void> => {
@@ -256,7 +251,7 @@ async function wire(
     keyring,
     keySupply,
     servicePublic,
-    projections: followers,
+    projections,
     audit,
   };
   const commands = createCommandHandlers({ ...changes, clock, ids, logger });
@@ -323,7 +318,7 @@ async function wire(
     logger,
     compilerVersion,
     alone: config.mongoUrl === undefined,
-    position: followers.position,
+    position: () => projections.status().position,
     revision: queries.revision,
     accounts: () => accountsView.accounts.revision.value,
     onTokensEnded: accountsView.onTokensEnded,
@@ -344,7 +339,7 @@ async function wire(
   const waitingDeploys = createWaitingPlaces();
   const lag = watchProjectionLag({
     newest: () => Math.max(appends.newestPosition(), committed.fleet().position.value),
-    held: followers.position,
+    held: () => projections.status().position,
     clock,
   });
   closers.add('projection lag', () => lag.close());
@@ -360,7 +355,17 @@ async function wire(
       refusals,
       logs: { requests: requestLog, sessions: sessionLog },
       rest: { sockets, answers, waitingDeploys, requests },
-      parts: [health, appends, commandMetrics, lag, followers, agents, standingFacts, credentials, ofProcess],
+      parts: [
+        health,
+        appends,
+        commandMetrics,
+        lag,
+        { metrics: () => followerMetrics(committed, delivery, projections, logChain) },
+        agents,
+        standingFacts,
+        credentials,
+        ofProcess,
+      ],
     }),
     clock,
   );
@@ -369,7 +374,8 @@ async function wire(
     {
       commands,
       fleet: queries,
-      projections: { ...projections, reached: followers.reached },
+      projections,
+      held: followers,
       delivery,
       telemetry,
       clock,

@@ -7,12 +7,12 @@ import { createGateway } from '../../src/commands/gateway.js';
 import type { Gateway } from '../../src/commands/port.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createLogChainKeys } from '../../src/log-chain/keys.js';
+import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { createLogChain } from '../../src/log-chain/log-chain.js';
 import { createMasterKey } from '../../src/security/master-key.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
@@ -58,16 +58,21 @@ async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
   const { eventStore } = await open();
   // Repeated benchmarks share the log of an external store, so they share its key.
   const logChain = createLogChain(createLogChainKeys(createMasterKey(Buffer.alloc(32, 1))));
-  const opening = await createGateway(fleetAggregate(emptyFleet()), {
-    eventStore,
-    projections: { applied: () => Promise.resolve(true) },
-    clock: systemClock,
-    ids: randomIds,
-    logger: silentLogger,
-    logChain,
-    readOnly: () => undefined,
-    sharedTime: systemClock.now,
-  });
+  const committed = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
+  await committed.catchUp();
+  const opening = createGateway(
+    fleetAggregate,
+    { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp },
+    {
+      eventStore,
+      clock: systemClock,
+      ids: randomIds,
+      logger: silentLogger,
+      logChain,
+      readOnly: () => undefined,
+      sharedTime: systemClock.now,
+    },
+  );
   await opening.execute(
     { type: 'EnsureLogChain', keyId: logChain.keyId },
     { actor, requestId: 'bench' },

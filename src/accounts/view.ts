@@ -1,6 +1,5 @@
 /**
  * The committed accounts, folded from the log, so that a password change on any instance ends older tokens on this one.
- * Not the fold that the gateway decides on, which may hold events that are not durable yet.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { Accounts } from '../domain/accounts/accounts.js';
@@ -9,18 +8,18 @@ import type { AccountEvent } from '../domain/accounts/user.js';
 import { readCommand } from '../domain/log/upcast.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
-import { streams } from '../kernel/event.js';
+import { lastEvent, streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 import { createWaiters } from '../kernel/waiters.js';
 import type { EventStore } from '../storage/event-store.js';
-import { followLog } from '../storage/follow.js';
-import type { ProjectionWait } from '../commands/port.js';
+import { commandsAfter, followLog } from '../storage/follow.js';
+import type { Committed } from '../commands/port.js';
 
 /** How many requests may wait for the accounts to catch up with the token that they bring. */
 const waitingRequests = 256;
 
-export interface AccountsView extends ProjectionWait {
+export interface AccountsView extends Committed<Accounts> {
   readonly accounts: Accounts;
   /**
    * True once a condition on the accounts holds; false after `timeoutMs`, at a stop, or when too many requests wait.
@@ -39,7 +38,6 @@ export interface AccountsView extends ProjectionWait {
 export function followAccounts(eventStore: EventStore, logChain: LogChain, logger: Logger): AccountsView {
   const accounts = emptyAccounts();
   const stop = new AbortController();
-  const waiters = createWaiters();
   const tokenListeners: (() => void)[] = [];
   const requests = createWaiters(waitingRequests);
   let failure: string | undefined;
@@ -51,6 +49,19 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
   });
   // A failure is logged in any case; without a waiter it must not become an unhandled rejection.
   caughtUp.catch(() => undefined);
+
+  function apply(commands: readonly RecordedCommand[]): void {
+    for (const command of commands) {
+      if (lastEvent(command).revision <= accounts.revision.value) continue;
+      const head = logChain.follow(accounts.logChain.value, command);
+      for (const { stream, revision, id } of applyAccounts(accounts, readCommand(command))) {
+        logger.error({ stream, revision, event_id: id }, 'an event that creates a user who exists is ignored');
+      }
+      accounts.logChain.set(head);
+      if (endsTokens(command)) for (const tell of tokenListeners) tell();
+    }
+    requests.look();
+  }
 
   async function run(): Promise<void> {
     try {
@@ -72,17 +83,7 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
           dropped = true;
         }
         if (item.kind !== 'commands') continue;
-        for (const command of item.commands) {
-          const head = logChain.follow(accounts.logChain.value, command);
-          for (const { stream, revision, id } of applyAccounts(accounts, readCommand(command))) {
-            logger.error({ stream, revision, event_id: id }, 'an event that creates a user who exists is ignored');
-          }
-          accounts.logChain.set(head);
-          accounts.journal.commit();
-        }
-        waiters.look();
-        requests.look();
-        if (item.commands.some(endsTokens)) for (const tell of tokenListeners) tell();
+        apply(item.commands);
       }
     } catch (error) {
       failure = errorText(error);
@@ -98,12 +99,15 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
     until: requests.until,
     onTokensEnded: (listener) => void tokenListeners.push(listener),
     failure: () => failure,
-    applied: (_stream, revision, timeoutMs) => waiters.until(() => accounts.revision.value >= revision, timeoutMs),
+    state: () => accounts,
+    fold: apply,
+    async catchUp() {
+      for await (const commands of commandsAfter(eventStore, streams.accounts, accounts.revision.value)) apply(commands);
+    },
     async close() {
       stop.abort();
       await running;
       fail(new ServiceError('unavailable', 'the service is shutting down'));
-      waiters.close();
       requests.close();
     },
   };

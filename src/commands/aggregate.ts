@@ -1,18 +1,16 @@
-/**
- * What the gateway needs to know of a consistency boundary: its stream, its fold, its decisions. There are two, the
- * fleet and the accounts. The fold is the deciding one: it may hold events that are not durable yet, so only the
- * gateway reads it.
- */
+/** What a gateway runs: the state of one stream, and how commands are decided and folded there. Two exist. */
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
-import { applyAccounts, decideAccounts, emptyAccounts } from '../domain/accounts/accounts.js';
+import { applyAccounts, decideAccounts } from '../domain/accounts/accounts.js';
+import type { Cell, Draft } from '../domain/aggregate/containers.js';
+import { draftOf } from '../domain/aggregate/containers.js';
+import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';
 import { applyCommand } from '../domain/fleet/apply.js';
 import { oversizedSnapshot } from '../domain/compile/size.js';
 import { decideFleet } from '../domain/fleet/decide.js';
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';
-import type { Cell, Journal } from '../domain/aggregate/journal.js';
+import { draftFleet } from '../domain/fleet/fleet.js';
 import type { EnsureLogChain } from '../domain/log-chain/decide.js';
 import { decideLogChain } from '../domain/log-chain/decide.js';
 import type { ChainHead } from '../domain/log-chain/links.js';
@@ -23,12 +21,8 @@ import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 
 export interface DecidingState {
-  readonly journal: Journal;
   readonly revision: Cell<number>;
-  /**
-   * Position of the last event, as far as it was read from the log: events of the gateway are folded before they have
-   * one.
-   */
+  /** Position of the last event. */
   readonly position: Cell<number>;
   readonly logChain: Cell<ChainHead>;
   readonly idempotency: IdempotencyTable;
@@ -36,43 +30,37 @@ export interface DecidingState {
 
 export interface Aggregate<State extends DecidingState, Command> {
   readonly stream: string;
-  readonly state: State;
+  draft(state: State): Draft<State>;
   decide(state: State, command: Command): Decision<{ readonly type: string; readonly data: object }>;
-  /** Folds a command. @returns why it must not be written after all, in which case the gateway rolls it back */
+  /** Folds a command. @returns why it must not be written after all */
   apply(state: State, command: RecordedCommand): Refusal | undefined;
 }
 
-/** The fleet. @param state a fold that the caller hands over */
-export function fleetAggregate(state: Fleet): Aggregate<Fleet, FleetCommand | Revert | EnsureLogChain> {
-  return {
-    stream: streams.fleet,
-    state,
-    decide(fleet, command) {
-      switch (command.type) {
-        case 'EnsureLogChain':
-          return decideLogChain(fleet.logChain.value, command);
-        case 'Revert':
-          return decideRevert(fleet, command);
-        default:
-          return decideFleet(fleet, command);
-      }
-    },
-    apply: (fleet, command) => oversizedSnapshot(fleet, applyCommand(fleet, command)),
-  };
-}
+export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | EnsureLogChain> = {
+  stream: streams.fleet,
+  draft: draftFleet,
+  decide(fleet, command) {
+    switch (command.type) {
+      case 'EnsureLogChain':
+        return decideLogChain(fleet.logChain.value, command);
+      case 'Revert':
+        return decideRevert(fleet, command);
+      default:
+        return decideFleet(fleet, command);
+    }
+  },
+  apply: (fleet, command) => oversizedSnapshot(fleet, applyCommand(fleet, command)),
+};
 
-/** The accounts. Their log is short, so the gateway reads it from its start. */
-export function accountsAggregate(): Aggregate<Accounts, AccountCommand | EnsureLogChain> {
-  return {
-    stream: streams.accounts,
-    state: emptyAccounts(),
-    decide: (accounts, command) =>
-      command.type === 'EnsureLogChain'
-        ? decideLogChain(accounts.logChain.value, command)
-        : decideAccounts(accounts, command),
-    apply(accounts, command) {
-      applyAccounts(accounts, command);
-      return undefined;
-    },
-  };
-}
+export const accountsAggregate: Aggregate<Accounts, AccountCommand | EnsureLogChain> = {
+  stream: streams.accounts,
+  draft: draftOf,
+  decide: (accounts, command) =>
+    command.type === 'EnsureLogChain'
+      ? decideLogChain(accounts.logChain.value, command)
+      : decideAccounts(accounts, command),
+  apply(accounts, command) {
+    applyAccounts(accounts, command);
+    return undefined;
+  },
+};

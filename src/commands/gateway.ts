@@ -1,22 +1,20 @@
 /**
  * Runs the commands of one stream, one after the other: those that wait together form a group, which is decided and
- * appended at once (`run-group.ts`). Knows nothing of what commands mean. Implements
- * `docs/contract/domain.md#commands-and-events`.
+ * appended at once (`run-group.ts`), and folded into the committed state as soon as the log has it. Knows nothing of what
+ * commands mean. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import { appendGroup } from './append-group.js';
-import { createDecidingFold } from './deciding-fold.js';
-import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
-import type { GroupParts } from './run-group.js';
+import { createDecideGroup } from './decide-group.js';
+import type { CommandContext, CommandOutcome, Committed, Gateway } from './port.js';
 import { runGroup } from './run-group.js';
 import { tuning } from './tuning.js';
 import type { Answer, Call } from './waiting-callers.js';
@@ -24,7 +22,6 @@ import { createWaitingCallers } from './waiting-callers.js';
 
 export interface GatewayOptions {
   readonly eventStore: EventStore;
-  readonly projections: ProjectionWait;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
@@ -38,27 +35,23 @@ export interface GatewayOptions {
   readonly sharedTime: () => number;
 }
 
-/**
- * Starts a gateway; reads the end of the stream first.
- * @throws ServiceError `unavailable`; UnknownEventError, BrokenChainError, BrokenLogError
- */
-export async function createGateway<State extends DecidingState, Command>(
+export function createGateway<State extends DecidingState, Command>(
   aggregate: Aggregate<State, Command>,
+  committed: Committed<State>,
   options: GatewayOptions,
-): Promise<Gateway<State, Command>> {
-  const { eventStore, projections, clock, logger } = options;
+): Gateway<State, Command> {
+  const { eventStore, clock, logger } = options;
   const { stream } = aggregate;
   const stop = new AbortController();
-  const fold = createDecidingFold(aggregate, options);
   const callers = createWaitingCallers<State, Command>();
-  /** Callers whose commands are in the log and not shown yet. */
-  let showing = 0;
-  const group: GroupParts<State, Command> = {
-    fold,
+  const position = (): number => committed.state().position.value;
+  const group = {
+    committed,
     callers,
-    showing: () => showing,
-    append: (expected, events) =>
+    decide: createDecideGroup(aggregate, committed, options),
+    append: (expected: number, events: Parameters<typeof appendGroup>[3]) =>
       appendGroup({ eventStore, clock, logger, signal: stop.signal }, stream, expected, events),
+    isBehind: async () => (await firstFrom(eventStore, stream, committed.state().revision.value + 1)) !== undefined,
   };
   let running: Promise<void> | undefined;
 
@@ -68,54 +61,27 @@ export async function createGateway<State extends DecidingState, Command>(
     running = undefined;
   }
 
-  interface Shown {
-    readonly lagging: boolean;
-    readonly waitedMs: number;
-  }
-  let newestWait: { readonly revision: number; readonly shown: Promise<Shown> } | undefined;
-
-  /** Waits until the read models hold the revision, within bounds. */
-  async function waitForProjections(revision: number): Promise<Shown> {
-    const began = clock.monotonic();
-    const applied = await projections.applied(stream, revision, limits.rest.projectionWaitMs);
-    return { lagging: !applied, waitedMs: clock.monotonic() - began };
-  }
-
-  /** The commands of a group stand in the log together and are shown together: they share one wait. */
-  function waitForGroup(lastRevision: number): Promise<Shown> {
-    if (newestWait?.revision !== lastRevision) {
-      newestWait = { revision: lastRevision, shown: waitForProjections(lastRevision) };
-    }
-    return newestWait.shown;
-  }
-
   /** Where a command that was accepted before ends, read from the log. @param revision of its first event */
-  async function endOfCommand(revision: number): Promise<{ readonly revision: number; readonly position: number }> {
+  async function endOfCommand(revision: number): Promise<number> {
     const first = await firstFrom(eventStore, stream, revision);
-    if (first === undefined) return { revision, position: fold.newestPosition() };
+    if (first === undefined) return position();
     const { index, count } = first.metadata.command;
     const last = index + 1 === count ? first : await firstFrom(eventStore, stream, revision + count - 1 - index);
-    return last ?? first;
+    return (last ?? first).position;
   }
 
   /** @throws ServiceError: the refusal */
   async function outcomeOf(answer: Answer): Promise<CommandOutcome<unknown>> {
     switch (answer.kind) {
       case 'written': {
-        const { commandId, events, groupRevision, position, result } = answer;
-        showing += 1;
-        const { lagging, waitedMs } = await waitForGroup(groupRevision).finally(() => (showing -= 1));
-        return { kind: 'done', commandId, events, position, result, lagging, waitedMs };
+        const { commandId, events, position: at, result } = answer;
+        return { kind: 'done', commandId, events, position: at, result };
       }
-      case 'unchanged': {
-        const { position, result } = answer;
-        return { kind: 'done', commandId: '', events: [], position, result, lagging: false, waitedMs: 0 };
-      }
+      case 'unchanged':
+        return { kind: 'done', commandId: '', events: [], position: answer.position, result: answer.result };
       case 'repeated': {
         const { commandId, resourceId } = answer;
-        const { revision, position } = await endOfCommand(answer.revision);
-        const { lagging } = await waitForProjections(revision);
-        return { kind: 'repeated', commandId, resourceId, position, lagging };
+        return { kind: 'repeated', commandId, resourceId, position: await endOfCommand(answer.revision) };
       }
       case 'refused':
         throw answer.error;
@@ -139,7 +105,6 @@ export async function createGateway<State extends DecidingState, Command>(
     return answer;
   }
 
-  await fold.catchUp();
   return {
     async execute<R>(
       command: Command,

@@ -4,7 +4,7 @@
  */
 import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
-import type { Actor, EventMetadata, IdempotencyMark, RecordedEvent } from '../kernel/event.js';
+import type { Actor, EventMetadata, IdempotencyMark, RecordedCommand, RecordedEvent } from '../kernel/event.js';
 
 /** Who gives a command, in which request, and under which idempotency key. */
 export interface CommandContext {
@@ -26,10 +26,6 @@ export type CommandOutcome<R> =
       readonly position: number;
       /** What `select` returned. */
       readonly result: R;
-      /** The read models did not follow within `limits.rest.projectionWaitMs`. */
-      readonly lagging: boolean;
-      /** How long the durable command waited for them. */
-      readonly waitedMs: number;
     }
   /** The same key, caller, path and body were accepted before, so nothing was written. */
   | {
@@ -37,13 +33,22 @@ export type CommandOutcome<R> =
       readonly commandId: string;
       readonly resourceId: string;
       readonly position: number;
-      readonly lagging: boolean;
     };
+
+/** The committed state that the commands of one stream are decided on: what the log says, as far as it is read here. */
+export interface Committed<State> {
+  /** Do not store it: another one may take its place when the log is read again. */
+  state(): State;
+  /** Folds commands that have just been appended right behind the state; those that it holds already are skipped. */
+  fold(commands: readonly RecordedCommand[]): void;
+  /** Reads the log to its end. @throws ServiceError `unavailable`; what the log itself is to blame for */
+  catchUp(): Promise<void>;
+}
 
 /** Runs commands of one stream, one after the other, on a fold of its own. */
 export interface Gateway<State, Command> {
   /**
-   * Decides, appends, waits for this instance's read models. A command without events is an accepted no-change.
+   * Decides, appends, folds: a GET then shows the change. A command without events is an accepted no-change.
    * @param select reads the result from the state right after the command's own events
    * @throws ServiceError the refusal, or `unavailable` when the log cannot be written or the outcome stays unknown
    */
@@ -79,8 +84,8 @@ export interface FactStats {
   readonly held: number;
 }
 
-/** How a command waits until a GET would show it. */
+/** How reverts wait for the audit. */
 export interface ProjectionWait {
-  /** True once every follower of the log on this instance holds the event, false after `timeoutMs`. */
+  /** True once the stored read models hold the event, false after `timeoutMs`. */
   applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
 }

@@ -2,8 +2,6 @@
 export const tuning = {
   /** Commands that may wait for the gateway of one stream; further ones get a 503. */
   gatewayQueue: 10_000,
-  /** So many commands are decided and flushed together; of more, half. */
-  undividedGroup: 8,
   /**
    * How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503.
    */

@@ -22,8 +22,7 @@ export type Answer =
       readonly kind: 'written';
       readonly commandId: string;
       readonly events: readonly RecordedEvent[];
-      /** Of the last event of all commands that were appended together with it. */
-      readonly groupRevision: number;
+      /** Of the last event that was appended with it. */
       readonly position: number;
       readonly result: unknown;
     }

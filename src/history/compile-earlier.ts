@@ -88,6 +88,5 @@ function foldOne(command: RecordedCommand, fleet: Fleet, fold: EarlierFold, logC
   const head = logChain.follow(fleet.logChain.value, command);
   if (!fold.fold(readCommand(command))) return false;
   fleet.logChain.set(head);
-  fleet.journal.commit();
   return true;
 }

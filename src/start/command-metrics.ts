@@ -1,7 +1,4 @@
-/**
- * Commands in `/metrics`: what became of each, and how long a durable command waited until a GET shows it. Wraps a gateway
- * and changes no answer.
- */
+/** Commands in `/metrics`: what became of each, and how long it took. Wraps a gateway and changes no answer. */
 import type { Gateway } from '../commands/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -17,7 +14,6 @@ interface CommandMetrics {
 export function createCommandMetrics(clock: Clock): CommandMetrics {
   const outcomes = createTally();
   const seconds = createHistogram(secondsBounds);
-  const shown = createHistogram(secondsBounds);
   return {
     counted: (gateway) => ({
       ...gateway,
@@ -31,10 +27,7 @@ export function createCommandMetrics(clock: Clock): CommandMetrics {
           const outcome = await gateway.execute(command, context, select);
           if (outcome.kind === 'repeated') settle('repeated');
           else if (outcome.events.length === 0) settle('unchanged');
-          else {
-            settle('written');
-            shown.observe([outcome.lagging ? 'lagging' : 'shown'], outcome.waitedMs / 1000);
-          }
+          else settle('written');
           return outcome;
         } catch (error) {
           settle(error instanceof ServiceError ? error.code : 'internal');
@@ -53,16 +46,9 @@ export function createCommandMetrics(clock: Clock): CommandMetrics {
       {
         type: 'histogram',
         name: 'svc_command_seconds',
-        help: 'Time from a command to its answer: decision, append, and the wait until a GET shows it.',
+        help: 'Time from a command to its answer: decision, append and fold.',
         labels: [],
         histogram: seconds,
-      },
-      {
-        type: 'histogram',
-        name: 'svc_command_shown_seconds',
-        help: 'How long a durable command waited until a GET shows it; lagging: it was answered before.',
-        labels: ['outcome'],
-        histogram: shown,
       },
     ],
   };

@@ -1,4 +1,4 @@
-/** The followers of the log in `/metrics`; the agent transport adds its own numbers. See `followers.ts`. */
+/** What holds the log, in `/metrics`; the agent transport adds its own numbers. See `followers.ts`. */
 import type { DeliveryService } from '../delivery/delivery.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';

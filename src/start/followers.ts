@@ -1,86 +1,143 @@
 /**
- * The followers of the log as one value: the committed fleet, the stored read models and the accounts view. It answers
- * what only all of them together can: may this instance write, should it get traffic, would a GET show a command.
- * It neither starts nor closes them, which is the wiring's. Implements `docs/contract/rest.md#consistency`.
+ * What holds the log on this instance, as one value: the committed fleet and the accounts in memory, and the stored read
+ * models. It answers what only all of them together can: may this instance write, should it get traffic, does a GET
+ * show a command. It neither starts nor closes them. Implements `docs/contract/rest.md#consistency`.
  */
 import type { AccountsView } from '../accounts/view.js';
-import type { ProjectionWait } from '../commands/port.js';
-import type { DeliveryService } from '../delivery/delivery.js';
+import { chainBreakText } from '../domain/log-chain/links.js';
+import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../log-chain/log-chain.js';
-import type { NumberSource } from '../operations/metrics.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
+import { isMismatch, mismatchText } from '../projections/fleet/compiler-mismatch.js';
 import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
-import { followerMetrics } from './follower-metrics.js';
-import { notReady, readOnlyReason } from './readiness.js';
-import { waitForLog, waitForProjections } from './waits.js';
+import { lastRevision } from '../storage/event-store.js';
 
 export interface FollowerParts {
-  readonly committed: Pick<CommittedFleet, 'fleet' | 'state' | 'passed'>;
-  readonly delivery: Pick<DeliveryService, 'stats'>;
-  readonly projections: Pick<Projections, 'status' | 'applied' | 'reached' | 'revision'>;
-  readonly accounts: Pick<AccountsView, 'failure' | 'applied' | 'caughtUp'>;
+  readonly eventStore: Pick<EventStore, 'read' | 'headPosition'>;
+  readonly committed: Pick<CommittedFleet, 'fleet' | 'state' | 'passed' | 'until'>;
+  readonly projections: Pick<Projections, 'status'>;
+  readonly accounts: Pick<AccountsView, 'accounts' | 'failure' | 'caughtUp' | 'until'>;
   readonly logChain: Pick<LogChain, 'broken'>;
   readonly clock: Clock;
 }
 
-export interface Followers extends ProjectionWait {
+export interface Followers {
   /** Waits, at the start, until each has read what was in the log. @throws ServiceError `unavailable` */
-  caughtUp(eventStore: EventStore, logger: Logger): Promise<void>;
+  caughtUp(logger: Logger): Promise<void>;
   /** Why nothing may be written, or undefined. */
   readOnlyReason(): string | undefined;
   /** Why this instance should get no traffic, the stores aside; empty when it should. */
   notReady(): readonly string[];
-  /** Log position that every read model holds. */
+  /** Log position of the newest command that is held in memory. */
   position(): number;
-  /** True once a GET shows all that lies up to the log position, false after `timeoutMs`. */
+  /**
+   * True once what is held in memory shows all that lies up to the log position, false after `timeoutMs`.
+   * @throws ServiceError `unavailable`
+   */
   reached(position: number, timeoutMs: number): Promise<boolean>;
-  metrics(): readonly NumberSource[];
 }
 
-export function createFollowers({
-  committed,
-  delivery,
-  projections,
-  accounts,
-  logChain,
-  clock,
-}: FollowerParts): Followers {
-  // Generations, settings and users are shown from folds of their own, so these have to follow as well. All are waited
-  // for at the same time: the caller's time is spent once.
-  const applied = async (stream: string, revision: number, timeoutMs: number): Promise<boolean> => {
-    const waits = [projections.applied(stream, revision, timeoutMs)];
-    if (stream === streams.fleet) waits.push(committed.passed(revision, timeoutMs));
-    if (stream === streams.accounts) waits.push(accounts.applied(stream, revision, timeoutMs));
-    return (await Promise.all(waits)).every(Boolean);
-  };
+const progressEveryMs = 5_000;
+const pollMs = 20;
+
+export function createFollowers(parts: FollowerParts): Followers {
+  const { eventStore, committed, projections, accounts, logChain, clock } = parts;
+  const positions = (): readonly [fleet: number, accounts: number] => [
+    committed.fleet().position.value,
+    accounts.accounts.position.value,
+  ];
+
+  /** Where the log was tampered with or damaged, or undefined. */
+  function brokenLog(): string | undefined {
+    const at = logChain.broken();
+    if (at !== undefined) return chainBreakText(at);
+    const state = committed.state();
+    return state.kind === 'broken_log' ? state.reason : undefined;
+  }
+
+  function readOnlyReason(): string | undefined {
+    // Accounts that are out of date would go on accepting tokens that a password change has ended.
+    const reason = brokenLog() ?? accounts.failure();
+    if (reason !== undefined) return `this instance is read-only: ${reason}`;
+    const state = committed.state();
+    const unknown = state.kind === 'unknown_event' ? state.eventType : projections.status().unknownEvent;
+    return unknown === null
+      ? undefined
+      : `this instance is read-only: it does not know the event ${unknown}, which a newer release wrote`;
+  }
+
+  async function fleetCaughtUp(logger: Logger): Promise<void> {
+    const startedAt = performance.now();
+    const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
+    const stopped = (): boolean => ['unknown_event', 'broken_log'].includes(committed.state().kind);
+    while (!stopped() && !(await committed.passed(head, progressEveryMs))) {
+      logger.info({ head }, 'reading the event log');
+    }
+    logger.info({ ms: Math.round(performance.now() - startedAt), head }, 'the event log is read');
+  }
+
+  /**
+   * Waits for the stored read models as well: an agent that is admitted earlier could be sent again what it has
+   * rejected. Returns when they, or the log itself, have stopped for good: the instance is read-only then.
+   */
+  async function storedCaughtUp(logger: Logger): Promise<void> {
+    const stopped = (): boolean => committed.state().kind === 'broken_log' || accounts.failure() !== undefined;
+    const settled = (): boolean =>
+      projections.status().caughtUp || projections.status().unknownEvent !== null || stopped();
+    for (let loggedAt = performance.now(); !settled();) {
+      await sleep(pollMs);
+      if (performance.now() - loggedAt < progressEveryMs) continue;
+      loggedAt = performance.now();
+      const { position, lastError } = projections.status();
+      logger.info({ position, error: lastError }, 'filling the read models');
+    }
+  }
 
   return {
-    async caughtUp(eventStore, logger) {
-      await waitForLog(eventStore, committed, logger);
+    async caughtUp(logger) {
+      await fleetCaughtUp(logger);
       // A log that cannot be followed makes the instance read-only; it does not keep it from starting.
       await accounts.caughtUp().catch((error: unknown) => {
         if (accounts.failure() === undefined) throw error;
       });
-      const stopped = (): boolean => committed.state().kind === 'broken_log' || accounts.failure() !== undefined;
-      await waitForProjections(projections, stopped, logger);
+      await storedCaughtUp(logger);
     },
-    readOnlyReason: () => readOnlyReason(committed, projections, accounts, logChain),
-    notReady: () => notReady(committed, projections, accounts, logChain),
-    position: () => projections.status().position,
-    applied,
+    readOnlyReason,
+    notReady() {
+      const reasons: string[] = [];
+      const state = committed.state();
+      if (state.kind === 'cut_off') reasons.push('the committed fleet is cut off from the log');
+      if (state.kind === 'catching_up') reasons.push('the committed fleet is catching up with the log');
+      if (isMismatch(state)) reasons.push(mismatchText(state));
+      const readOnly = readOnlyReason();
+      if (readOnly !== undefined) reasons.push(readOnly);
+      if (!projections.status().caughtUp) reasons.push('the projections are catching up with the log');
+      return reasons;
+    },
+    position: () => Math.max(...positions()),
     async reached(position, timeoutMs) {
+      if (positions().every((held) => held >= position)) return true;
       const until = clock.monotonic() + timeoutMs;
-      if (!(await projections.reached(position, timeoutMs))) return false;
-      const folded = [streams.fleet, streams.accounts].map((stream) => {
-        const revision = projections.revision(stream);
-        return revision === undefined || applied(stream, revision, Math.max(0, until - clock.monotonic()));
-      });
-      return (await Promise.all(folded)).every(Boolean);
+      const come = (): boolean => positions().some((held) => held >= position);
+      if (!come() && (await eventStore.headPosition()) < position) {
+        const waits = [committed.until(come, timeoutMs), accounts.until(come, timeoutMs)];
+        if (!(await Promise.race(waits))) return false;
+      }
+      // A quiet stream never comes as far as the position of another: what counts is that its head is held.
+      const heads = await Promise.all(
+        [streams.fleet, streams.accounts].map(async (stream) => (await lastRevision(eventStore, stream)) ?? -1),
+      );
+      const [fleetHead = -1, accountsHead = -1] = heads;
+      const left = Math.max(0, until - clock.monotonic());
+      const held = await Promise.all([
+        committed.passed(fleetHead, left),
+        accounts.until(() => accounts.accounts.revision.value >= accountsHead, left),
+      ]);
+      return held.every(Boolean);
     },
-    metrics: () => followerMetrics(committed, delivery, projections, logChain),
   };
 }

@@ -91,6 +91,28 @@ export function createCommandAssembler(): CommandAssembler {
   };
 }
 
+/**
+ * The commands of a stream behind a revision, to its end as it is now, a few hundred at a time. A command whose end is not
+ * in the log yet is left out.
+ * @throws ServiceError `unavailable`, BrokenLogError
+ */
+export async function* commandsAfter(
+  store: Pick<EventStore, 'read'>,
+  stream: string,
+  revision: number,
+): AsyncGenerator<readonly RecordedCommand[], void, void> {
+  const assembler = createCommandAssembler();
+  let commands: RecordedCommand[] = [];
+  const rest = { direction: 'forward', from: revision + 1, maxCount: Number.MAX_SAFE_INTEGER } as const;
+  for await (const event of store.read(stream, rest)) {
+    commands.push(...assembler.add([event]));
+    if (commands.length < bounds.itemEvents) continue;
+    yield commands;
+    commands = [];
+  }
+  if (commands.length > 0) yield commands;
+}
+
 /** What has been handed out over all subscriptions, and what the current one still holds back. */
 function createProgress(after: ResumePoint | 'start'): {
   point(): ResumePoint | 'start';

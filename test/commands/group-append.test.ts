@@ -1,12 +1,7 @@
 /** Commands that wait together are decided on one fold and appended together. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Aggregate } from '../../src/commands/aggregate.js';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
-import { createGateway } from '../../src/commands/gateway.js';
-import type { Gateway } from '../../src/commands/port.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { ok } from '../../src/kernel/result.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
@@ -48,31 +43,6 @@ test('commands that wait together are appended together in order, each answered 
   }
 });
 
-test('of many commands under way one half is appended while the other is shown; few are appended together', async () => {
-  const shown: (() => void)[] = [];
-  const projections = {
-    applied: () =>
-      new Promise<boolean>((resolve) => {
-        shown.push(() => resolve(true));
-      }),
-  };
-  const slow = await fixture.gateway({ projections });
-  const appended = (): number[] => fixture.store.appends.map(({ events }) => events.length);
-  const many = names(64).map((name) => slow.run(createNode(name)));
-  await vi.waitFor(() => expect(appended()).toEqual([32, 32]));
-  shown.shift()?.();
-  await Promise.all(many.slice(0, 32));
-  // The half that was answered comes again while the other is still waited for.
-  const again = names(32).map((name) => slow.run(createNode(`again-${name}`)));
-  await vi.waitFor(() => expect(appended()).toEqual([32, 32, 32]));
-  for (const show of shown.splice(0)) show();
-  await Promise.all([...many, ...again]);
-  const few = names(8).map((name) => slow.run(createNode(`few-${name}`)));
-  await vi.waitFor(() => expect(appended()).toEqual([32, 32, 32, 8]));
-  for (const show of shown.splice(0)) show();
-  await Promise.all(few);
-});
-
 test('commands that arrive during an append go into the next one, never split', async () => {
   const psk = { fingerprint: 'f', verifier: sealed };
   const first = gateway.run(createNode('first'));
@@ -103,16 +73,15 @@ test('large commands are appended in groups below 512 KiB', async () => {
 });
 
 /** A gateway on which a refresh of the node writes as many edits of it as are asked for, with descriptions of that size. */
-async function wordyGateway(edits: number, bytes: number): Promise<Gateway<Fleet, FleetCommand>> {
-  const aggregate = fleetAggregate(emptyFleet());
+function wordyGateway(edits: number, bytes: number): Promise<FleetGateway> {
   const description = { from: null, to: 'ä'.repeat(bytes / 2) };
   const edit = { type: 'NodeUpdated', data: { node_id: nodeId('a'), changes: { description } } };
-  const wordy: Aggregate<Fleet, FleetCommand> = {
-    ...aggregate,
+  const wordy: typeof fleetAggregate = {
+    ...fleetAggregate,
     decide: (fleet, command) =>
-      command.type === 'RefreshNodeConfig' ? ok(Array(edits).fill(edit)) : aggregate.decide(fleet, command),
+      command.type === 'RefreshNodeConfig' ? ok(Array(edits).fill(edit)) : fleetAggregate.decide(fleet, command),
   };
-  return createGateway(wordy, fixture.options);
+  return fixture.gateway({}, wordy);
 }
 
 test.each([
@@ -121,7 +90,7 @@ test.each([
   ['one event', 1, 512 * KiB],
 ])('a command of more than 512 KiB in %s is refused alone, naming the size', async (_what, edits, bytes) => {
   const wordy = await wordyGateway(edits, bytes);
-  const run = (command: FleetCommand) => wordy.execute(command, context('test'), () => undefined);
+  const run = (command: FleetCommand) => wordy.run(command, context('test'));
   const [before, large, behind] = await Promise.allSettled([
     run(createNode('a')),
     run({ type: 'RefreshNodeConfig', id: nodeId('a') }),
@@ -138,7 +107,7 @@ test.each([
 
 test('one command may have more events than a group of commands, and is then appended alone', async () => {
   const wordy = await wordyGateway(300, 1 * KiB);
-  const run = (command: FleetCommand) => wordy.execute(command, context('test'), () => undefined);
+  const run = (command: FleetCommand) => wordy.run(command, context('test'));
   const commands = [createNode('a'), { type: 'RefreshNodeConfig', id: nodeId('a') } as const, createNode('b')];
   await Promise.all(commands.map(run));
   expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([1, 300, 1]);

@@ -39,7 +39,6 @@ test('a repeat with the same key and body answers with the first resource and wr
     commandId: event?.metadata.command.id,
     resourceId: event?.data['node_id'],
     position: last?.position,
-    lagging: false,
   });
   expect((await fixture.log()).length).toBe(2);
 });

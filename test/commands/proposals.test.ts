@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { accountsAggregate, fleetAggregate } from '../../src/commands/aggregate.js';
 import type { CommandContext } from '../../src/commands/port.js';
 import { asRecorded, propose } from '../../src/commands/proposal.js';
+import { emptyAccounts } from '../../src/domain/accounts/accounts.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
 import type { CommandLink, ProposedEvent } from '../../src/kernel/event.js';
@@ -89,14 +90,13 @@ describe('the streams of commands', () => {
   const started = { ok: true, value: [{ type: 'LogChainStarted', data: { key_id: 'k' } }] };
 
   it('both begin their log chain by a command', () => {
-    const [fleet, accounts] = [fleetAggregate(emptyFleet()), accountsAggregate()];
-    expect([fleet.stream, accounts.stream]).toEqual([streams.fleet, streams.accounts]);
-    expect(fleet.decide(fleet.state, ensure)).toEqual(started);
-    expect(accounts.decide(accounts.state, ensure)).toEqual(started);
+    expect([fleetAggregate.stream, accountsAggregate.stream]).toEqual([streams.fleet, streams.accounts]);
+    expect(fleetAggregate.decide(emptyFleet(), ensure)).toEqual(started);
+    expect(accountsAggregate.decide(emptyAccounts(), ensure)).toEqual(started);
   });
 
   it('decide their own commands, and fold what was decided', () => {
-    const accounts = accountsAggregate();
+    const accounts = emptyAccounts();
     const create = {
       type: 'CreateUser',
       id: 'u',
@@ -106,15 +106,17 @@ describe('the streams of commands', () => {
       email: null,
       password: f.sealed,
     } as const;
-    const decision = accounts.decide(accounts.state, create as never);
+    const decision = accountsAggregate.decide(accounts, create as never);
     if (!decision.ok) throw new Error(decision.error.message);
     const proposal = propose(decision.value, context, clock, ids());
-    expect(accounts.apply(accounts.state, asRecorded(streams.accounts, proposal, -1))).toBeUndefined();
-    expect(accounts.decide(accounts.state, { ...create, id: 'other' } as never)).toMatchObject({
+    expect(accountsAggregate.apply(accounts, asRecorded(streams.accounts, proposal, -1))).toBeUndefined();
+    expect(accountsAggregate.decide(accounts, { ...create, id: 'other' } as never)).toMatchObject({
       ok: false,
       error: { code: 'conflict' },
     });
-    const fleet = fleetAggregate(emptyFleet());
-    expect(fleet.decide(fleet.state, f.createNode('a'))).toMatchObject({ ok: true, value: [{ type: 'NodeCreated' }] });
+    expect(fleetAggregate.decide(emptyFleet(), f.createNode('a'))).toMatchObject({
+      ok: true,
+      value: [{ type: 'NodeCreated' }],
+    });
   });
 });

@@ -80,8 +80,3 @@ test('an update of the settings answers with the stored settings, changed or not
     result: { version: 1, heartbeat_interval_secs: 20 },
   });
 });
-
-test('a command is answered as lagging when the read models do not follow in time', async () => {
-  const lagging = await fixture.gateway({ projections: { applied: async () => false } });
-  expect(await lagging.run(createNode('a'))).toMatchObject({ kind: 'done', lagging: true });
-});

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
+import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
@@ -194,8 +195,6 @@ function plainRefusal(fleet: Fleet, { events }: RecordedCommand): string | undef
         : undo.command;
   const decision = decideFleet(fleet, command as FleetCommand);
   if (!decision.ok) return decision.error.message;
-  const mark = fleet.journal.mark();
-  const refusal = fleetAggregate(fleet).apply(fleet, recorded(fleet, decision.value));
-  fleet.journal.rollback(mark);
-  return refusal?.message;
+  const { state: draft } = draftFleet(fleet);
+  return fleetAggregate.apply(draft, recorded(draft, decision.value))?.message;
 }

@@ -38,7 +38,6 @@ const repeated: CommandOutcome<never> = {
   commandId: 'c',
   resourceId: 'x',
   position: 1,
-  lagging: false,
 };
 /** A gateway on which every command repeats an earlier one. */
 const repeating = { execute: async () => repeated } as never;

@@ -1,6 +1,7 @@
 /** How the committed fleet follows the log: when it is ready, what it tells, and where it ends. No store. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { captureFleet } from '../../src/domain/fleet/checkpoint.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/fleet/committed-fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -23,7 +24,6 @@ function logOf(...commands: readonly FleetCommand[]): readonly RecordedCommand[]
   return [raised, ...commands].map((command) => {
     const performed = f.perform(fleet, command);
     if (performed.kind !== 'written') throw new Error(`${command.type} wrote nothing`);
-    fleet.journal.commit();
     return performed.command;
   });
 }
@@ -187,7 +187,7 @@ describe('the committed fleet', () => {
     await turns();
     expect(again.fleet().revision.value).toBe(2);
     expect(log.saved.length).toBe(1);
-    expect(again.capture().revision).toBe(2);
+    expect(captureFleet(again.fleet()).revision).toBe(2);
   });
 });
 

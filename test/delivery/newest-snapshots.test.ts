@@ -22,7 +22,6 @@ beforeEach(async () => {
   fleet = fixture.log.fleet;
   await fixture.close();
   fleet.singletons.service.set(compilerVersion);
-  fleet.journal.commit();
   cache = createSnapshotCache(1_000_000, 10);
   [compiled, logged] = [0, []];
 });

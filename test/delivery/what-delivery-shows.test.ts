@@ -88,13 +88,13 @@ describe('delivery and the committed fleet show', () => {
     expect([queries.links(a).length, queries.links('nobody')]).toEqual([1, []]);
   });
 
-  it('how far it is, and the fold from which the gateway starts', async () => {
+  it('how far it is', async () => {
     const delivery = await start();
     const queries = queriesOf(delivery);
-    const { revision, position } = delivery.committed.capture();
+    const [revision, position] = [delivery.committed.fleet().revision.value, delivery.committed.fleet().position.value];
     const head = await fixture.stores.eventStore.headPosition();
     expect([queries.revision(), revision]).toEqual([fixture.log.fleet.revision.value, queries.revision()]);
-    expect([delivery.committed.fleet().position.value, position]).toEqual([head, head]);
+    expect(position).toBe(head);
     expect(await delivery.committed.passed(revision, 0)).toBe(true);
     expect(await delivery.committed.passed(revision + 1, 0)).toBe(false);
   });

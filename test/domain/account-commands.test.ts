@@ -1,6 +1,7 @@
 /** Commands about users: what they write, and when they are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { draftOf } from '../../src/domain/aggregate/containers.js';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
 import { accountEvents } from '../../src/domain/accounts/declaration.js';
@@ -171,17 +172,24 @@ describe('users', () => {
     expectRefused(emptyAccounts(), edit, 'not_found', id);
   });
 
-  it('are rolled back with their names', () => {
+  it('are forgotten with their names when a draft is dropped, and kept when it is merged', () => {
     const accounts = accountsAfter(create);
-    const mark = accounts.journal.mark();
+    const draft = draftOf(accounts);
     const dump = (): string =>
       canonicalJson([[...accounts.users.entries()], [...accounts.names.entries()], accounts.revision.value]);
     const before = dump();
     const second: AccountCommand = { ...create, id: uuidFromName('second'), username: 'second' };
-    const decision = decideAccounts(accounts, second);
-    apply(accounts, decision.ok ? decision.value : []);
+    const decision = decideAccounts(draft.state, second);
+    const applySecond = (): void => {
+      apply(draft.state, decision.ok ? decision.value : []);
+      expect(userByName(draft.state, 'second')).toBeDefined();
+      expect(dump()).toBe(before);
+    };
+    applySecond();
+    draft.drop();
+    expect(userByName(draft.state, 'second')).toBeUndefined();
+    applySecond();
+    draft.merge();
     expect(userByName(accounts, 'second')).toBeDefined();
-    accounts.journal.rollback(mark);
-    expect(dump()).toBe(before);
   });
 });

@@ -19,7 +19,6 @@ function history(...commands: readonly FleetCommand[]) {
   for (const command of commands) {
     const performed = f.perform(fleet, command);
     if (performed.kind !== 'written') throw new Error(`${command.type} wrote nothing`);
-    fleet.journal.commit();
     log.push(performed.command);
     served.push(fleet.tables.node.has(id) ? compileNode(fleet, id) : undefined);
   }

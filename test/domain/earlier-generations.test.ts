@@ -100,7 +100,6 @@ describe('a node that was deleted and brought back', () => {
     for (const command of commands) {
       const performed = f.perform(fleet, command);
       if (performed.kind !== 'written') throw new Error(`${command.type} wrote nothing`);
-      fleet.journal.commit();
       log.push(performed.command);
       noteServed(served, fleet);
     }

@@ -119,9 +119,9 @@ describe('what is put into the fleet and taken out again', () => {
       for (const id of fleet.tables[type].ids()) putResource(fleet, type, id, undefined);
     expect([
       fleet.names.size,
-      ...fleet.references.entries(),
-      ...fleet.contributors.entries(),
-      ...fleet.claims.entries(),
+      ...fleet.references.keys(),
+      ...fleet.contributors.keys(),
+      ...Object.values(fleet.claimEntries).flatMap((index) => [...index.keys()]),
     ]).toEqual([0]);
     expect([...fleet.claimsOf.ids()]).toEqual([]);
   });

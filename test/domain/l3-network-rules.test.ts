@@ -1,6 +1,7 @@
 /** What L3 networks put into snapshots, which nodes an edit touches, and the listeners that they intend. */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
+import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import { oversizedSnapshot } from '../../src/domain/compile/size.js';
 import { wireParts } from '../../src/delivery/wire.js';
 import type { OpenedSecrets } from '../../src/delivery/secrets.js';
@@ -296,12 +297,10 @@ describe('the size of a snapshot', () => {
   it('of a node is at most 8 MiB with all its tunnels', () => {
     const { fleet } = world();
     const refusal = (tunnels: number): string | undefined => {
-      const mark = fleet.journal.mark();
-      const performed = f.perform(fleet, star(tunnels));
+      const { state: draft } = draftFleet(fleet);
+      const performed = f.perform(draft, star(tunnels));
       if (performed.kind !== 'written') throw new Error(JSON.stringify(performed));
-      const message = oversizedSnapshot(fleet, performed.touched)?.message;
-      fleet.journal.rollback(mark);
-      return message;
+      return oversizedSnapshot(draft, performed.touched)?.message;
     };
     expect(refusal(115)).toBeUndefined();
     expect(refusal(150)).toMatch(/"hub" would be \d+ bytes, more than the 8388608/);

@@ -9,10 +9,10 @@ import { planDeploy } from '../../src/domain/compile/plan.js';
 import { oversizedSnapshot } from '../../src/domain/compile/size.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet, fleetOn } from '../../src/domain/fleet/fleet.js';
+import { draftFleet, emptyFleet, fleetOn } from '../../src/domain/fleet/fleet.js';
 import type { AnyState } from '../../src/domain/fleet/resources.js';
 import { resourceTypes } from '../../src/domain/fleet/resources.js';
-import type { Table } from '../../src/domain/aggregate/journal.js';
+import type { Table } from '../../src/domain/aggregate/containers.js';
 import { dumpIndexes } from '../support/fleet-dump.js';
 import * as f from '../support/fleet.js';
 import * as l3 from '../support/l3-networks.js';
@@ -57,6 +57,7 @@ function watched<V>(table: Table<V>): Table<V> {
     ids: () => counted(table.ids()),
     values: () => counted(table.values()),
     entries: () => counted(table.entries()),
+    draft: table.draft,
   };
 }
 
@@ -65,7 +66,6 @@ beforeAll(() => {
   const build = (command: FleetCommand): void => {
     const performed = f.perform(fleet, command);
     if (performed.kind !== 'written') throw new Error(`${command.type}: ${JSON.stringify(performed)}`);
-    fleet.journal.commit();
   };
   for (let n = 0; n < nodeCount; n += 1) build(f.createNode(`n${n}`));
   for (let u = 0; u < upstreamCount; u += 1) build(f.createUpstream(`u${u}`));
@@ -84,22 +84,21 @@ beforeEach(() => {
   vi.mocked(compileNode).mockClear();
 });
 
-/** Decides, applies and checks the size as the gateway does, then rolls back. */
+/** Decides, applies and checks the size as the gateway does, on a draft. */
 function tried(command: FleetCommand): { readonly touched: ReadonlySet<string>; readonly kind: string } {
-  const { tables, touched, names } = fleet;
+  const { state } = draftFleet(fleet).state;
+  const { tables, touched, names } = state;
   const view: Fleet = fleetOn({
-    ...fleet,
+    ...state,
     tables: Object.fromEntries(
       resourceTypes.map((type) => [type, watched<AnyState>(tables[type] as unknown as Table<AnyState>)]),
     ) as unknown as Fleet['tables'],
     touched: watched(touched),
     names: watched(names),
   });
-  const mark = fleet.journal.mark();
   const performed = f.perform(view, command);
   const none = new Set<string>();
   if (performed.kind === 'written') expect(oversizedSnapshot(view, performed.touched)).toBeUndefined();
-  fleet.journal.rollback(mark);
   return { touched: performed.kind === 'written' ? performed.touched : none, kind: performed.kind };
 }
 

@@ -39,7 +39,6 @@ function attempt(command: FleetCommand | undefined): void {
   if (command === undefined) return;
   const performed = f.perform(fleet, command);
   if (performed.kind === 'refused' && performed.refusal.message.includes('collides with')) collisions += 1;
-  fleet.journal.commit();
 }
 
 beforeAll(() => {

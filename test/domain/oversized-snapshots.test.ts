@@ -1,6 +1,7 @@
 /** The bound of one snapshot, with as many chains as it takes (`docs/contract/domain.md#scale-the-model-is-built-for`). */
 import { describe, expect, it } from 'vitest';
 import { oversizedSnapshot } from '../../src/domain/compile/size.js';
+import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import * as f from '../support/fleet.js';
 
 describe('a command that would make a snapshot too large', () => {
@@ -12,13 +13,12 @@ describe('a command that would make a snapshot too large', () => {
     let refused: string | undefined;
     for (let chain = 0; chain < 1000 && refused === undefined; chain += 1) {
       f.performAll(fleet, [f.createChain(`c${chain}`, [f.hop('a', 80, { server_names: names(chain) })])]);
-      const mark = fleet.journal.mark();
-      const deployed = f.perform(fleet, f.deployChain(`c${chain}`));
+      const draft = draftFleet(fleet);
+      const deployed = f.perform(draft.state, f.deployChain(`c${chain}`));
       // Slow for a large node.
       const measure = deployed.kind === 'written' && chain >= 480;
-      refused = measure ? oversizedSnapshot(fleet, deployed.touched)?.message : undefined;
-      if (refused === undefined) fleet.journal.commit();
-      else fleet.journal.rollback(mark);
+      refused = measure ? oversizedSnapshot(draft.state, deployed.touched)?.message : undefined;
+      if (refused === undefined) draft.merge();
     }
     // 8 MiB of rules of about 16 KiB each.
     expect(refused).toMatch(/node "a" would be \d{7} bytes, more than the 8388608/);

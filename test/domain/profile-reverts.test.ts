@@ -51,7 +51,6 @@ function profile() {
     if (event === undefined) throw new Error(`${command.type} wrote nothing`);
     const recorded = commandOf(accounts, event, revertOf);
     applyAccounts(accounts, recorded);
-    accounts.journal.commit();
     return recorded;
   }
   const created = write({

@@ -48,7 +48,6 @@ function site(...commands: readonly FleetCommand[]) {
   const fleet = emptyFleet();
   const log: RecordedCommand[] = [];
   const note = (command: RecordedCommand): RecordedCommand => {
-    fleet.journal.commit();
     log.push(command);
     return command;
   };

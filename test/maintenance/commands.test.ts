@@ -17,7 +17,7 @@ import { createGateway } from '../../src/commands/gateway.js';
 import { systemContext } from '../../src/commands/system.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { EventMetadata } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -76,9 +76,11 @@ async function written(dataDir: string, commands: readonly FleetCommand[], unkno
   const loaded = await loadMasterKey({ dataDir, mayCreate: false });
   if (!loaded.ok) throw new Error(loaded.error);
   const logChain = createLogChain(await openLogChainKeys(eventStore, loaded.value.masterKey));
-  const gateway = await createGateway(fleetAggregate(emptyFleet()), {
+  const committed = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
+  await committed.catchUp();
+  const state = { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp };
+  const gateway = createGateway(fleetAggregate, state, {
     eventStore,
-    projections: { applied: () => Promise.resolve(true) },
     clock: systemClock,
     ids: randomIds,
     logger: silentLogger,

@@ -47,7 +47,6 @@ beforeAll(async () => {
     log.push(planned(streams.fleet, decision.value));
     const recorded = asRecorded(log.filter(({ stream }) => stream === streams.fleet)).at(-1)!;
     applyCommand(fleet, recorded);
-    fleet.journal.commit();
   };
   for (const [index, name] of nodeNames.entries()) {
     run({

@@ -269,7 +269,6 @@ describe('after random commands', () => {
       // Some are refused.
       if (command !== undefined) await rest.gateway.run(command).catch(() => undefined);
       if (step % 60 !== 0 && step !== moves.length) continue;
-      await rest.followers.applied('svc-fleet', rest.gateway.fleet.revision.value, 10_000);
       const counts = await stats(rest);
       const nodes = await all('/api/nodes');
       expect(counts.nodes, `after ${step} moves of ${JSON.stringify(moves)}`).toEqual({

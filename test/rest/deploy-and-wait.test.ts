@@ -1,9 +1,8 @@
 /**
  * `docs/contract/rest.md#l4-chains` and `docs/contract/rest.md#nodes`: deploy, `?wait=applied`, deployments, snapshot, PSK.
  */
-import { setImmediate, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { limits } from '../../src/kernel/limits.js';
 import { eventually } from '../support/eventually.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
@@ -195,17 +194,6 @@ describe('nodes', () => {
     expect(sessions_ended).toBe(false);
     expect(await rest.data('GET', `/api/nodes/${first}`)).toMatchObject({ psk_fingerprint });
     expect(sessionsEnded.mock.calls.map(([nodeId]) => nodeId)).toEqual([first, first]);
-  });
-
-  test('a PSK reset deducts its wait for the read models from its wait for the old sessions', async () => {
-    const sessionsEnded = vi.spyOn(rest.deps, 'sessionsEnded');
-    vi.spyOn(rest.followers, 'applied').mockImplementation(async () => {
-      await delay(100);
-      return false;
-    });
-    const answer = await rest.call('POST', `/api/nodes/${first}/psk`);
-    expect(answer.headers['x-projection-lag']).toBe('true');
-    expect(sessionsEnded.mock.calls[0]?.[1]).toBeLessThan(limits.agent.sessionsEndedWaitMs - 50);
   });
 
   test('deleting a node ends its sessions', async () => {

@@ -1,16 +1,15 @@
 /** The followers of the log as one value: waits on one deadline, and what they say of the instance. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { ServingState } from '../../src/delivery/port.js';
 import type { ChainBreak } from '../../src/domain/log-chain/links.js';
+import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
-import { limits } from '../../src/kernel/limits.js';
 import type { ProjectionStatus } from '../../src/projections/port.js';
+import { followerMetrics } from '../../src/start/follower-metrics.js';
 import { createFollowers } from '../../src/start/followers.js';
 import type { FollowerParts, Followers } from '../../src/start/followers.js';
-import { createNode } from '../support/fleet.js';
-import { createCommandFixture } from '../support/command-fixture.js';
-import type { CommandFixture } from '../support/command-fixture.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
 
@@ -34,98 +33,91 @@ beforeEach(() => {
   status = { caughtUp: true, position: 41, parked: [], unknownEvent: null, lastError: null };
 });
 
-const fleet = { revision: { value: 7 } } as unknown as Fleet;
+const at = (revision: number, position: number) => ({ revision: { value: revision }, position: { value: position } });
+let fleet: Fleet;
+let accounts: Accounts;
+let heads: Record<string, number>;
+let head: number;
+
+beforeEach(() => {
+  [fleet, accounts] = [at(7, 41) as unknown as Fleet, at(3, 40) as unknown as Accounts];
+  heads = { [streams.fleet]: 7, [streams.accounts]: 3 };
+  head = 60;
+});
 
 /** Parts that wait on the manual clock: concurrent waits are over at the same moment. */
 function fakeParts(): FollowerParts {
-  const wait = async (name: string, argument: number, timeoutMs: number): Promise<boolean> => {
-    waits.push(`${name}(${argument}, ${timeoutMs})`);
+  const wait = async (name: string, timeoutMs: number): Promise<boolean> => {
+    waits.push(`${name}(${timeoutMs})`);
     const endsAt = clock.monotonic() + Math.min(waitMs, timeoutMs);
     await Promise.resolve();
     clock.advance(Math.max(0, endsAt - clock.monotonic()));
     return waitMs <= timeoutMs;
   };
   return {
+    eventStore: {
+      headPosition: async () => head,
+      async *read(stream) {
+        yield { revision: heads[stream] } as RecordedEvent;
+      },
+    },
     committed: {
       state: () => state,
       fleet: () => fleet,
-      passed: (revision, timeoutMs) => wait('committed', revision, timeoutMs),
+      passed: (revision, timeoutMs) => wait(`fleet ${revision}`, timeoutMs),
+      until: (_condition, timeoutMs) => wait('fleet', timeoutMs),
     },
-    delivery: {
-      stats: () => ({
-        sessions: 1,
-        waitingNodes: 2,
-        rejectingNodes: 3,
-        offered: 4,
-        reports: new Map([['ignored', 5]]),
-        cacheBytes: 6,
-      }),
-    },
-    projections: {
-      status: () => status,
-      revision: (stream) => (stream === streams.fleet ? 7 : undefined),
-      applied: (_stream, revision, timeoutMs) => wait('projections', revision, timeoutMs),
-      reached: (position, timeoutMs) => wait('position', position, timeoutMs),
-    },
+    projections: { status: () => status },
     accounts: {
+      accounts,
       failure: () => failure,
       caughtUp: async () => undefined,
-      applied: (_stream, revision, timeoutMs) => wait('accounts', revision, timeoutMs),
+      until: (condition, timeoutMs) =>
+        condition() ? Promise.resolve(true) : wait(`accounts ${heads[streams.accounts]}`, timeoutMs),
     },
     logChain: { broken: () => broken },
     clock,
   };
 }
 const followers = (): Followers => createFollowers(fakeParts());
-const metricsOf = (of: Followers) => Object.fromEntries(of.metrics().map(({ name, read }) => [name, read()]));
+const stats = {
+  sessions: 1,
+  waitingNodes: 2,
+  rejectingNodes: 3,
+  offered: 4,
+  reports: new Map([['ignored', 5]]),
+  cacheBytes: 6,
+};
+const metrics = () => {
+  const { committed, projections, logChain } = fakeParts();
+  const all = followerMetrics(committed, { stats: () => stats }, projections, logChain);
+  return Object.fromEntries(all.map(({ name, read }) => [name, read()]));
+};
 
-describe('waiting for a command', () => {
-  it('of the fleet waits for the read models and the committed fleet, both within the whole time', async () => {
-    expect(await followers().applied(streams.fleet, 7, 2_000)).toBe(true);
-    expect(waits).toEqual(['projections(7, 2000)', 'committed(7, 2000)']);
+describe('waiting for a log position', () => {
+  it('is over at once when both folds are past it', async () => {
+    expect(followers().position()).toBe(41);
+    expect(await followers().reached(40, 2_000)).toBe(true);
+    expect(waits).toEqual([]);
   });
 
-  it('of the accounts waits for the read models and the accounts view', async () => {
-    expect(await followers().applied(streams.accounts, 3, 2_000)).toBe(true);
-    expect(waits).toEqual(['projections(3, 2000)', 'accounts(3, 2000)']);
+  it('is over when both folds hold the ends of their streams, however far apart these are', async () => {
+    expect(await followers().reached(41, 2_000)).toBe(true);
+    expect(waits).toEqual(['fleet 7(2000)']);
+  });
+
+  it('fails when the log has not come as far', async () => {
+    waitMs = 60_000;
+    expect(await followers().reached(61, 2_000)).toBe(false);
+    expect(clock.monotonic()).toBe(createManualClock().monotonic() + 2_000);
   });
 
   it('fails after the time it was given, not after the sum of its waits', async () => {
     waitMs = 60_000;
-    const startedAt = clock.monotonic();
-    expect(await followers().applied(streams.fleet, 7, 2_000)).toBe(false);
-    expect(clock.monotonic() - startedAt).toBe(2_000);
-  });
-});
-
-describe('waiting for a log position', () => {
-  it('gives the folds what is left of the time', async () => {
-    waitMs = 1_500;
-    expect(await followers().reached(41, 2_000)).toBe(false);
-    expect(waits).toEqual(['position(41, 2000)', 'projections(7, 500)', 'committed(7, 500)']);
+    heads = { [streams.fleet]: 9, [streams.accounts]: 5 };
+    expect(await followers().reached(55, 2_000)).toBe(false);
+    expect(waits).toEqual(['fleet 9(2000)', 'accounts 5(2000)']);
     expect(clock.monotonic()).toBe(createManualClock().monotonic() + 2_000);
-  });
-
-  it('does not wait for the folds when the read models do not come', async () => {
-    waitMs = 2_001;
-    expect(await followers().reached(41, 2_000)).toBe(false);
-    expect(waits).toEqual(['position(41, 2000)']);
-  });
-});
-
-describe('a command whose followers lag', () => {
-  let fixture: CommandFixture;
-  beforeEach(async () => void (fixture = await createCommandFixture()));
-  afterEach(() => fixture.close());
-
-  it('is answered as lagging after one wait of 2 s', async () => {
-    waitMs = 60_000;
-    const gateway = await fixture.gateway({ projections: followers() });
-    const startedAt = clock.monotonic();
-    expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done', lagging: true });
-    expect(limits.rest.projectionWaitMs).toBe(2_000);
-    expect(waits).toEqual(['projections(0, 2000)', 'committed(0, 2000)']);
-    expect(clock.monotonic() - startedAt).toBe(2_000);
   });
 });
 
@@ -174,7 +166,7 @@ describe('an instance', () => {
       'its MAC does not fit its events: it was altered';
     expect(followers().readOnlyReason()).toBe(reason);
     expect(followers().notReady()).toEqual([reason]);
-    expect(metricsOf(followers())['svc_log_broken']).toBe(1);
+    expect(metrics()['svc_log_broken']).toBe(1);
   });
 
   it('is read-only once the committed fleet has met a damaged log', () => {
@@ -182,11 +174,11 @@ describe('an instance', () => {
     const reason = 'this instance is read-only: svc-fleet continues at 7 instead of 5';
     expect(followers().readOnlyReason()).toBe(reason);
     expect(followers().notReady()).toEqual([reason]);
-    expect(metricsOf(followers())['svc_log_broken']).toBe(1);
+    expect(metrics()['svc_log_broken']).toBe(1);
   });
 
   it('shows its followers as metrics', () => {
-    expect(metricsOf(followers())).toEqual({
+    expect(metrics()).toEqual({
       svc_log_broken: 0,
       svc_projection_position: 41,
       svc_projection_parked: 0,

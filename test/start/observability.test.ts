@@ -281,7 +281,6 @@ describe('the metrics', () => {
     }
     atLeast(1, 'svc_commands_total{command="UpdateUpstream",outcome="unchanged"}');
     atLeast(8, 'svc_command_seconds_count');
-    atLeast(7, 'svc_command_shown_seconds_count{outcome="shown"}');
     for (const log of ['fleet', 'accounts', 'facts']) {
       atLeast(1, `svc_append_seconds_count{log="${log}",outcome="appended"}`);
       atLeast(1, `svc_append_events_total{log="${log}"}`);

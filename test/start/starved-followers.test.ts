@@ -41,15 +41,15 @@ it('are found behind, make the instance unready, and follow again by another nod
   const logChain = testLogChain();
   const accounts = followAccounts(eventStore, logChain, silentLogger);
   const followers = createFollowers({
+    eventStore,
     committed: delivery.committed,
-    delivery,
     projections,
     accounts,
     logChain,
     clock: fixture.clock,
   });
   try {
-    await followers.caughtUp(eventStore, silentLogger);
+    await followers.caughtUp(silentLogger);
     await eventually(followers.notReady).toEqual([]);
 
     const [, node] = cluster.nodes;

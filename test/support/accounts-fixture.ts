@@ -50,7 +50,7 @@ export async function startAccounts(
   await view.caughtUp();
   const facts = createFactRecorder(fixture.options);
   const parts: AccountHandlerOptions = {
-    gateway: overrides.gateway ?? (await createGateway(accountsAggregate(), { ...fixture.options, projections: view })),
+    gateway: overrides.gateway ?? createGateway(accountsAggregate, view, fixture.options),
     view,
     keyring,
     hasher: createPasswordHasher(),

@@ -1,11 +1,13 @@
 /**
  * Gateways on a real embedded log in a temporary folder, or on one in memory, without REST, projections and delivery.
- * Several gateways may share the log, as instances do.
+ * Several gateways may share the log, as instances do. No subscription: a gateway reads the log when it has to.
  */
 import { fleetAggregate } from '../../src/commands/aggregate.js';
+import type { CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
+import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import type { GatewayOptions } from '../../src/commands/gateway.js';
 import { createGateway } from '../../src/commands/gateway.js';
-import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from '../../src/commands/port.js';
+import type { CommandContext, CommandOutcome, Gateway } from '../../src/commands/port.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { Revert } from '../../src/domain/revert/decide.js';
@@ -31,11 +33,8 @@ import type { ScriptedEventStore } from './scripted-event-store.js';
 import { openTemporaryStores } from './temporary-stores.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
-/** Read models that never lag. */
-const atOnce: ProjectionWait = { applied: () => Promise.resolve(true) };
-
 export type FleetGateway = Gateway<Fleet, FleetCommand | Revert | EnsureLogChain> & {
-  /** The deciding fold. */
+  /** What it decides on. */
   readonly fleet: Fleet;
   run(
     command: FleetCommand | Revert | EnsureLogChain,
@@ -50,7 +49,7 @@ export interface CommandFixture<C extends Clock = ManualClock> {
   readonly store: ScriptedEventStore;
   /** What a gateway needs, on the scripted store. */
   readonly options: GatewayOptions;
-  gateway(options?: Partial<GatewayOptions>): Promise<FleetGateway>;
+  gateway(options?: Partial<GatewayOptions>, aggregate?: typeof fleetAggregate): Promise<FleetGateway>;
   /** Another instance: a gateway on the store without its script. */
   other(): Promise<FleetGateway>;
   log(stream?: string): Promise<readonly RecordedEvent[]>;
@@ -59,6 +58,23 @@ export interface CommandFixture<C extends Clock = ManualClock> {
   /** Closes everything and opens the same folder again. */
   reopened(): Promise<CommandFixture<C>>;
   close(): Promise<void>;
+}
+
+/** A gateway on a committed fleet that the caller closes. */
+export function fleetGatewayOn(
+  committed: CommittedFleet,
+  options: GatewayOptions,
+  aggregate: typeof fleetAggregate = fleetAggregate,
+): FleetGateway {
+  const { fleet: state, fold, catchUp } = committed;
+  const gateway = createGateway(aggregate, { state, fold, catchUp }, options);
+  return {
+    ...gateway,
+    get fleet() {
+      return committed.fleet();
+    },
+    run: (command, context = {}) => gateway.execute(command, { actor, requestId: 'test', ...context }, () => undefined),
+  };
 }
 
 /** @param stores an opened folder, by default a new one; `storesInMemory()` where nothing is asked of one */
@@ -74,7 +90,6 @@ export async function openCommandFixture<C extends Clock>(
   const store = scriptedEventStore(stores.eventStore);
   const options: GatewayOptions = {
     eventStore: store,
-    projections: atOnce,
     clock,
     ids: randomIds,
     logger: silentLogger,
@@ -91,12 +106,22 @@ export async function openCommandFixture<C extends Clock>(
     clock,
     store,
     options,
-    async gateway(overrides = {}) {
-      const fleet = emptyFleet();
-      const gateway = await createGateway(fleetAggregate(fleet), { ...options, ...overrides });
-      const run: FleetGateway['run'] = (command, context = {}) =>
-        gateway.execute(command, { actor, requestId: 'test', ...context }, () => undefined);
-      const made = { ...gateway, fleet, run };
+    async gateway(overrides = {}, aggregate = fleetAggregate) {
+      const { eventStore, logger, logChain } = { ...options, ...overrides };
+      const committed = await openCommittedFleet({ eventStore, logger, logChain });
+      await committed.catchUp();
+      const gateway = fleetGatewayOn(committed, { ...options, ...overrides }, aggregate);
+      const made: FleetGateway = {
+        ...gateway,
+        // A getter does not survive a spread.
+        get fleet() {
+          return gateway.fleet;
+        },
+        async close() {
+          await gateway.close();
+          await committed.close();
+        },
+      };
       gateways.push(made);
       return made;
     },
@@ -107,7 +132,6 @@ export async function openCommandFixture<C extends Clock>(
       for (const command of createCommandAssembler().add(await fixture.log())) {
         fleet.logChain.set(options.logChain.follow(fleet.logChain.value, command));
         applyCommand(fleet, readCommand(command));
-        fleet.journal.commit();
       }
       return fleet;
     },
@@ -126,8 +150,8 @@ export async function openCommandFixture<C extends Clock>(
 export const actor = { type: 'user', id: 'u-1', name: 'tester' } as const;
 
 /**
- * A fold as text, checkpoint and indexes. Without the log position: a deciding fold applies its own events before they
- * have one.
+ * A fold as text, checkpoint and indexes. Without the log position: a gateway folds the commands of one append at the
+ * position of its end.
  */
 export function bytesOf(fleet: Fleet): string {
   const capture = captureFleet(fleet);

@@ -2,6 +2,7 @@
  * A fleet as text: its state and every index, whatever order they were built in. Fleets with equal text are equal for every
  * decision, compile and checkpoint.
  */
+import type { Index } from '../../src/domain/aggregate/containers.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import { canonicalJson } from '../../src/kernel/json.js';
@@ -11,8 +12,9 @@ type Rows = Iterable<[string, unknown]>;
 const lines = (name: string, rows: Rows): readonly string[] =>
   [...rows].map(([key, value]) => `${name} ${key} = ${canonicalJson(value)}`).sort();
 
-function* sorted(index: Iterable<[string, ReadonlySet<string>]>): Generator<[string, readonly string[]]> {
-  for (const [key, values] of index) yield [key, [...values].sort()];
+/** The entries of an index. */
+export function* sorted(index: Index): Generator<[string, readonly string[]]> {
+  for (const key of index.keys()) yield [key, [...index.get(key)].sort()];
 }
 
 /** The state: what events wrote. */
@@ -31,10 +33,10 @@ function dumpState(fleet: Fleet): string {
 export function dumpIndexes(fleet: Fleet): string {
   return [
     ...lines('names', fleet.names.entries()),
-    ...lines('references', sorted(fleet.references.entries())),
-    ...lines('contributors', sorted(fleet.contributors.entries())),
-    ...lines('claims', sorted(fleet.claims.entries())),
-    ...lines('hours', sorted(fleet.idempotency.hours.entries())),
+    ...lines('references', sorted(fleet.references)),
+    ...lines('contributors', sorted(fleet.contributors)),
+    ...Object.entries(fleet.claimEntries).flatMap(([name, index]) => lines(`claims ${name}`, sorted(index))),
+    ...lines('hours', sorted(fleet.idempotency.hours)),
   ].join('\n');
 }
 

@@ -20,7 +20,7 @@ import { recorded } from './fleet.js';
 /** @param hooks `read` is called with the number of reads of the audit so far, before each; `holds`: the audit is not behind */
 export function fleetInstallation(hooks: { read?(count: number): void; holds?(): boolean } = {}) {
   const fleet = emptyFleet();
-  const aggregate = fleetAggregate(fleet);
+  const aggregate = fleetAggregate;
   const log: RecordedCommand[] = [];
   const write = (
     events: readonly FleetEvent[],
@@ -29,7 +29,6 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
     const command = recorded(fleet, events, context);
     const refusal = aggregate.apply(fleet, command);
     if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
-    fleet.journal.commit();
     log.push(command);
     return command;
   };
@@ -40,7 +39,7 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
       const { events } = write(decision.value as readonly FleetEvent[], context);
       const [{ position, metadata }] = events;
       const commandId = metadata.command.id;
-      return { kind: 'done', commandId, events, position, result: select(fleet), lagging: false, waitedMs: 0 };
+      return { kind: 'done', commandId, events, position, result: select(fleet) };
     },
     read: async (select) => select(fleet),
     close: async () => undefined,

@@ -59,7 +59,6 @@ export async function createFleetLog(
     const inLog = { stream: streams.fleet, events: recorded as unknown as RecordedCommand['events'] };
     fleet.logChain.set(chain.follow(fleet.logChain.value, inLog));
     applyCommand(fleet, inLog);
-    fleet.journal.commit();
     return outcome.revision;
   };
   const run: FleetLog['run'] = async (command, at) => {

@@ -18,14 +18,12 @@ export interface Step {
 }
 
 /**
- * Plays a history on a fleet. Calls `before` with each command before it is performed, and `after` with its outcome. Commits
- * the journal after each command unless `keepJournal` is set.
+ * Plays a history on a fleet. Calls `before` with each command before it is performed, and `after` with its outcome.
  */
 export function play(
   moves: readonly Move[],
   watch: {
     readonly fleet?: Fleet;
-    readonly keepJournal?: boolean;
     readonly recording?: (step: number) => Recording;
     before?(fleet: Fleet, command: FleetCommand): void;
     after?(fleet: Fleet, step: Step): void;
@@ -38,7 +36,6 @@ export function play(
     if (command === undefined) continue;
     watch.before?.(fleet, command);
     const step = { command, performed: perform(fleet, command, watch.recording?.(index)) };
-    if (watch.keepJournal !== true) fleet.journal.commit();
     steps.push(step);
     watch.after?.(fleet, step);
   }

@@ -321,7 +321,7 @@ export type Performed =
       readonly touched: ReadonlySet<string>;
     };
 
-/** Decides a command and applies its events. The caller commits the journal or rolls back. */
+/** Decides a command and applies its events. */
 export function perform(fleet: Fleet, command: FleetCommand, recording: Recording = {}): Performed {
   const decision = decideFleet(fleet, command);
   if (!decision.ok) return { kind: 'refused', refusal: decision.error };
@@ -333,7 +333,6 @@ export function perform(fleet: Fleet, command: FleetCommand, recording: Recordin
 /** Applies events as a log holds them, whoever decided them. @returns the touched nodes */
 export function append(fleet: Fleet, ...events: readonly FleetEvent[]): ReadonlySet<string> {
   const touched = applyCommand(fleet, recorded(fleet, events));
-  fleet.journal.commit();
   return touched;
 }
 
@@ -342,7 +341,6 @@ export function performAll(fleet: Fleet, commands: readonly FleetCommand[]): rea
   return commands.map((command) => {
     const performed = perform(fleet, command);
     if (performed.kind !== 'written') throw new Error(`${command.type} wrote nothing: ${JSON.stringify(performed)}`);
-    fleet.journal.commit();
     return performed.touched;
   });
 }
@@ -351,7 +349,6 @@ export function performAll(fleet: Fleet, commands: readonly FleetCommand[]): rea
 export function foldOf(log: Iterable<RecordedCommand>, fleet: Fleet = emptyFleet()): Fleet {
   for (const command of log) {
     applyCommand(fleet, readCommand(command));
-    fleet.journal.commit();
   }
   return fleet;
 }

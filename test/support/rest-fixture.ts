@@ -8,9 +8,6 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { LightMyRequestResponse } from 'fastify';
 import type { Role } from '../../src/domain/accounts/user.js';
-import { accountsAggregate } from '../../src/commands/aggregate.js';
-import { createGateway } from '../../src/commands/gateway.js';
-import type { ProjectionWait } from '../../src/commands/port.js';
 import { createCommandHandlers } from '../../src/start/command-handlers.js';
 import { systemContext } from '../../src/commands/system.js';
 import { createDelivery } from '../../src/delivery/delivery.js';
@@ -44,7 +41,7 @@ import type { WaitingBounds } from '../../src/transport/rest/waiting-places.js';
 import { startAccounts } from './accounts-fixture.js';
 import { createWorkerPool } from '../../src/workers/pool.js';
 import type { WorkerPoolOptions } from '../../src/workers/pool.js';
-import { openCommandFixture } from './command-fixture.js';
+import { fleetGatewayOn, openCommandFixture } from './command-fixture.js';
 import type { FleetGateway } from './command-fixture.js';
 import { openSession, until } from './delivery-fixture.js';
 import type { OpenApiAnswers } from './openapi-answers.js';
@@ -139,13 +136,7 @@ export async function startRest(
 
   const projections = await startProjections({ eventStore, readStore, clock, logger });
   closers.add('projections', () => projections.close());
-  // The gateways come first here: nothing is asked of them before there are followers to wait for.
-  const waits: ProjectionWait = { applied: (...wait) => followers.applied(...wait) };
-  const gateway = await fixture.gateway({ projections: waits });
-  const accounts = await startAccounts(fixture, {
-    gateway: await createGateway(accountsAggregate(), { ...fixture.options, projections: waits }),
-    hasher,
-  });
+  const accounts = await startAccounts(fixture, { hasher });
   closers.add('accounts', () => accounts.close());
   const { keyring, facts } = accounts;
   const { logChain } = fixture.options;
@@ -153,6 +144,7 @@ export async function startRest(
   closers.add('workers', () => workers.close());
   const committed = await openCommittedFleet({ eventStore, logger, logChain });
   closers.add('committed fleet', () => committed.close());
+  const gateway = fleetGatewayOn(committed, fixture.options);
   const delivery = await createDelivery({
     committed,
     eventStore,
@@ -169,7 +161,7 @@ export async function startRest(
   });
   closers.add('delivery', () => delivery.close());
   committed.start();
-  const followers = createFollowers({ committed, delivery, projections, accounts: accounts.view, logChain, clock });
+  const followers = createFollowers({ eventStore, committed, projections, accounts: accounts.view, logChain, clock });
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());
 
@@ -197,14 +189,15 @@ export async function startRest(
       accountHandlers: accounts.handlers,
       keyring,
       servicePublic: generateServiceIdentity().publicKey,
-      projections: followers,
+      projections,
       audit: projections.auditTrail,
       clock,
       ids,
       logger,
     }),
-    projections: {
-      ...projections,
+    projections,
+    held: {
+      position: followers.position,
       reached: (position, timeoutMs) => followers.reached(position, Math.min(timeoutMs, reachedWithinMs)),
     },
     fleet: fleetQueries(committed, clock),

@@ -12,11 +12,11 @@ import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import { createIdempotencyTable, rememberKey } from '../aggregate/idempotency.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 import { rememberRevert } from '../aggregate/reverts.js';
-import type { Cell, Journal, Table } from '../aggregate/journal.js';
+import type { Cell, Table } from '../aggregate/containers.js';
 import { isOfLogChain } from '../log-chain/declaration.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { emptyChain } from '../log-chain/links.js';
-import { createCell, createJournal, createTable } from '../aggregate/journal.js';
+import { createCell, createTable } from '../aggregate/containers.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import { accountEvent } from './declaration.js';
@@ -25,7 +25,6 @@ import { evolveUser } from './evolve.js';
 import type { AccountCommand, AccountEvent, UserState } from './user.js';
 
 export interface Accounts {
-  readonly journal: Journal;
   readonly revision: Cell<number>;
   readonly position: Cell<number>;
   /** Where the log chain stands. Whoever folds commands of the log checks it and moves it on. */
@@ -38,16 +37,14 @@ export interface Accounts {
 }
 
 export function emptyAccounts(): Accounts {
-  const journal = createJournal();
   return {
-    journal,
-    revision: createCell(journal, -1),
-    position: createCell(journal, 0),
-    logChain: createCell(journal, emptyChain),
-    users: createTable(journal),
-    names: createTable(journal),
-    idempotency: createIdempotencyTable(journal),
-    reverts: createTable(journal),
+    revision: createCell(-1),
+    position: createCell(0),
+    logChain: createCell(emptyChain),
+    users: createTable(),
+    names: createTable(),
+    idempotency: createIdempotencyTable(),
+    reverts: createTable(),
   };
 }
 

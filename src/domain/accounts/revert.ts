@@ -6,7 +6,7 @@ import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 import { alreadyReverted, notRevertible } from '../aggregate/reverts.js';
-import type { Table } from '../aggregate/journal.js';
+import type { Table } from '../aggregate/containers.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import { accountEvent, accountEvents, personalFields } from './declaration.js';

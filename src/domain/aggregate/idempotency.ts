@@ -4,8 +4,8 @@
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
-import type { Index, Journal, Table } from './journal.js';
-import { createIndex, createTable } from './journal.js';
+import type { Index, Table } from './containers.js';
+import { createIndex, createTable } from './containers.js';
 
 export interface AcceptedKey {
   readonly body_hash: string;
@@ -28,8 +28,8 @@ const keptHours = (2 * limits.rest.idempotencyWindowMs) / hourMs;
 /** So many keys must be newer than a key by `keptHours` before it is dropped. */
 const newerKeys = 1_000;
 
-export function createIdempotencyTable(journal: Journal): IdempotencyTable {
-  return { keys: createTable(journal), hours: createIndex(journal) };
+export function createIdempotencyTable(): IdempotencyTable {
+  return { keys: createTable(), hours: createIndex() };
 }
 
 const hourOf = (at: number): number => Math.floor(at / hourMs);
@@ -49,7 +49,7 @@ export function putKey(table: IdempotencyTable, keyHash: string, accepted: Accep
  */
 function dropOld(table: IdempotencyTable): void {
   if (table.keys.size <= newerKeys) return;
-  const hours = [...table.hours.entries()].map(([hour, keys]) => ({ hour: Number(hour), keys }));
+  const hours = [...table.hours.keys()].map((hour) => ({ hour: Number(hour), keys: table.hours.get(hour) }));
   let counted = 0;
   const newest = hours
     .sort((a, b) => b.hour - a.hour)

@@ -3,7 +3,7 @@
  * command. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
-import type { Table } from './journal.js';
+import type { Table } from './containers.js';
 
 /** Entry → the newest entry that reverts it. */
 export type RevertTable = Table<string>;

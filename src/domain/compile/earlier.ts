@@ -7,6 +7,7 @@ import type { RecordedCommand } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { applyCommand } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
+import { draftFleet } from '../fleet/fleet.js';
 import type { NodeSnapshot } from '../snapshot/snapshot.js';
 import { compileNode } from './compile-node.js';
 
@@ -40,20 +41,13 @@ export function earlierFold(fleet: Fleet, nodeId: string, generation: number): E
     fold(command) {
       if (isPast(lastEvent(command).revision, generation)) return false;
       const before = fleet.generationOf(nodeId);
-      const mark = fleet.journal.mark();
-      applyCommand(fleet, command);
-      const after = fleet.generationOf(nodeId);
-      if (after !== undefined && after > generation) {
-        fleet.journal.rollback(mark);
-        return false;
-      }
-      if (before !== undefined && after === undefined) {
-        // It may be brought back, and what it had last is then still the newest up to its return.
-        fleet.journal.rollback(mark);
-        deleted = compileNode(fleet, nodeId);
-        applyCommand(fleet, command);
-      }
-      fleet.journal.commit();
+      const { state: draft, merge } = draftFleet(fleet);
+      applyCommand(draft, command);
+      const after = draft.generationOf(nodeId);
+      if (after !== undefined && after > generation) return false;
+      // It may be brought back, and what it had last is then still the newest up to its return.
+      if (before !== undefined && after === undefined) deleted = compileNode(fleet, nodeId);
+      merge();
       return true;
     },
     snapshot: () => (fleet.generationOf(nodeId) === undefined ? deleted : compileNode(fleet, nodeId)),

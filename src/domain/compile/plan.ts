@@ -1,5 +1,5 @@
 /**
- * What a deploy would change: it is applied to the fold and rolled back.
+ * What a deploy would change: it is applied to a draft of the fleet.
  * Implements `docs/contract/rest.md#l4-chains`, plan.
  */
 import { jsonEqual } from '../../kernel/json.js';
@@ -7,6 +7,7 @@ import { chainKey, nodesOf } from '../chain/chain.js';
 import { chainCollisions, deployEvent } from '../chain/decide.js';
 import { applyCommand } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
+import { draftFleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
 import { compileNode } from './compile-node.js';
 import type { NodeSnapshot } from '../snapshot/snapshot.js';
@@ -27,17 +28,13 @@ export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefine
   if (chain === undefined) return undefined;
   const nodeIds = nodesOf(chain.deployed, chain);
   const before = nodeIds.map((id) => compileNode(fleet, id));
-  const mark = fleet.journal.mark();
-  try {
-    applyCommand(fleet, hypothetical(fleet, [deployEvent(fleet, chain)]));
-    const nodes = before.map((old) => ({ node_id: old.node_id, ...difference(old, compileNode(fleet, old.node_id)) }));
-    return {
-      nodes: nodes.filter(({ added, changed, removed }) => added.length + changed.length + removed.length > 0),
-      collisions: chainCollisions(fleet, chain),
-    };
-  } finally {
-    fleet.journal.rollback(mark);
-  }
+  const { state: deployed } = draftFleet(fleet);
+  applyCommand(deployed, hypothetical(deployed, [deployEvent(fleet, chain)]));
+  const nodes = before.map((old) => ({ node_id: old.node_id, ...difference(old, compileNode(deployed, old.node_id)) }));
+  return {
+    nodes: nodes.filter(({ added, changed, removed }) => added.length + changed.length + removed.length > 0),
+    collisions: chainCollisions(deployed, chain),
+  };
 }
 
 /** Ids of added, changed and removed rules. A rule counts as changed when its upstream cluster or certificate changes. */

@@ -5,7 +5,7 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
-import type { Cell, Index, Table } from '../aggregate/journal.js';
+import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import type { Claim } from '../listeners/claims.js';

@@ -5,7 +5,7 @@
 import { canonicalJson } from '../../kernel/json.js';
 import type { AcceptedKey } from '../aggregate/idempotency.js';
 import { putKey } from '../aggregate/idempotency.js';
-import type { Cell } from '../aggregate/journal.js';
+import type { Cell } from '../aggregate/containers.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { emptyChain } from '../log-chain/links.js';
 import { putResource } from './apply.js';
@@ -74,25 +74,13 @@ export function* encodeFleet({ head, rows }: FleetCapture): Generator<Uint8Array
 export function restoreFleet(bytes: Uint8Array): Fleet {
   const fleet = emptyFleet();
   const text = new TextDecoder().decode(bytes);
-  fleet.journal.unrecorded(() => {
-    for (let from = 0; from < text.length;) {
-      const end = text.indexOf('\n', from);
-      const line = JSON.parse(text.slice(from, end === -1 ? undefined : end)) as readonly ['head', Head] | Row;
-      if (isHead(line)) restoreHead(fleet, line[1]);
-      else restoreRow(fleet, line);
-      from = end === -1 ? text.length : end + 1;
-    }
-  });
-  return fleet;
-}
-
-/** A second fold from a capture, without encoding it: the two share only immutable values. */
-export function fleetOf({ head, rows }: FleetCapture): Fleet {
-  const fleet = emptyFleet();
-  fleet.journal.unrecorded(() => {
-    restoreHead(fleet, head);
-    for (const row of rows) restoreRow(fleet, row);
-  });
+  for (let from = 0; from < text.length;) {
+    const end = text.indexOf('\n', from);
+    const line = JSON.parse(text.slice(from, end === -1 ? undefined : end)) as readonly ['head', Head] | Row;
+    if (isHead(line)) restoreHead(fleet, line[1]);
+    else restoreRow(fleet, line);
+    from = end === -1 ? text.length : end + 1;
+  }
   return fleet;
 }
 

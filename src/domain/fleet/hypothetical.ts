@@ -1,4 +1,4 @@
-/** Events as a command that is tried out on the fold and rolled back: nobody gave it, and it is never written. */
+/** Events as a command that is tried on a draft of the fleet: nobody gave it, and it is never written. */
 import { timestamp } from '../../kernel/clock.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';

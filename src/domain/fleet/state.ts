@@ -1,13 +1,12 @@
 /** The tables, singletons and indexes of the fleet. Not the questions that resources may ask: those are in `view.ts`. */
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
-import type { Cell, Index, Journal, Table } from '../aggregate/journal.js';
+import type { Cell, Index, Table } from '../aggregate/containers.js';
 import type { RevertTable } from '../aggregate/reverts.js';
-import type { Claim, ClaimIndex } from '../listeners/claims.js';
+import type { Claim, ClaimEntries } from '../listeners/claims.js';
 import type { ChainHead } from '../log-chain/links.js';
 import type { ResourceType, SingletonState, SingletonType, StateOf } from './resources.js';
 
 export interface FleetState {
-  readonly journal: Journal;
   /** The revision of `svc-fleet` that the fold has reached; -1 when the fleet is empty. */
   readonly revision: Cell<number>;
   /** The log position of that revision. */
@@ -29,7 +28,7 @@ export interface FleetState {
   readonly references: Index;
   /** Node id → owners that may have rules in its snapshot. */
   readonly contributors: Index;
-  readonly claims: ClaimIndex;
-  /** Owner → what `claims` holds of it. */
+  readonly claimEntries: ClaimEntries;
+  /** Owner → what `claimEntries` hold of it. */
   readonly claimsOf: Table<readonly Claim[]>;
 }

@@ -3,7 +3,8 @@
  * declarations. Implements `docs/contract/domain.md#generation`.
  */
 import { jsonEqual } from '../../kernel/json.js';
-import type { Table } from '../aggregate/journal.js';
+import type { Table } from '../aggregate/containers.js';
+import { claimIndexOn } from '../listeners/claims.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import type { Owner } from '../references/references.js';
 import { describeOwner, describeOwners, ownerOf, splitOwner } from '../references/references.js';
@@ -22,7 +23,8 @@ interface Resolved {
 }
 
 export function viewOf(state: FleetState): FleetView {
-  const { tables, singletons, touched, names, references, contributors, claims, revision } = state;
+  const { tables, singletons, touched, names, references, contributors, revision } = state;
+  const claims = claimIndexOn(state.claimEntries);
 
   const tableOf = (type: string): Table<AnyState> | undefined =>
     Object.hasOwn(tables, type) ? (tables[type as ResourceType] as unknown as Table<AnyState>) : undefined;

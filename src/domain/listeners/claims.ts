@@ -3,8 +3,8 @@
  * routes share a port. Not which resource claims what: that is in each declaration.
  * Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
-import type { Index, Journal } from '../aggregate/journal.js';
-import { createIndex } from '../aggregate/journal.js';
+import type { Index, Values } from '../aggregate/containers.js';
+import { createIndex } from '../aggregate/containers.js';
 import type { Owner } from '../references/references.js';
 import type { ListenerKey } from './intent.js';
 
@@ -42,20 +42,30 @@ export function listenersOf(claims: readonly Claim[], nodeId: string): readonly 
 
 type PortOfNode = Pick<Claim, 'nodeId' | 'transport' | 'port'>;
 
+/** What claims are found by. */
+export interface ClaimEntries {
+  readonly addresses: Index;
+  readonly byFamily: Index;
+  readonly byValue: Index;
+  readonly tunnels: Index;
+}
+
+export function createClaimEntries(): ClaimEntries {
+  return { addresses: createIndex(), byFamily: createIndex(), byValue: createIndex(), tunnels: createIndex() };
+}
+
 export interface ClaimIndex {
   add(claim: Claim): void;
   remove(claim: Claim): void;
   /** The addresses with a claim on the node, transport and port. */
-  addresses(nodeId: string, transport: string, port: number): ReadonlySet<string>;
-  owners(port: PortOfNode, addr: string, family: ClaimFamily): ReadonlySet<Owner>;
-  ownersOfValue(claim: Claim, family: ClaimFamily, value: string): ReadonlySet<Owner>;
+  addresses(nodeId: string, transport: string, port: number): Values;
+  owners(port: PortOfNode, addr: string, family: ClaimFamily): Values;
+  ownersOfValue(claim: Claim, family: ClaimFamily, value: string): Values;
   /** The owners of tunnels on the claim's listener key that use a server name. */
-  tunnelsNamed(claim: Claim, serverName: string): ReadonlySet<Owner>;
+  tunnelsNamed(claim: Claim, serverName: string): Values;
   /** The credentials of the tunnels on the claim's listener key. */
-  tunnelCredentials(claim: Claim): ReadonlySet<string>;
-  tunnelsWithCredential(claim: Claim, credentialId: string): ReadonlySet<Owner>;
-  /** Every entry under a unique key, to compare two indexes. */
-  entries(): IterableIterator<[string, ReadonlySet<string>]>;
+  tunnelCredentials(claim: Claim): Values;
+  tunnelsWithCredential(claim: Claim, credentialId: string): Values;
 }
 
 const portKey = (port: PortOfNode): string => `${port.nodeId}/${port.transport}/${port.port}`;
@@ -66,11 +76,7 @@ export function claimKey(claim: Claim): string {
   return `${portKey(claim)}/${claim.addr}/${claim.family}/${claim.values.join(' ')}${tunnel}`;
 }
 
-export function createClaimIndex(journal: Journal): ClaimIndex {
-  const addresses: Index = createIndex(journal);
-  const byFamily: Index = createIndex(journal);
-  const byValue: Index = createIndex(journal);
-  const tunnels: Index = createIndex(journal);
+export function claimIndexOn({ addresses, byFamily, byValue, tunnels }: ClaimEntries): ClaimIndex {
   const familyKey = (port: PortOfNode, addr: string, family: ClaimFamily): string =>
     `${portKey(port)}/${addr}/${family}`;
   const valueKey = (claim: Claim, family: ClaimFamily, value: string): string =>
@@ -109,16 +115,5 @@ export function createClaimIndex(journal: Journal): ClaimIndex {
     tunnelsNamed: (claim, serverName) => tunnels.get(namedKey(claim, serverName)),
     tunnelCredentials: (claim) => tunnels.get(credentialsKey(claim)),
     tunnelsWithCredential: (claim, credentialId) => tunnels.get(credentialKey(claim, credentialId)),
-    *entries() {
-      const indexes = [
-        ['address', addresses],
-        ['family', byFamily],
-        ['value', byValue],
-        ['tunnel', tunnels],
-      ] as const;
-      for (const [name, index] of indexes) {
-        for (const [key, values] of index.entries()) yield [`${name} ${key}`, values];
-      }
-    },
   };
 }

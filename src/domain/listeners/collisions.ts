@@ -5,6 +5,7 @@
 import type { NameView, Owner } from '../references/references.js';
 import { describeOwner, multiplexOwner } from '../references/references.js';
 import { overlaps } from './address.js';
+import type { Values } from '../aggregate/containers.js';
 import type { Claim, ClaimFamily, ClaimIndex } from './claims.js';
 import { claimFamilies } from './claims.js';
 
@@ -21,7 +22,7 @@ interface Collision {
   readonly otherAddr: string;
 }
 
-function firstOtherThan(owner: Owner, owners: ReadonlySet<Owner>): Owner | undefined {
+function firstOtherThan(owner: Owner, owners: Values): Owner | undefined {
   for (const other of owners) if (other !== owner) return other;
   return undefined;
 }

@@ -2,6 +2,7 @@
  * What the rules of one resource may ask of the whole fleet. Resources import this view, never the fleet, which imports
  * them: imports go one way. `fleet/view.ts` implements it.
  */
+import type { Values } from '../aggregate/containers.js';
 import type { ListenerView } from '../listeners/collisions.js';
 import type { Owner } from '../references/references.js';
 import type { ResourceMeta } from './meta.js';
@@ -37,7 +38,7 @@ export interface FleetView extends ListenerView {
   /** The id of the resource that has a name, compared case-insensitively. */
   idOfName(type: string, name: string): string | undefined;
   /** The resources that refer to one, in their current or deployed definition, enabled or not. */
-  referrersOf(type: string, id: string): ReadonlySet<Owner>;
+  referrersOf(type: string, id: string): Values;
   /**
    * The refusal of an edit that a referrer objects to, or that would make the listeners of a referrer collide with others;
    * undefined when there is no reason against it.

@@ -14,6 +14,7 @@ import { applyCommand } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
 import type { FleetCommand, FleetEvent } from '../fleet/events.js';
 import type { Fleet } from '../fleet/fleet.js';
+import { draftFleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
 import { resourceOf } from '../fleet/resources.js';
 import type { AnyCommand } from '../resource/lifecycle.js';
@@ -46,35 +47,27 @@ export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision
   if (versionOfSubject(fleet, entry) !== history.version) {
     return refuse('conflict', 'the resource was changed while its history was read; try again');
   }
-  const mark = fleet.journal.mark();
+  const { state: draft } = draftFleet(fleet);
   const events: FleetEvent[] = [];
-  try {
-    for (const recorded of entry.events.toReversed()) {
-      const undo = undoOf(recorded);
-      if (undo === undefined) continue;
-      const decision = decideUndo(fleet, recorded, undo, history);
-      if (!decision.ok) return decision;
-      // The inverse of an earlier event is decided on what this one leaves.
-      if (decision.value.length > 0) applyCommand(fleet, hypothetical(fleet, decision.value));
-      events.push(...decision.value);
-    }
-  } finally {
-    fleet.journal.rollback(mark);
+  for (const recorded of entry.events.toReversed()) {
+    const undo = undoOf(recorded);
+    if (undo === undefined) continue;
+    const decision = decideUndo(draft, recorded, undo, history);
+    if (!decision.ok) return decision;
+    // The inverse of an earlier event is decided on what this one leaves.
+    if (decision.value.length > 0) applyCommand(draft, hypothetical(draft, decision.value));
+    events.push(...decision.value);
   }
   return ok(events);
 }
 
-/** The same, with the refusal that only the fold after the events tells. Leaves the fleet unchanged. */
+/** The same, with the refusal that only the fold after the events tells. */
 export function tryRevert(fleet: Fleet, revert: Revert): Decision<FleetEvent> {
   const decision = decideRevert(fleet, revert);
   if (!decision.ok || decision.value.length === 0) return decision;
-  const mark = fleet.journal.mark();
-  try {
-    const refusal = oversizedSnapshot(fleet, applyCommand(fleet, hypothetical(fleet, decision.value)));
-    return refusal === undefined ? decision : err(refusal);
-  } finally {
-    fleet.journal.rollback(mark);
-  }
+  const { state: draft } = draftFleet(fleet);
+  const refusal = oversizedSnapshot(draft, applyCommand(draft, hypothetical(draft, decision.value)));
+  return refusal === undefined ? decision : err(refusal);
 }
 
 /** Why the entry cannot be reverted, whatever became of its resource. */

@@ -1,12 +1,10 @@
 /**
  * The committed fleet: what the log says that the fleet is, from a checkpoint and the tail that follows. It holds whole
- * commands only, and tells its listeners what each batch of them did. It decides nothing, and never shares its tables with
- * the gateway's fold. Its parts: `fold-batch.ts` applies commands, `log-connection.ts` and `serving-state.ts` judge whether
- * this instance may serve, `checkpoint-writer.ts` saves it. Implements `docs/architecture.md#two-folds`.
+ * commands only, and tells its listeners what each batch of them did. It decides nothing: the gateway decides on a draft
+ * over it, and hands it what the log has taken. Its parts: `fold-batch.ts` applies commands, `log-connection.ts` and `serving-state.ts` judge whether
+ * this instance may serve, `checkpoint-writer.ts` saves it. Implements `docs/architecture.md#one-fleet`.
  */
 import { compilerVersion } from '../../domain/compile/version.js';
-import { captureFleet } from '../../domain/fleet/checkpoint.js';
-import type { FleetCapture } from '../../domain/fleet/checkpoint.js';
 import { emptyFleet } from '../../domain/fleet/fleet.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { BrokenChainError } from '../../domain/log-chain/links.js';
@@ -21,12 +19,12 @@ import type { Logger } from '../../kernel/logger.js';
 import type { LogChain } from '../../log-chain/log-chain.js';
 import { createWaiters } from '../../kernel/waiters.js';
 import type { EventStore } from '../../storage/event-store.js';
-import { BrokenLogError, followLog } from '../../storage/follow.js';
+import { BrokenLogError, commandsAfter, followLog } from '../../storage/follow.js';
 import { createCheckpointWriter } from './checkpoint-writer.js';
 import { createServingState } from './serving-state.js';
 import type { StoppedState } from './serving-state.js';
-import { applyToFold, emptyFoldBatch, MissingEventsError } from './fold-batch.js';
-import type { FoldBatch } from './fold-batch.js';
+import { applyToFold, emptyFoldBatch, foldedFleet, MissingEventsError } from './fold-batch.js';
+import type { FoldBatch, FoldedFleet } from './fold-batch.js';
 import { loadFleet } from './fold-checkpoint.js';
 import { createLogConnection } from './log-connection.js';
 import type { ServingState } from '../port.js';
@@ -43,7 +41,10 @@ export interface CommittedFleet {
   onUpToDate(listener: () => void): () => void;
   /** True when ready and at the end of the log: only then may anything be pushed. */
   upToDate(): boolean;
-  capture(): FleetCapture;
+  /** Folds commands that the log has taken right behind the fleet, before its subscription delivers them. */
+  fold(commands: readonly RecordedCommand[]): void;
+  /** Reads the log from the fleet to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
+  catchUp(): Promise<void>;
   /** Resolves true once the fleet has passed the revision of `svc-fleet`, false after `timeoutMs`. */
   passed(revision: number, timeoutMs: number): Promise<boolean>;
   /** Resolves true once the condition holds, false after `timeoutMs` or on close. Checked after each batch. */
@@ -76,16 +77,17 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
   const stateListeners = createListeners<ServingState>(onListenerError);
   const upToDateListeners = createListeners<undefined>(onListenerError);
   const tellUpToDate = (): void => upToDateListeners.tell(undefined);
-  let fleet = (await loadFleet(eventStore, logChain, logger)) ?? emptyFleet();
+  /** What the subscription is folded into. */
+  let reading = foldedFleet((await loadFleet(eventStore, logChain, logger)) ?? emptyFleet());
   /** What is shown: not the fleet of a replay that has not come as far yet. */
-  let shown = fleet;
+  let shown = reading;
   const checkpoints = createCheckpointWriter({
     eventStore,
     logger,
     logChain,
     every: deps.checkpointEvery ?? limits.events.foldCheckpointEvery,
     everyStart: tuning.replayWorthCheckpoint,
-    from: fleet.revision.value,
+    from: reading.fleet.revision.value,
     signal: stop.signal,
   });
   const connection = createLogConnection({
@@ -96,7 +98,7 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
   const state = createServingState({
     logger,
     ownVersion: deps.compilerVersion ?? compilerVersion,
-    fleet: () => shown,
+    fleet: () => shown.fleet,
     distance: connection.distance,
     onChange(changed) {
       stateListeners.tell(changed);
@@ -113,12 +115,12 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
     waiters.look();
   };
 
-  const apply = (commands: readonly RecordedCommand[]): void => {
+  const apply = (folded: FoldedFleet, commands: readonly RecordedCommand[]): void => {
     const batch = emptyFoldBatch();
     try {
-      applyToFold(fleet, logChain, commands, batch);
+      applyToFold(folded, logChain, commands, batch);
     } finally {
-      if (fleet.revision.value >= shown.revision.value) shown = fleet;
+      if (folded.fleet.revision.value >= shown.fleet.revision.value) shown = folded;
       // Also when a command cannot be folded: the commands before it are in the fold.
       batchListeners.tell(batch);
       refresh();
@@ -126,6 +128,7 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
   };
 
   const follow = async (): Promise<void> => {
+    const { fleet } = reading;
     const position = fleet.position.value;
     const after = fleet.revision.value < 0 ? 'start' : { commit: position, prepare: position };
     const [prefix, signal] = [streams.fleet, stop.signal];
@@ -133,11 +136,11 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
       switch (item.kind) {
         case 'commands':
           connection.heard();
-          apply(item.commands);
+          apply(reading, item.commands);
           break;
         case 'caught_up':
           connection.caughtUp();
-          shown = fleet;
+          shown = reading;
           refresh();
           if (upToDate()) tellUpToDate();
           break;
@@ -176,7 +179,7 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
         refresh();
         // Lost events are looked for at once, anything else is given time.
         await sleep(isLoss(error) ? 0 : tuning.replayRetryMs, stop.signal);
-        fleet = emptyFleet();
+        reading = foldedFleet(emptyFleet());
         checkpoints.reset();
       }
     }
@@ -184,14 +187,20 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
 
   let running: Promise<void> | undefined;
   return {
-    fleet: () => shown,
+    fleet: () => shown.fleet,
     state: state.current,
     onBatch: batchListeners.add,
     onStateChange: stateListeners.add,
     onUpToDate: upToDateListeners.add,
     upToDate,
-    capture: () => captureFleet(shown),
-    passed: (revision, timeoutMs) => waiters.until(() => shown.revision.value >= revision, timeoutMs),
+    fold: (commands) => apply(shown, commands),
+    async catchUp() {
+      const folded = shown;
+      for await (const commands of commandsAfter(eventStore, streams.fleet, folded.fleet.revision.value)) {
+        apply(folded, commands);
+      }
+    },
+    passed: (revision, timeoutMs) => waiters.until(() => shown.fleet.revision.value >= revision, timeoutMs),
     until: waiters.until,
     start() {
       running ??= run();

@@ -3,8 +3,10 @@
  * deleted or raised, and the PSKs that were revoked. Not when commands arrive (`committed-fold.ts`) and not what
  * follows from them (`delivery.ts`). Implements `docs/contract/domain.md#commands-and-events`.
  */
+import type { Draft } from '../../domain/aggregate/containers.js';
 import { applyCommand } from '../../domain/fleet/apply.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
+import { draftFleet } from '../../domain/fleet/fleet.js';
 import { fleetEvent } from '../../domain/fleet/events.js';
 import type { ChainHead } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
@@ -44,17 +46,28 @@ export function emptyFoldBatch(): MutableFoldBatch {
   return { touched: new Set(), revoked: [], deleted: new Set(), raised: new Map() };
 }
 
+/** A fleet that commands are folded into, with the draft that each is first tried on. */
+export interface FoldedFleet {
+  readonly fleet: Fleet;
+  readonly draft: Draft<Fleet>;
+}
+
+export function foldedFleet(fleet: Fleet): FoldedFleet {
+  return { fleet, draft: draftFleet(fleet) };
+}
+
 /**
- * Applies the fleet's commands to `fleet` and adds what they did to `batch`. When a command throws, the fleet and the
+ * Applies the fleet's commands to `folded` and adds what they did to `batch`. When a command throws, the fleet and the
  * batch hold all commands before it and nothing of it.
  * @throws MissingEventsError, BrokenChainError, UnknownEventError
  */
 export function applyToFold(
-  fleet: Fleet,
+  folded: FoldedFleet,
   logChain: LogChain,
   commands: readonly RecordedCommand[],
   batch: MutableFoldBatch,
 ): void {
+  const { fleet } = folded;
   for (const command of commands) {
     if (command.stream !== streams.fleet) continue;
     const expected = fleet.revision.value + 1;
@@ -67,24 +80,21 @@ export function applyToFold(
     }
     const head = logChain.follow(fleet.logChain.value, command);
     const revoked = revokedBy(fleet, command);
-    for (const nodeId of applyWhole(fleet, head, command)) batch.touched.add(nodeId);
+    for (const nodeId of applyWhole(folded.draft, head, command)) batch.touched.add(nodeId);
     batch.revoked.push(...revoked);
     noteNodeEvents(command, batch);
   }
 }
 
-/** @returns the nodes that the command touches. When an event throws, the whole command is rolled back. */
-function applyWhole(fleet: Fleet, head: ChainHead, recorded: RecordedCommand): ReadonlySet<string> {
-  const command = readCommand(recorded);
-  const mark = fleet.journal.mark();
+/** @returns the nodes that the command touches. When an event throws, the fleet holds nothing of the command. */
+function applyWhole(draft: Draft<Fleet>, head: ChainHead, recorded: RecordedCommand): ReadonlySet<string> {
   try {
-    const touched = applyCommand(fleet, command);
-    fleet.logChain.set(head);
-    fleet.journal.commit();
+    const touched = applyCommand(draft.state, readCommand(recorded));
+    draft.state.logChain.set(head);
+    draft.merge();
     return touched;
-  } catch (error) {
-    fleet.journal.rollback(mark);
-    throw error;
+  } finally {
+    draft.drop();
   }
 }
 

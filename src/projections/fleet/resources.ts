@@ -6,7 +6,7 @@
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import type { AnyResource, AnyState, PlainType } from '../../domain/fleet/resources.js';
 import { plainTypes, resources } from '../../domain/fleet/resources.js';
-import type { Table } from '../../domain/aggregate/journal.js';
+import type { Table } from '../../domain/aggregate/containers.js';
 import type { FleetQueries, ResourceQueries } from '../port.js';
 import { createSortedList } from './sorted-list.js';
 

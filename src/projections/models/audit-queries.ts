@@ -150,7 +150,12 @@ export function auditQueries(
       const { audit, names } = open();
       const where = filtersOf(query);
       if (where === null) return { items: [], total: 0 };
-      const page = await audit.find({ where, sort: [{ field: 'order', direction: 'desc' }], skip: (query.page - 1) * query.pageSize, limit: query.pageSize });
+      const page = await audit.find({
+        where,
+        sort: [{ field: 'order', direction: 'desc' }],
+        skip: (query.page - 1) * query.pageSize,
+        limit: query.pageSize,
+      });
       return { items: await entriesOf(eventStore, audit, names, page.items), total: page.total };
     },
     async get(id) {

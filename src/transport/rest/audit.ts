@@ -97,7 +97,7 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
     url: '/api/audit',
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'listAuditEntries',
       summary: 'List audit entries, newest first',

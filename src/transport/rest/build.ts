@@ -10,7 +10,7 @@ import { answerCompiler } from './answer-text.js';
 import { auditRoutes } from './audit.js';
 import { authRoutes } from './auth.js';
 import { installBodies } from './body.js';
-import { installMinPosition, installOutages } from './consistency.js';
+import { installMinPosition, installOutages, installStoredReads } from './consistency.js';
 import { decodableUrl, installCorrelation, requestId } from './correlation.js';
 import { installCors } from './cors.js';
 import type { DescribedRoute, RouteSchema } from './described.js';
@@ -106,6 +106,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   installGate(app, deps, table);
   installBodies(app);
   installMinPosition(app, deps);
+  installStoredReads(app, deps);
   installOutages(app, deps);
 
   authRoutes(app, deps);

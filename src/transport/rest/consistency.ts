@@ -26,10 +26,9 @@ export function commandContext(request: FastifyRequest): CommandContext {
   };
 }
 
-/** Sets the headers of a command's answer. The gateway has already waited for everything that a GET reads. */
+/** Sets the headers of a command's answer. */
 export function setCommandHeaders(reply: FastifyReply, outcome: CommandOutcome<unknown>): void {
   void reply.header('x-position', String(outcome.position));
-  if (outcome.lagging) void reply.header('x-projection-lag', 'true');
 }
 
 /** Makes a GET with `x-min-position` wait, after validation and before the resource is read. */
@@ -38,10 +37,32 @@ export function installMinPosition(app: RestApp, deps: RestDeps): void {
     // Where a route declares the header, validation has made it a number.
     const position: unknown = request.method === 'GET' ? request.headers['x-min-position'] : undefined;
     if (typeof position !== 'number') return next();
-    return deps.projections.reached(position, limits.rest.projectionWaitMs).then((reached) => {
-      if (reached) return;
-      throw new ServiceError('unavailable', 'x-min-position: this instance does not show that log position yet');
+    return deps.held.reached(position, limits.rest.projectionWaitMs).then((reached) => {
+      if (!reached) throw notYet();
     });
+  });
+}
+
+const notYet = (): ServiceError =>
+  new ServiceError('unavailable', 'x-min-position: this instance does not show that log position yet');
+
+/**
+ * Waits until the stored read models hold what this instance has shown or answered. If they do not in time, the answer
+ * says that it may lag, unless the caller asked for a position.
+ * @throws ServiceError `unavailable`
+ */
+export async function untilStored(deps: RestDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const asked: unknown = request.headers['x-min-position'];
+  const position = Math.max(deps.held.position(), typeof asked === 'number' ? asked : 0);
+  if (await deps.projections.reached(position, limits.rest.projectionWaitMs)) return;
+  if (typeof asked === 'number') throw notYet();
+  void reply.header('x-projection-lag', 'true');
+}
+
+/** Makes requests of stored read models wait until these hold what this instance has answered before. */
+export function installStoredReads(app: RestApp, deps: RestDeps): void {
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.routeOptions.config.readsStored === true) await untilStored(deps, request, reply);
   });
 }
 

@@ -105,7 +105,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
     url: '/api/dashboard/stats',
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'getDashboardStats',
       summary: 'Figures about the whole fleet',

@@ -11,7 +11,7 @@ import type { DeploymentNodeState } from './apply-state.js';
 import { deploymentNodeStates, deploymentState } from './apply-state.js';
 import type { ChainView } from './chain-view.js';
 import { chainSchema, listenersOn, oneChainView } from './chain-view.js';
-import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
+import { callerOf, commandContext, setCommandHeaders, untilStored } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { oneOf } from './fields.js';
@@ -112,7 +112,9 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
         const { chain, deployment } =
           outcome.kind === 'done'
             ? { chain: outcome.result.chain, deployment: newDeployment(outcome.commandId, outcome.result) }
-            : await repeatedDeploy(deps, outcome.resourceId, outcome.commandId);
+            : await untilStored(deps, request, reply).then(() =>
+                repeatedDeploy(deps, outcome.resourceId, outcome.commandId),
+              );
         if (leave !== undefined) {
           const disconnected = new AbortController();
           reply.raw.once('close', () => disconnected.abort());
@@ -130,7 +132,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
     url: '/api/l4-chains/:id/deployments',
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'listL4ChainDeployments',
       summary: "The chain's deployments, newest first",

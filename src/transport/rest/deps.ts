@@ -32,10 +32,18 @@ export interface Readiness {
 
 export interface RestDeps {
   readonly commands: CommandHandlers;
+  /** The stored read models. */
   readonly projections: Pick<
     Projections,
     'agents' | 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'onAgentFact' | 'status'
   >;
+  /** How far what is held in memory is. */
+  readonly held: {
+    /** Log position of the newest command that a GET shows. */
+    position(): number;
+    /** True once a GET shows all that lies up to the log position, false after `timeoutMs`. */
+    reached(position: number, timeoutMs: number): Promise<boolean>;
+  };
   readonly fleet: FleetQueries;
   readonly delivery: Pick<Delivery, 'state' | 'pushed' | 'unsentMs' | 'snapshotJson'>;
   readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links'>;

@@ -35,6 +35,8 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly sendsEtag?: boolean;
   /** Not every success has written something, and sent its `x-position`. */
   readonly mayOnlyLook?: boolean;
+  /** It reads stored read models, and so waits until they hold what this instance has answered before. */
+  readonly readsStored?: boolean;
   /** Failures that do not follow from access, parameters and body. */
   readonly refuses?: readonly ErrorCode[];
 }

@@ -107,7 +107,7 @@ export const answerHeaders = {
     examples: ['1284'],
   }),
   'x-projection-lag': z.literal('true').meta({
-    description: 'The command is durable, but a GET on this instance may not show it yet; absent otherwise',
+    description: 'The newest commands may be missing in the answer; absent otherwise',
   }),
   ETag: z
     .string()

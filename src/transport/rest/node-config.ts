@@ -62,7 +62,9 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
       const outcome = await deps.commands.nodes.refresh(commandContext(request), id);
       setCommandHeaders(reply, outcome);
       const generation =
-        outcome.kind === 'done' ? outcome.result.generation : orNotFound(deps.fleet.generation(outcome.resourceId), 'node');
+        outcome.kind === 'done'
+          ? outcome.result.generation
+          : orNotFound(deps.fleet.generation(outcome.resourceId), 'node');
       return ok({ node_id: id, generation, pushed: await isPushed(deps, id, generation) });
     },
   });

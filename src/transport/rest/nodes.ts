@@ -141,15 +141,10 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
-/**
- * Waits until no session of a revoked node is left on any instance. Sessions have been closing since the command was
- * durable, so the time that it waited for the read models counts.
- */
+/** Waits until no session of a revoked node is left on any instance. */
 function sessionsEnded(deps: RestDeps, id: string, outcome: CommandOutcome<unknown>): Promise<boolean> {
-  const waitedMs = outcome.kind === 'done' ? outcome.waitedMs : 0;
-  // This instance may not have folded the revocation yet: its revision says what to wait for.
   const revision = outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined;
-  return deps.sessionsEnded(id, Math.max(0, limits.agent.sessionsEndedWaitMs - waitedMs), revision);
+  return deps.sessionsEnded(id, limits.agent.sessionsEndedWaitMs, revision);
 }
 
 type NodeFilter = (node: NodeState) => boolean;

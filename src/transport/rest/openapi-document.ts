@@ -138,8 +138,8 @@ function responsesOf(route: DescribedRoute, schemas: JsonSchemas): Operation['re
     const headers: AnswerHeader[] = ['x-request-id'];
     if (config.sendsEtag === true) headers.push('ETag');
     if (status === '201') headers.push('Location');
-    const written: AnswerHeader[] =
-      reads(method) || config.access === 'login' ? [] : ['x-position', 'x-projection-lag'];
+    if (config.readsStored === true) headers.push('x-projection-lag');
+    const written: AnswerHeader[] = reads(method) || config.access === 'login' ? [] : ['x-position'];
     const response = {
       description,
       headers: { ...referred(headers), ...referred(written, config.mayOnlyLook === true ? sometimes : undefined) },
@@ -186,9 +186,9 @@ const failureHeaders: { readonly [code in ErrorCode]?: readonly AnswerHeader[] }
 
 /** When the change was written and only the answer failed, or what a repeat would answer with is gone. */
 const headersOfWritten: { readonly [code in ErrorCode]?: readonly AnswerHeader[] } = {
-  not_found: ['x-position', 'x-projection-lag'],
-  internal: ['x-position', 'x-projection-lag'],
-  unavailable: ['x-position', 'x-projection-lag'],
+  not_found: ['x-position'],
+  internal: ['x-position'],
+  unavailable: ['x-position'],
 };
 
 /** Headers that are there whenever an answer lists them, but for those that may have written nothing. */

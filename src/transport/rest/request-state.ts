@@ -15,6 +15,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     readonly access?: Access;
     readonly takes?: BodyRule;
+    readonly readsStored?: boolean;
   }
   interface FastifyRequest {
     /** Set by the gate on every route that needs a token. */

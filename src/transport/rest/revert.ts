@@ -44,7 +44,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'POST',
     url: '/api/audit/:id/revert',
-    config: { access: 'operator', takes: 'none', mayOnlyLook: true },
+    config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true },
     schema: {
       operationId: 'revertAuditEntry',
       summary: 'Revert an audit entry',

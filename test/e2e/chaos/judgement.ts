@@ -83,7 +83,6 @@ export function freshFold(commands: readonly RecordedCommand[]): Fleet {
   const fleet = emptyFleet();
   for (const command of commands) {
     applyCommand(fleet, readCommand(command));
-    fleet.journal.commit();
   }
   return fleet;
 }

@@ -1,106 +1,70 @@
-/** State that can be rolled back: cells, tables and indexes as callers see them, without the fleet around them. */
+/** Cells, tables and indexes as callers see them, and drafts of them, without the fleet around them. */
 import { describe, expect, it } from 'vitest';
-import { createCell, createIndex, createJournal, createTable } from '../../src/domain/aggregate/journal.js';
-import { claimKey, createClaimIndex } from '../../src/domain/listeners/claims.js';
+import { createCell, createIndex, createTable, draftOf } from '../../src/domain/aggregate/containers.js';
+import { claimIndexOn, claimKey, createClaimEntries } from '../../src/domain/listeners/claims.js';
 import type { Claim } from '../../src/domain/listeners/claims.js';
 import { collisionOf, tcpListenerOn } from '../../src/domain/listeners/collisions.js';
+import { sorted } from '../support/fleet-dump.js';
 import { describeOwners } from '../../src/domain/references/references.js';
 
-describe('a journal', () => {
+describe('a draft', () => {
   function containers() {
-    const journal = createJournal();
-    const [cell, table, index] = [createCell(journal, 0), createTable<string>(journal), createIndex(journal)];
-    const seen = () => ({
-      cell: cell.value,
-      table: Object.fromEntries(table.entries()),
-      index: Object.fromEntries([...index.entries()].map(([key, values]) => [key, [...values].sort()])),
-    });
-    return { journal, cell, table, index, seen };
+    const state = { cell: createCell(1), inner: { table: createTable<string>(), index: createIndex() } };
+    state.inner.table.set('old', 'value');
+    for (const value of ['one', 'two']) state.inner.index.add('key', value);
+    state.inner.index.add('lone', 'value');
+    return state;
   }
   type Containers = ReturnType<typeof containers>;
-
-  it('keeps what was changed unrecorded, and takes back what came after it, also after a failure inside', () => {
-    const on = containers();
-    const { journal, cell, table, index } = on;
-    expect(() =>
-      journal.unrecorded(() => {
-        cell.set(1);
-        table.set('kept', 'value');
-        table.set('gone', 'value');
-        table.delete('gone');
-        index.add('key', 'kept');
-        index.add('key', 'gone');
-        index.remove('key', 'gone');
-        throw new Error('half way');
-      }),
-    ).toThrow('half way');
-    const kept = on.seen();
-    expect(kept).toEqual({ cell: 1, table: { kept: 'value' }, index: { key: ['kept'] } });
-    cell.set(2);
-    table.set('kept', 'other');
-    index.add('key', 'new');
-    journal.rollback(0);
-    expect(on.seen()).toEqual(kept);
+  const seen = ({ cell, inner: { table, index } }: Containers) => ({
+    cell: cell.value,
+    table: Object.fromEntries(table.entries()),
+    rows: [table.size, [...table.ids()].sort(), [...table.values()].sort(), table.has('old'), table.has('new')],
+    index: Object.fromEntries(sorted(index)),
+    sizes: [...index.keys()].map((key) => [key, index.get(key).size, index.get(key).has('one')]).sort(),
   });
 
-  it.each<[string, (on: Containers) => void]>([
+  const changes: [string, (on: Containers) => void][] = [
     ['a value', ({ cell }) => cell.set(9)],
-    ['a new row', ({ table }) => table.set('new', 'x')],
-    ['a row that is replaced', ({ table }) => table.set('old', 'x')],
-    ['a row that is deleted', ({ table }) => table.delete('old')],
-    ['a row that was not there and is deleted', ({ table }) => table.delete('nowhere')],
-    ['an entry', ({ index }) => index.add('key', 'new')],
-    ['the first entry of a key', ({ index }) => index.add('new', 'value')],
-    ['an entry that is there already', ({ index }) => index.add('key', 'one')],
-    ['an entry that is removed', ({ index }) => index.remove('key', 'one')],
-    ['the last entry of a key', ({ index }) => index.remove('lone', 'value')],
-    ['an entry that is not there', ({ index }) => index.remove('key', 'nothing')],
-    ['an entry of a key that is not there', ({ index }) => index.remove('nowhere', 'nothing')],
-    ['a removal and an addition', ({ index }) => (index.remove('lone', 'value'), index.add('lone', 'value'))],
-  ])('takes back %s, and only what came after the mark', (_, change) => {
-    const on = containers();
-    on.cell.set(1);
-    on.table.set('old', 'value');
-    on.index.add('key', 'one');
-    on.index.add('key', 'two');
-    on.index.add('lone', 'value');
-    const before = on.seen();
-    const mark = on.journal.mark();
-    change(on);
-    on.journal.rollback(mark);
-    expect(on.seen()).toEqual(before);
-    // The same once more, after what came before is final.
-    on.journal.commit();
-    change(on);
-    on.journal.rollback(on.journal.mark());
-    const changed = on.seen();
-    on.journal.rollback(0);
-    expect(on.seen()).toEqual(before);
-    change(on);
-    expect(on.seen()).toEqual(changed);
-  });
+    ['a new row', ({ inner: { table } }) => table.set('new', 'x')],
+    ['a row that is replaced', ({ inner: { table } }) => table.set('old', 'x')],
+    ['a row that is deleted', ({ inner: { table } }) => table.delete('old')],
+    ['a row that is deleted and set again', ({ inner: { table } }) => (table.delete('old'), table.set('old', 'y'))],
+    ['a new row that is deleted', ({ inner: { table } }) => (table.set('new', 'x'), table.delete('new'))],
+    ['a row that was not there and is deleted', ({ inner: { table } }) => table.delete('nowhere')],
+    ['an entry', ({ inner: { index } }) => index.add('key', 'new')],
+    ['the first entry of a key', ({ inner: { index } }) => index.add('new', 'value')],
+    ['an entry that is there already', ({ inner: { index } }) => index.add('key', 'one')],
+    ['an entry that is removed', ({ inner: { index } }) => index.remove('key', 'one')],
+    ['the last entry of a key', ({ inner: { index } }) => index.remove('lone', 'value')],
+    ['an entry that is not there', ({ inner: { index } }) => index.remove('key', 'nothing')],
+    [
+      'a removal and an addition',
+      ({ inner: { index } }) => (index.remove('lone', 'value'), index.add('lone', 'value')),
+    ],
+  ];
 
-  it('takes nothing back that is final', () => {
-    const { journal, cell, table, index, seen } = containers();
-    cell.set(1);
-    table.set('row', 'value');
-    index.add('key', 'value');
-    const before = seen();
-    journal.commit();
-    expect(journal.mark()).toBe(0);
-    journal.rollback(0);
-    expect(seen()).toEqual(before);
-  });
-
-  it('grows with what is changed, and not with what stays as it is', () => {
-    const { journal, table, index } = containers();
-    expect(journal.mark()).toBe(0);
-    index.add('key', 'value');
-    const mark = journal.mark();
-    index.add('key', 'value');
-    index.remove('key', 'other');
-    table.delete('nowhere');
-    expect(journal.mark()).toBe(mark);
+  it.each(changes)('shows %s like the containers themselves, which keep it once it is merged', (_, change) => {
+    const [base, plain] = [containers(), containers()];
+    change(plain);
+    const before = seen(base);
+    const draft = draftOf(base);
+    change(draft.state);
+    expect(seen(draft.state)).toEqual(seen(plain));
+    expect(seen(base)).toEqual(before);
+    draft.drop();
+    expect([seen(draft.state), seen(base)]).toEqual([before, before]);
+    const deeper = draftOf(draft.state);
+    change(deeper.state);
+    expect([seen(deeper.state), seen(draft.state)]).toEqual([seen(plain), before]);
+    deeper.merge();
+    expect([seen(draft.state), seen(base)]).toEqual([seen(plain), before]);
+    draft.merge();
+    expect([seen(draft.state), seen(base)]).toEqual([seen(plain), seen(plain)]);
+    // Nothing is left that a second merge could do again.
+    base.cell.set(77);
+    draft.merge();
+    expect(base.cell.value).toBe(77);
   });
 });
 
@@ -146,16 +110,17 @@ describe('the index of claims', () => {
       tunnel({ owner: 'l3_network/three', values: ['3'] }, 'other'),
       tunnel({ addr: '192.0.2.1' }),
     ];
-    const index = createClaimIndex(createJournal());
+    const entries = createClaimEntries();
+    const index = claimIndexOn(entries);
+    const keys = () => Object.values(entries).flatMap((each) => [...each.keys()]);
     for (const one of claims) index.add(one);
-    expect([...index.entries()].length).toBeGreaterThan(10);
-    expect(new Set([...index.entries()].map(([key]) => key)).size).toBe([...index.entries()].length);
+    expect(keys().length).toBeGreaterThan(10);
     for (const one of [...claims.slice(3), ...claims.slice(0, 3)]) index.remove(one);
-    expect([...index.entries()]).toEqual([]);
+    expect(keys()).toEqual([]);
   });
 
   it('keeps an address while one claim of any family is left on it', () => {
-    const index = createClaimIndex(createJournal());
+    const index = claimIndexOn(createClaimEntries());
     const others = [claim({ family: 'raw', values: [] }), claim({ owner: 'l4_chain/two' })];
     for (const other of others) {
       index.add(claim());
@@ -168,7 +133,7 @@ describe('the index of claims', () => {
   });
 
   it('knows the tunnels of each listener by name and by credential', () => {
-    const index = createClaimIndex(createJournal());
+    const index = claimIndexOn(createClaimEntries());
     const [one, two] = [tunnel(), tunnel({ owner: 'l3_network/two', values: ['2'] })];
     const elsewhere = [
       tunnel({ nodeId: 'm', owner: 'm' }),
@@ -188,7 +153,7 @@ describe('the index of claims', () => {
   });
 
   const collision = (present: readonly Claim[], wanted: Claim) => {
-    const claims = createClaimIndex(createJournal());
+    const claims = claimIndexOn(createClaimEntries());
     for (const one of present) claims.add(one);
     return collisionOf({ claims, multiplexPortOf: () => null, nameOf: () => undefined }, wanted)?.other;
   };
@@ -235,7 +200,7 @@ describe('the index of claims', () => {
   });
 
   it('finds a TCP listener on a port by its node and transport', () => {
-    const claims = createClaimIndex(createJournal());
+    const claims = claimIndexOn(createClaimEntries());
     const view = { claims, multiplexPortOf: () => null, nameOf: () => undefined };
     claims.add(claim({ transport: 'udp' }));
     expect(tcpListenerOn(view, 'n', 80)).toBeUndefined();

@@ -1,7 +1,9 @@
-/** Rolling back restores a fleet exactly, indexes included. Deciding and planning change nothing. */
+/** A draft behaves like the fleet and changes it only when it is merged, indexes included. Deciding and planning change nothing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { planDeploy } from '../../src/domain/compile/plan.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import { createChain, createNode, deployChain, given, hop, updateChain, chainId, nodeId } from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
@@ -13,55 +15,62 @@ const withKeys = (step: number) => ({
   idempotency: step % 2 === 0 ? { key_hash: `key ${step % 7}`, body_hash: 'body' } : undefined,
 });
 
-describe('rolling back', () => {
-  it('undoes one command after another, newest first', () => {
+describe('a draft of a fleet', () => {
+  it('is the fleet that the same commands make of it, and leaves the fleet as it was until it is merged', () => {
     fc.assert(
-      fc.property(histories(), (moves) => {
-        const marks: { readonly mark: number; readonly dump: string }[] = [];
-        const { fleet } = play(moves, {
-          keepJournal: true,
-          recording: withKeys,
-          before: (now) => marks.push({ mark: now.journal.mark(), dump: dumpFleet(now) }),
-        });
-        for (const { mark, dump } of marks.toReversed()) {
-          fleet.journal.rollback(mark);
-          expect(dumpFleet(fleet)).toBe(dump);
+      fc.property(histories(40), histories(20), histories(20), (past, tried, next) => {
+        const [fleet, plain] = [0, 1].map(() => play(past, { recording: withKeys }).fleet) as [Fleet, Fleet];
+        const before = dumpFleet(fleet);
+        const draft = draftFleet(fleet);
+        for (const end of ['drop', 'merge'] as const) {
+          play(tried, { fleet: draft.state, recording: withKeys });
+          expect(dumpFleet(fleet)).toBe(before);
+          if (end === 'merge')
+            expect(dumpFleet(draft.state)).toBe(dumpFleet(play(tried, { fleet: plain, recording: withKeys }).fleet));
+          draft[end]();
+          expect(dumpFleet(draft.state)).toBe(dumpFleet(fleet));
         }
+        expect(dumpFleet(fleet)).toBe(dumpFleet(plain));
+        play(next, { fleet });
+        play(next, { fleet: plain });
+        expect(dumpFleet(fleet)).toBe(dumpFleet(plain));
       }),
       { numRuns: 60 },
     );
   });
 
-  it('undoes a group of commands at once, and later decisions are as if the group never existed', () => {
+  it('of a draft is merged into that draft alone', () => {
     fc.assert(
-      fc.property(histories(40), histories(20), histories(20), (past, lost, next) => {
-        const shared = play(past, { recording: withKeys }).fleet;
-        const untouched = play(past, { recording: withKeys }).fleet;
-        const mark = shared.journal.mark();
-        const dump = dumpFleet(shared);
-        play(lost, { fleet: shared, keepJournal: true, recording: withKeys });
-        shared.journal.rollback(mark);
-        expect(dumpFleet(shared)).toBe(dump);
-        play(next, { fleet: shared });
-        play(next, { fleet: untouched });
-        expect(dumpFleet(shared)).toBe(dumpFleet(untouched));
+      fc.property(histories(30), histories(10), histories(10), (past, first, second) => {
+        const fleet = play(past, { recording: withKeys }).fleet;
+        const plain = play(past, { recording: withKeys }).fleet;
+        const before = dumpFleet(fleet);
+        const group = draftFleet(fleet);
+        const one = draftFleet(group.state);
+        for (const moves of [first, second]) {
+          play(moves, { fleet: one.state, recording: withKeys });
+          one.merge();
+          play(moves, { fleet: plain, recording: withKeys });
+          expect(dumpFleet(group.state)).toBe(dumpFleet(plain));
+          expect(dumpFleet(fleet)).toBe(before);
+        }
+        group.merge();
+        expect(dumpFleet(fleet)).toBe(dumpFleet(plain));
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 });
 
 describe('deciding', () => {
-  it('a command changes neither the fleet nor its journal, accepted or refused', () => {
+  it('a command changes nothing, accepted or refused', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         play(moves, {
-          keepJournal: true,
           before(fleet, command) {
-            const [dump, mark, text] = [dumpFleet(fleet), fleet.journal.mark(), JSON.stringify(command)];
+            const [dump, text] = [dumpFleet(fleet), JSON.stringify(command)];
             decideFleet(fleet, command);
             expect(dumpFleet(fleet)).toBe(dump);
-            expect(fleet.journal.mark()).toBe(mark);
             expect(JSON.stringify(command)).toBe(text);
           },
         });
@@ -91,10 +100,9 @@ describe('the plan of a deploy', () => {
         play(moves, {
           after(fleet, { performed }) {
             if (performed.kind !== 'written') return;
-            const [dump, mark] = [dumpFleet(fleet), fleet.journal.mark()];
+            const dump = dumpFleet(fleet);
             for (const id of fleet.tables.l4_chain.ids()) planDeploy(fleet, id);
             expect(dumpFleet(fleet)).toBe(dump);
-            expect(fleet.journal.mark()).toBe(mark);
           },
         });
       }),

@@ -1,0 +1,144 @@
+/**
+ * Decides waiting commands one after the other, on a draft over the committed state: each on what those before it leave.
+ * Nothing is written here, and the draft ends with the call: what was decided is folded once the log holds it.
+ * Implements `docs/contract/domain.md#commands-and-events`.
+ */
+import { acceptedKey } from '../domain/aggregate/idempotency.js';
+import type { Draft } from '../domain/aggregate/containers.js';
+import { BrokenChainError } from '../domain/log-chain/links.js';
+import { UnknownEventError } from '../domain/log/unknown-event.js';
+import type { Refusal } from '../domain/resource/refusal.js';
+import type { Clock } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { IdempotencyMark, RecordedCommand } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
+import type { LogChain } from '../log-chain/log-chain.js';
+import { BrokenLogError } from '../storage/follow.js';
+import type { Aggregate, DecidingState } from './aggregate.js';
+import type { Committed } from './port.js';
+import type { Proposal } from './proposal.js';
+import { asRecorded, propose } from './proposal.js';
+import type { Answer, Call } from './waiting-callers.js';
+
+export interface DecideGroupOptions {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** See `GatewayOptions`. */
+  readonly sharedTime: () => number;
+  readonly logChain: LogChain;
+}
+
+/** What was decided for one call. */
+export type Decided =
+  | {
+      readonly kind: 'write';
+      readonly proposal: Proposal;
+      readonly recorded: RecordedCommand;
+      readonly result: unknown;
+    }
+  | { readonly kind: 'answer'; readonly answer: Answer };
+
+/**
+ * @returns decides calls in order, as many as one append may hold, at least one; one result per decided call
+ */
+export function createDecideGroup<State extends DecidingState, Command>(
+  { stream, draft, decide, apply }: Aggregate<State, Command>,
+  committed: Committed<State>,
+  { clock, ids, sharedTime, logChain }: DecideGroupOptions,
+): (calls: Iterable<Call<State, Command>>) => readonly Decided[] {
+  let of: State | undefined;
+  /** The state behind the commands of the group, and behind the one that is being decided. */
+  let group: Draft<State>;
+  let one: Draft<State>;
+
+  function decideOne({ command, context, select }: Call<State, Command>): Decided {
+    const { state } = one;
+    const answered = (answer: Answer): Decided => ({ kind: 'answer', answer });
+    if (command === undefined || context === undefined) {
+      return answered({ kind: 'unchanged', position: committed.state().position.value, result: select(state) });
+    }
+    const repeat = context.idempotency === undefined ? undefined : repeatOf(state, context.idempotency, sharedTime());
+    if (repeat !== undefined) return answered(repeat);
+    const decision = decide(state, command);
+    if (!decision.ok) return answered(refusedBy(decision.error));
+    if (decision.value.length === 0) {
+      return answered({ kind: 'unchanged', position: committed.state().position.value, result: select(state) });
+    }
+    const before = state.logChain.value;
+    let after = before;
+    const proposal = propose(decision.value, context, clock, ids, (events) => {
+      const linked = logChain.link(before, stream, events);
+      after = linked.head;
+      return linked.link;
+    });
+    const recorded = asRecorded(stream, proposal, state.revision.value);
+    const refusal = apply(state, recorded);
+    if (refusal !== undefined) return answered(refusedBy(refusal));
+    state.logChain.set(after);
+    logChain.remember({ stream, events: proposal.events, before, after });
+    return { kind: 'write', proposal, recorded, result: select(state) };
+  }
+
+  function decideAlone(call: Call<State, Command>): Decided {
+    try {
+      return decideOne(call);
+    } catch (error) {
+      return { kind: 'answer', answer: { kind: 'refused', error: asServiceError(error) } };
+    }
+  }
+
+  return (calls) => {
+    if (of !== committed.state()) {
+      of = committed.state();
+      group = draft(of);
+      one = draft(group.state);
+    }
+    const decided: Decided[] = [];
+    let events = 0;
+    let bytes = 0;
+    try {
+      for (const call of calls) {
+        if (decided.length >= limits.events.appendEvents) break;
+        const next = decideAlone(call);
+        if (next.kind === 'write') {
+          events += next.proposal.events.length;
+          bytes += next.proposal.bytes;
+          const full = events > limits.events.appendEvents || bytes > limits.events.appendBytes;
+          if (full && decided.length > 0) break;
+          one.merge();
+        } else one.drop();
+        decided.push(next);
+      }
+      return decided;
+    } finally {
+      one.drop();
+      group.drop();
+    }
+  };
+}
+
+/** The answer to an idempotency key that was used before, or undefined. */
+function repeatOf(state: DecidingState, { key_hash, body_hash }: IdempotencyMark, now: number): Answer | undefined {
+  const accepted = acceptedKey(state.idempotency, key_hash, now);
+  if (accepted === undefined) return undefined;
+  if (accepted.body_hash !== body_hash) {
+    const message =
+      'Idempotency-Key: it was used with another body within the last 24 hours; expected a new key or the same body';
+    return refusedBy({ code: 'conflict', message });
+  }
+  const { command_id: commandId, resource_id: resourceId, revision } = accepted;
+  return { kind: 'repeated', commandId, resourceId, revision };
+}
+
+const refusedBy = ({ code, message }: Refusal): Answer => ({ kind: 'refused', error: new ServiceError(code, message) });
+
+/** What a caller may see of anything that was thrown. */
+export function asServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const stops = [UnknownEventError, BrokenChainError, BrokenLogError].some((kind) => error instanceof kind);
+  if (stops && error instanceof Error) {
+    return new ServiceError('unavailable', `this instance is read-only: ${error.message}`);
+  }
+  return new ServiceError('internal', 'the command could not be carried out', { cause: error });
+}
