@@ -183,7 +183,11 @@ async function wire(
   const gatewayOptions = { eventStore, clock, ids, logger, logChain, readOnly, sharedTime };
   const commandMetrics = createCommandMetrics(clock);
   const fleet = commandMetrics.counted(
-    createGateway(fleetAggregate, { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp }, gatewayOptions),
+    createGateway(
+      fleetAggregate,
+      { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp },
+      gatewayOptions,
+    ),
   );
   closers.add('fleet gateway', () => fleet.close());
   const accounts = commandMetrics.counted(createGateway(accountsAggregate, accountsView, gatewayOptions));

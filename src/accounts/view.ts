@@ -102,7 +102,8 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
     state: () => accounts,
     fold: apply,
     async catchUp() {
-      for await (const commands of commandsAfter(eventStore, streams.accounts, accounts.revision.value)) apply(commands);
+      for await (const commands of commandsAfter(eventStore, streams.accounts, accounts.revision.value))
+        apply(commands);
     },
     async close() {
       stop.abort();

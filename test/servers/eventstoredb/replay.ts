@@ -101,7 +101,11 @@ function ordered<T extends Json | Plain>(list: readonly T[], anyOrder: boolean):
 /** Trailers of the web server, which change with its release. */
 const ofWebServer: readonly string[] = ['content-type', 'content-length', 'date', 'server'];
 
-export function statusDifferences(expected: Answer['status'], status: StatusObject | undefined, path: string): string[] {
+export function statusDifferences(
+  expected: Answer['status'],
+  status: StatusObject | undefined,
+  path: string,
+): string[] {
   if (expected === undefined || status === undefined) {
     return expected === undefined && status === undefined ? [] : [`${path}: status ${status?.code} ${status?.details}`];
   }
