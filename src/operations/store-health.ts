@@ -5,7 +5,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { createHistogram, secondsBounds } from '../kernel/tallies.js';
-import { StoreTroubleError } from '../storage/store-trouble.js';
+import { StoreAccessError } from '../storage/store-access.js';
 import type { MetricSource } from './metrics.js';
 
 const pingEveryMs = 1_000;
@@ -42,7 +42,7 @@ export async function watchStores(
       if (answer === timedOut) problem = `no answer within ${pingTimeoutMs} ms`;
     } catch (error) {
       problem = errorText(error instanceof ServiceError && error.cause !== undefined ? error.cause : error);
-      if (error instanceof StoreTroubleError) trouble = error.message;
+      if (error instanceof StoreAccessError) trouble = error.message;
     }
     const before = away.get(name);
     seconds.observe([name, problem === undefined ? 'ok' : 'failed'], (performance.now() - began) / 1000);

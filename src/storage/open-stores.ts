@@ -11,7 +11,7 @@ import { backoff, storeRetry } from '../kernel/retry.js';
 import { openEmbedded } from './embedded/open-embedded.js';
 import type { EventStore } from './event-store.js';
 import type { ReadStore } from './read-store.js';
-import { StoreTroubleError } from './store-trouble.js';
+import { StoreAccessError } from './store-access.js';
 
 export { DataFolderError } from './embedded/open-embedded.js';
 
@@ -135,18 +135,18 @@ async function openWhenThere<T>(
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (signal?.aborted === true || waitedMs() > giveUpMs) {
-        throw error instanceof StoreTroubleError
+        throw error instanceof StoreAccessError
           ? error
           : new ServiceError('unavailable', `${name} cannot be reached`, { cause: error });
       }
-      const trouble = error instanceof StoreTroubleError ? error.message : undefined;
-      if (waitedMs() - loggedAtMs >= progressEveryMs || trouble !== told) {
+      const problem = error instanceof StoreAccessError ? error.message : undefined;
+      if (waitedMs() - loggedAtMs >= progressEveryMs || problem !== told) {
         loggedAtMs = waitedMs();
-        told = trouble;
-        onWaiting(name, trouble ?? `waiting for ${name}`);
+        told = problem;
+        onWaiting(name, problem ?? `waiting for ${name}`);
         const fields = { store: name, waited_ms: loggedAtMs, error: causeText(error) };
-        if (trouble === undefined) logger.warn(fields, `waiting for ${place}`);
-        else logger.error({ ...fields, problem: trouble }, `${place} cannot be used before somebody acts`);
+        if (problem === undefined) logger.warn(fields, `waiting for ${place}`);
+        else logger.error({ ...fields, problem }, `${place} cannot be used before somebody acts`);
       }
       await sleep(backoff(storeRetry, tries), signal);
     }

@@ -1,19 +1,19 @@
 /**
- * Appends that always get an answer in time. Every try has its own timeout. What was certainly not written is tried
- * again; every other outcome is returned. A try that gets no answer costs its client: the next try goes to whichever node
- * leads then. Only the package's classic call is used (`appendCredentials`). Implements `event-store.ts` (append).
+ * Appends that always get an answer in time. Every try has its own timeout. An append that was certainly not written is
+ * tried again; every other outcome is returned. A client that does not answer is discarded, so that the next append goes
+ * to whichever node leads then. Uses only the package's classic call (`appendCredentials`). Implements `event-store.ts`
+ * (append).
  */
 import type { EventData } from '@eventstore/db-client';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
-import { errorText, ServiceError, unreachable } from '../../kernel/errors.js';
+import { ServiceError } from '../../kernel/errors.js';
 import { backoff } from '../../kernel/retry.js';
 import type { AppendOutcome, ExpectedRevision } from '../event-store.js';
 import type { StoreAddress, User } from './address.js';
-import type { Connection, Lease } from './connection.js';
+import { type Connection, type Lease, appendPlaces } from './connection.js';
 import { appendFailure, isUnanswered, type AppendFailure } from './failure.js';
-import { appendPlaces } from './places.js';
-import { toNumber } from './positions.js';
+import { toNumber } from './events.js';
 
 export interface Appender {
   append(stream: string, expected: ExpectedRevision, events: readonly EventData[]): Promise<AppendOutcome>;
@@ -25,16 +25,10 @@ export interface AppenderOptions {
   readonly clock: Clock;
 }
 
-type TryOutcome =
-  | AppendFailure
-  | { readonly kind: 'appended'; readonly revision: number; readonly position?: number }
-  /** The append could not even be sent. */
-  | { readonly kind: 'not_sent'; readonly cause: string };
-
 /**
- * The client package sends an append that carries credentials of its own by the classic call; without TLS it leaves them
- * out. All others share one stream per client and one table of the process, where the failure of one append rejects the
- * others, and an answer that comes after that is an exception which nobody can catch.
+ * The client package uses the classic call for an append that carries credentials of its own; without TLS it does not
+ * send them. All other appends share one stream per client and one table of the process: the failure of one rejects the
+ * others, and an answer that arrives later throws where nobody can catch it.
  */
 const appendCredentials = ({ user }: StoreAddress): User => user ?? { username: 'none', password: 'none' };
 
@@ -49,14 +43,14 @@ export function createAppender({ address, connection, clock }: AppenderOptions):
     expected: ExpectedRevision,
     events: readonly EventData[],
     timeoutMs: number,
-  ): Promise<TryOutcome> {
+  ): Promise<AppendOutcome | AppendFailure> {
     const call = lease.client.appendToStream(stream, [...events], {
       expectedRevision: typeof expected === 'number' ? BigInt(expected) : expected,
       requiresLeader: true,
       deadline: timeoutMs,
       credentials,
     });
-    const unanswered = async (): Promise<TryOutcome> => {
+    const unanswered = async (): Promise<AppendOutcome | AppendFailure> => {
       await connection.discard(lease, 'an append was not answered');
       return { kind: 'unknown', cause: `no answer within ${Math.round(timeoutMs)} ms` };
     };
@@ -67,29 +61,13 @@ export function createAppender({ address, connection, clock }: AppenderOptions):
         return await unanswered();
       }
       const revision = toNumber(result.nextExpectedRevision);
-      return { kind: 'appended', revision, ...(result.position && { position: toNumber(result.position.commit) }) };
+      return { kind: 'appended', revision, position: result.position && toNumber(result.position.commit) };
     } catch (error) {
       return isUnanswered(error) ? await unanswered() : appendFailure(error);
     }
   }
 
-  async function tryOnce(
-    stream: string,
-    expected: ExpectedRevision,
-    events: readonly EventData[],
-    started: number,
-  ): Promise<TryOutcome> {
-    let lease: Lease;
-    try {
-      lease = await connection.lease();
-    } catch (error) {
-      return { kind: 'not_sent', cause: errorText(error) };
-    }
-    // Leaves time to discard the client.
-    const left = started + appendMs - disposeMs - clock.monotonic();
-    return send(lease, stream, expected, events, Math.max(1, Math.min(appendTryMs, left)));
-  }
-
+  /** @throws ServiceError `unavailable` when nothing could be sent */
   async function appendWithin(
     stream: string,
     expected: ExpectedRevision,
@@ -97,25 +75,13 @@ export function createAppender({ address, connection, clock }: AppenderOptions):
     started: number,
   ): Promise<AppendOutcome> {
     for (let attempt = 0; ; attempt += 1) {
-      const outcome = await tryOnce(stream, expected, events, started);
-      switch (outcome.kind) {
-        case 'appended':
-          return { kind: 'appended', revision: outcome.revision, position: outcome.position };
-        case 'conflict':
-          return { kind: 'conflict', actual: outcome.actual };
-        case 'unknown':
-          return { kind: 'unknown', cause: outcome.cause };
-        case 'refused':
-          return { kind: 'refused', what: outcome.what, cause: outcome.cause };
-        case 'not_sent':
-          return { kind: 'unavailable', cause: outcome.cause };
-        case 'not_written':
-          if (clock.monotonic() - started >= appendRetryMs) return { kind: 'unavailable', cause: outcome.cause };
-          await sleep(backoff(retry, attempt));
-          break;
-        default:
-          return unreachable(outcome);
-      }
+      const lease = await connection.lease();
+      // Leaves time to discard the client.
+      const left = started + appendMs - disposeMs - clock.monotonic();
+      const outcome = await send(lease, stream, expected, events, Math.max(1, Math.min(appendTryMs, left)));
+      if (outcome.kind !== 'not_written') return outcome;
+      if (clock.monotonic() - started >= appendRetryMs) return { kind: 'unavailable', cause: outcome.cause };
+      await sleep(backoff(retry, attempt));
     }
   }
 

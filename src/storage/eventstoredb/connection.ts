@@ -1,6 +1,7 @@
 /**
  * The client objects of one adapter: one for appends, one for reads and subscriptions. A client that does not answer is
- * disposed of, and its calls with it, before the next one replaces it. Not the calls themselves; each has its own file.
+ * disposed of, and its calls with it, before the next one replaces it. Also bounds how many calls the whole process has
+ * open, because a connection carries 100 streams and further calls hang without an error.
  */
 import {
   EventStoreDBClient,
@@ -11,6 +12,7 @@ import {
 import { sleep, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
+import { createSemaphore } from '../../kernel/semaphore.js';
 import type { StoreAddress } from './address.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
@@ -115,3 +117,30 @@ export function openConnection(
     },
   };
 }
+
+interface Places {
+  /**
+   * @returns a function that gives the place back; calling it again does nothing
+   * @throws ServiceError `unavailable` when no place became free in time
+   */
+  take(): Promise<() => void>;
+  taken(): number;
+}
+
+/** @internal exported for tests */
+export function createPlaces(count: number, waitMs: number, what: string): Places {
+  const semaphore = createSemaphore({ places: count, waitMs });
+  return {
+    taken: () => semaphore.taken,
+    async take() {
+      const leave = await semaphore.enter();
+      if (leave !== undefined) return leave;
+      throw new ServiceError('unavailable', `The event store has ${count} open ${what}, and none of them has ended.`);
+    },
+  };
+}
+
+const { reads, subscriptions, appendsAtOnce, placeWaitMs } = standard;
+export const readPlaces = createPlaces(reads, placeWaitMs, 'reads');
+export const subscriptionPlaces = createPlaces(subscriptions, placeWaitMs, 'subscriptions');
+export const appendPlaces = createPlaces(appendsAtOnce, placeWaitMs, 'appends');

@@ -1,9 +1,12 @@
-/** Converts events between the port and the client, and recognises events that this service did not write. */
-import { jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';
+/**
+ * Converts events and positions between the port and the client, and recognises events that this service did not write.
+ * Positions and revisions are 64-bit on the wire and numbers here; from 2^53 (9 PB of log) on they are refused.
+ */
+import { jsonEvent, type EventData, type Position, type ResolvedEvent } from '@eventstore/db-client';
 import type { EventMetadata, ProposedEvent, RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { metadataJson } from '../event-json.js';
-import { toNumber } from './positions.js';
+import type { ResumePoint } from '../event-store.js';
 
 /** 2^63 - 1, the revision of a tombstone: an event that the server writes into a stream of ours. */
 const tombstoneRevision = 9_223_372_036_854_775_807n;
@@ -36,3 +39,24 @@ export function toRecordedEvent({ event, commitPosition }: ResolvedEvent): Recor
     position: toNumber(position),
   };
 }
+
+/** @throws RangeError from 2^53 on, where two positions would become the same number */
+export function toNumber(value: bigint): number {
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError(`the log's position ${value} is 2^53 or more`);
+  return Number(value);
+}
+
+/** "No position", -1 on the server: what some servers report as a checkpoint before the first event that matches. */
+const nowhere = 2n ** 64n - 1n;
+
+/** @returns undefined for a checkpoint at no position, which says nothing @throws RangeError from 2^53 on */
+export function toResumePoint({ commit, prepare }: Position): ResumePoint | undefined {
+  if (commit === nowhere && prepare === nowhere) return undefined;
+  return { commit: toNumber(commit), prepare: toNumber(prepare) };
+}
+
+/** Keeps both halves: a checkpoint (commit, 0) must be sent back unchanged (`passedBy` says what it means). */
+export const toPosition = ({ commit, prepare }: ResumePoint): Position => ({
+  commit: BigInt(commit),
+  prepare: BigInt(prepare),
+});

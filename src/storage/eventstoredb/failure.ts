@@ -1,9 +1,17 @@
 /**
  * What an error of the client means: whether an append may have been written, and whether another try is worthwhile.
- * Decides by `type`, and by the text only where the client gives nothing else. Pure.
+ * Decides by `type`, and by the text only where the client gives nothing else.
+ *
+ * Also tells a wrong password, missing rights and certificates from a server that is away. The client package does not: a
+ * failed discovery loses its reason, and a server that wants TLS merely closes the connection. So this file tries a
+ * handshake of its own and sends nothing over it.
  */
+import { connect, type ConnectionOptions } from 'node:tls';
 import { ErrorType, NO_STREAM, type CommandError, type WrongExpectedVersionError } from '@eventstore/db-client';
+import { timedOut, withDeadline } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
+import { StoreAccessError, tlsError } from '../store-access.js';
+import type { StoreAddress } from './address.js';
 
 export type AppendFailure =
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
@@ -83,4 +91,67 @@ export function appendFailure(error: unknown): AppendFailure {
     default:
       return { kind: 'unknown', cause };
   }
+}
+
+const store = { name: 'the event store', variable: 'SVC_EVENTSTORE_URL' } as const;
+const unauthenticated = 16;
+
+export const isAccessDenied = (error: unknown): boolean => field(error, 'type') === ErrorType.ACCESS_DENIED;
+
+/** What the server itself says is wrong with the access; undefined for another error. */
+export function accessError(error: unknown): StoreAccessError | undefined {
+  if (!isAccessDenied(error)) return undefined;
+  const { variable } = store;
+  const sentence =
+    field(error, 'code') === unauthenticated
+      ? `the event store does not accept the user name or password in ${variable}: correct one of the two sides`
+      : `the user in ${variable} has too few rights in the event store: make it a member of the group $admins`;
+  return new StoreAccessError(sentence, error);
+}
+
+type Handshake = { readonly kind: 'done' } | { readonly kind: 'failed'; readonly error: unknown };
+
+/** @returns undefined when the server neither completes nor refuses it in time */
+async function handshake(options: ConnectionOptions, timeoutMs: number): Promise<Handshake | undefined> {
+  const socket = connect({ ...options, ALPNProtocols: ['h2'] });
+  const outcome = new Promise<Handshake>((resolve) => {
+    socket.once('secureConnect', () => resolve({ kind: 'done' }));
+    socket.on('error', (error) => resolve({ kind: 'failed', error }));
+    socket.once('close', () => resolve({ kind: 'failed', error: undefined }));
+  });
+  try {
+    const first = await withDeadline(outcome, timeoutMs);
+    return first === timedOut ? undefined : first;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Tries a handshake with each host until one says something. @returns undefined when nothing is wrong with TLS */
+export async function handshakeError(
+  { hosts, tls, credentials }: StoreAddress,
+  timeoutMs: number,
+): Promise<StoreAccessError | undefined> {
+  const { rootCertificate, userCertFile, userKeyFile } = credentials;
+  for (const { address, port } of hosts) {
+    const outcome = await handshake(
+      {
+        host: address.replaceAll(/[[\]]/g, ''),
+        port,
+        ...(tls ? {} : { rejectUnauthorized: false }),
+        ...(rootCertificate === undefined ? {} : { ca: rootCertificate }),
+        ...(userCertFile === undefined ? {} : { cert: userCertFile }),
+        ...(userKeyFile === undefined ? {} : { key: userKeyFile }),
+      },
+      timeoutMs / hosts.length,
+    );
+    if (outcome === undefined) continue;
+    if (tls && outcome.kind === 'done') return undefined;
+    if (!tls && outcome.kind === 'done') {
+      return new StoreAccessError(`the event store answers only with TLS: leave tls=false out of ${store.variable}`);
+    }
+    const found = tls && outcome.kind === 'failed' ? tlsError(outcome.error, store) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

@@ -13,7 +13,7 @@ import { backoff } from '../../kernel/retry.js';
 import type { Retention } from '../event-store.js';
 import type { Appender } from './append.js';
 import type { Connection } from './connection.js';
-import { toNumber } from './positions.js';
+import { toNumber } from './events.js';
 import { readPage } from './read.js';
 
 /** Tries of a write that is repeated until it is certain, here and for fold checkpoints. */

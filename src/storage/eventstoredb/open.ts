@@ -17,12 +17,12 @@ import { readAddress } from './address.js';
 import { createAppender } from './append.js';
 import { openConnection } from './connection.js';
 import { toEventData } from './events.js';
+import { accessError, handshakeError } from './failure.js';
 import { loadFold, saveFold, type FoldAppends } from './fold-checkpoints.js';
 import { harmlessTries, setRetention, type MetadataDeps } from './metadata.js';
 import { readHead, readStream } from './read.js';
 import { readServerTime } from './server-time.js';
 import { subscribeToLog } from './subscription.js';
-import { handshakeTrouble, rightsTrouble } from './trouble.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
 export interface EventStoreDbOptions {
@@ -68,21 +68,21 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     }
   }
 
-  /** @throws StoreTroubleError when waiting does not help; ServiceError `unavailable` */
+  /** @throws StoreAccessError when waiting does not help; ServiceError `unavailable` */
   async function ping(): Promise<void> {
     // Once it has failed, the reason is looked for first: a read may take longer to fail than a caller waits.
-    const trouble = failing ? await handshakeTrouble(address, tuning.handshakeMs) : undefined;
-    if (trouble !== undefined) throw trouble;
+    const refusal = failing ? await handshakeError(address, tuning.handshakeMs) : undefined;
+    if (refusal !== undefined) throw refusal;
     try {
       await readHead(reading, tuning.pingRetryMs);
       failing = false;
     } catch (error) {
       const cause = error instanceof ServiceError ? error.cause : error;
-      const found = rightsTrouble(cause);
+      const found = accessError(cause);
       if (found !== undefined) throw found;
       if (failing || closing !== undefined) throw error;
       failing = true;
-      throw (await handshakeTrouble(address, tuning.handshakeMs)) ?? error;
+      throw (await handshakeError(address, tuning.handshakeMs)) ?? error;
     }
   }
 

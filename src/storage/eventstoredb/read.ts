@@ -9,12 +9,9 @@ import { ServiceError } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { backoff } from '../../kernel/retry.js';
 import type { ReadOptions } from '../event-store.js';
-import type { Connection, Lease } from './connection.js';
-import { toRecordedEvent } from './events.js';
-import { failureText, isMissingStream, isNotLeader, isNotReady, isTombstoned } from './failure.js';
-import { readPlaces } from './places.js';
-import { toNumber } from './positions.js';
-import { isAccessDenied } from './trouble.js';
+import { type Connection, type Lease, readPlaces } from './connection.js';
+import { toRecordedEvent, toNumber } from './events.js';
+import { failureText, isAccessDenied, isMissingStream, isNotLeader, isNotReady, isTombstoned } from './failure.js';
 import type { Tuning } from './tuning.js';
 
 class UnansweredRead extends ServiceError {

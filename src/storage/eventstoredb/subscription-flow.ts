@@ -1,8 +1,8 @@
 /**
  * One subscription of the client as a queue. Events are queued at once, because a server drops slow live consumers. The
  * queue is bounded in events and bytes; a full queue pauses the flow, and the server may then drop the subscription.
- * Nothing here may throw into the client, which would end the flow silently. What happens when a flow ends is up to
- * `subscription.ts`.
+ * Nothing here may throw into the client, which would end the flow silently. `subscription.ts` decides what happens when
+ * a flow ends.
  */
 import {
   START,
@@ -11,20 +11,17 @@ import {
   type Position,
   type ResolvedEvent,
 } from '@eventstore/db-client';
-import { withDeadline } from '../../kernel/background.js';
+import { withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import type { RecordedEvent } from '../../kernel/event.js';
+import { bounds } from '../bounds.js';
+import { eventBytes } from '../event-json.js';
 import { passedBy, type LogItem, type SubscribeOptions } from '../event-store.js';
 import type { Lease } from './connection.js';
-import { toRecordedEvent } from './events.js';
-import { jsonSize } from './json-size.js';
-import { toPosition, toResumePoint } from './positions.js';
-import { bounds } from '../bounds.js';
+import { toPosition, toRecordedEvent, toResumePoint } from './events.js';
 import type { Arrived } from './starvation.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
-type Queued =
-  | { readonly kind: 'event'; readonly event: RecordedEvent; readonly bytes: number }
-  | Exclude<LogItem, { kind: 'events' }>;
+type Queued = { readonly kind: 'event'; readonly event: RecordedEvent } | Exclude<LogItem, { kind: 'events' }>;
 
 export interface Flow {
   /**
@@ -32,12 +29,12 @@ export interface Flow {
    */
   next(): Promise<readonly LogItem[]>;
   arrived(): Arrived;
-  /** Ends the flow with an error, once what has arrived is handed out. */
+  /** Ends the flow with an error, after everything that has arrived was handed out. */
   fail(error: Error): void;
   close(): Promise<void>;
 }
 
-/** Joins adjacent events into one item. */
+/** Joins adjacent events into one item: one item with many events costs consumers far less than many items. */
 function joined(queued: readonly Queued[]): LogItem[] {
   const items: LogItem[] = [];
   let events: RecordedEvent[] = [];
@@ -57,6 +54,8 @@ function joined(queued: readonly Queued[]): LogItem[] {
   return items;
 }
 
+const sizeOf = (item: Queued): number => (item.kind === 'event' ? eventBytes(item.event) : 0);
+
 /** Items that have arrived and have not been handed out. */
 function createQueue(): {
   push(item: Queued): void;
@@ -68,7 +67,6 @@ function createQueue(): {
   const { itemEvents, itemBytes } = bounds;
   const items: Queued[] = [];
   let bytes = 0;
-  const sizeOf = (item: Queued): number => (item.kind === 'event' ? item.bytes : 0);
   return {
     push(item) {
       items.push(item);
@@ -93,18 +91,14 @@ function createQueue(): {
 
 /** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
 export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions, tuning: Tuning = standard): Flow {
-  const { catchUpGatherMs, confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = tuning;
+  const { confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = tuning;
   const queue = createQueue();
   let ended: { readonly error: unknown } | undefined;
   let wakeUp = (): void => undefined;
   let caughtUp = false;
-  /** The content of the queue may be taken. */
-  let ready = false;
   let isLive = false;
   let messages = 0;
   let position = after === 'start' ? 0 : passedBy(after);
-  let gathering: NodeJS.Timeout | undefined;
-  let turn: NodeJS.Immediate | undefined;
   let checkpoint: Position | undefined;
 
   const end = (error: unknown): void => {
@@ -114,32 +108,14 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   };
   const unconfirmed = setTimeout(() => end(new Error('the subscription was not confirmed in time')), confirmMs);
 
-  function announce(): void {
-    clearTimeout(gathering);
-    clearImmediate(turn);
-    gathering = undefined;
-    turn = undefined;
-    ready = queue.length() > 0;
-    wakeUp();
-  }
-
-  /**
-   * One item with many events costs consumers far less than many items. So events that arrive in one turn of the event
-   * loop are handed out together; while catching up, those of some milliseconds, up to the bound of one item.
-   */
-  function gather(): void {
-    if (ready || queue.length() === 0) return;
-    if (queue.length() >= bounds.itemEvents || subscription.isPaused()) announce();
-    else if (isLive) turn ??= setImmediate(announce);
-    else gathering ??= setTimeout(announce, catchUpGatherMs);
-  }
-
   /**
    * Wraps the client's callbacks: an error thrown into the client would be an unhandled rejection and stop all events.
+   * Nothing is queued after the end, because an event that caused it is missing.
    */
   const guarded =
     <A extends readonly unknown[]>(work: (...args: A) => void) =>
     (...args: A): void => {
+      if (ended !== undefined) return;
       try {
         work(...args);
       } catch (error) {
@@ -161,11 +137,10 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     if (caughtUp) {
       queue.push({ kind: 'caught_up' });
       isLive = true;
-      announce();
     }
     checkpoint = undefined;
     caughtUp = false;
-    gather();
+    wakeUp();
   }
 
   const filter = streamNameFilter({
@@ -195,19 +170,17 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   subscription.on(
     'data',
     guarded((resolved: ResolvedEvent) => {
-      if (ended !== undefined) return;
       messages += 1;
       const event = toRecordedEvent(resolved);
       // A waiting checkpoint may lie before or after this event; the position of the event replaces it.
       checkpoint = undefined;
       if (event !== undefined) {
         position = event.position;
-        queue.push({ kind: 'event', event, bytes: jsonSize(event.data) + jsonSize(event.metadata) });
+        queue.push({ kind: 'event', event });
       }
       if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
       settleMarks(subscription);
-      // Even with more in the stream's buffer: a paused flow delivers nothing until items are taken.
-      gather();
+      wakeUp();
     }),
   );
   const onAbort = (): void => wakeUp();
@@ -215,18 +188,17 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
 
   return {
     async next() {
-      // Events that arrived before the end are handed out first: the next subscription begins after them.
-      while (!ready && !signal.aborted) {
-        if (ended !== undefined && queue.length() === 0) throw ended.error;
-        if (ended !== undefined) break;
+      while (queue.length() === 0 && ended === undefined && !signal.aborted) {
         await new Promise<void>((resolve) => {
           wakeUp = resolve;
         });
+        // What arrives in the same turn of the event loop is handed out together.
+        await yieldToEventLoop();
       }
       if (signal.aborted) return [];
+      // Events that arrived before the end are handed out first: the next subscription begins after them.
+      if (ended !== undefined && queue.length() === 0) throw ended.error;
       const taken = queue.take();
-      ready = false;
-      gather();
       const isLow = queue.length() <= queueLow && queue.bytes() <= queueBytesHigh / 2;
       if (isLow && subscription.isPaused()) subscription.resume();
       return joined(taken);
@@ -235,8 +207,6 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     fail: end,
     async close() {
       clearTimeout(unconfirmed);
-      clearTimeout(gathering);
-      clearImmediate(turn);
       signal.removeEventListener('abort', onAbort);
       // The client may still emit errors, which need a listener; data does not.
       subscription.removeAllListeners('data');

@@ -16,9 +16,8 @@ import {
   type ResumePoint,
   type SubscribeOptions,
 } from '../event-store.js';
-import type { Connection } from './connection.js';
+import { type Connection, subscriptionPlaces } from './connection.js';
 import { failureText, isForeignPosition, isTooSlow } from './failure.js';
-import { subscriptionPlaces } from './places.js';
 import { readHead } from './read.js';
 import { openFlow } from './subscription-flow.js';
 import { guardCaughtUp, missingAfter, watchForStarvation } from './starvation.js';

@@ -37,8 +37,6 @@ const standard = {
   queueBytesHigh: 16 * MiB,
   /** Consecutive drops without an event in between after which a subscription ends with an error. */
   slowTries: 5,
-  /** How long a subscription that catches up gathers events before it hands them out. */
-  catchUpGatherMs: 5,
   /** How often the heads of the streams are read beside a subscription to which nothing arrives. */
   headEveryMs: 3_000,
   /** How long a subscription may be behind such a head without anything arriving: live, and while catching up. */

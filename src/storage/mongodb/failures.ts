@@ -1,6 +1,6 @@
 /** What the driver's errors mean to this adapter. `../answer-unavailable.ts` turns them into the port's answers. */
 import { MongoBulkWriteError, MongoServerError } from 'mongodb';
-import { StoreTroubleError, textsOf, tlsTrouble } from '../store-trouble.js';
+import { StoreAccessError, textsOf, tlsError } from '../store-access.js';
 
 const duplicateKey = 11_000;
 const namespaceNotFound = 26;
@@ -13,21 +13,21 @@ const store = { name: 'MongoDB', variable: 'SVC_MONGODB_URL' } as const;
  * What an operator has to correct before the server can be used; undefined for a server that is merely away. A server
  * that is not found in time names the last reason in its text.
  */
-export function troubleOf(error: unknown): StoreTroubleError | undefined {
+export function troubleOf(error: unknown): StoreAccessError | undefined {
   const text = textsOf(error);
   if (/Authentication failed|auth(entication)? fail|bad auth/i.test(text)) {
-    return new StoreTroubleError(
+    return new StoreAccessError(
       `MongoDB does not accept the user name or password in ${store.variable}: correct one of the two sides`,
       error,
     );
   }
   if (/not authorized on|requires authentication|not allowed to do action/i.test(text)) {
-    return new StoreTroubleError(
+    return new StoreAccessError(
       `the user in ${store.variable} has too few rights in MongoDB: give it readWrite on the database`,
       error,
     );
   }
-  return tlsTrouble(error, store);
+  return tlsError(error, store);
 }
 
 /** True when a document of that id exists already. */

@@ -1,9 +1,8 @@
 /** Every error seen from real servers and the client, and what it says about an append. */
 import type { ResolvedEvent } from '@eventstore/db-client';
 import { describe, expect, it } from 'vitest';
-import { toRecordedEvent } from '../../../src/storage/eventstoredb/events.js';
+import { toRecordedEvent, toNumber, toPosition, toResumePoint } from '../../../src/storage/eventstoredb/events.js';
 import { appendFailure, isTooSlow } from '../../../src/storage/eventstoredb/failure.js';
-import { toNumber, toPosition, toResumePoint } from '../../../src/storage/eventstoredb/positions.js';
 
 /** As the client throws them: its own classes set `type`; a raw connection error has only a `code`. */
 const commandError = (type: string, message = '', more: object = {}): Error =>

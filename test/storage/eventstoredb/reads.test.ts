@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
-import { createPlaces, readPlaces, subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
+import { createPlaces, readPlaces, subscriptionPlaces } from '../../../src/storage/eventstoredb/connection.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 import { eventually } from '../../support/eventually.js';
 import { collectRead, commandOf, readAll } from '../contract/appending.js';

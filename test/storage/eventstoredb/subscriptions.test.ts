@@ -4,7 +4,7 @@ import { yieldToEventLoop } from '../../../src/kernel/background.js';
 import type { RecordedEvent } from '../../../src/kernel/event.js';
 import type { LogItem, ResumePoint } from '../../../src/storage/event-store.js';
 import { followLog } from '../../../src/storage/follow.js';
-import { subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
+import { subscriptionPlaces } from '../../../src/storage/eventstoredb/connection.js';
 import { eventually } from '../../support/eventually.js';
 import { appendAtEnd, commandOf } from '../contract/appending.js';
 import { impatient, openFixture, takeUntil, writeForeign, type Fixture } from './fixture.js';

@@ -1,6 +1,6 @@
 /**
- * What is wrong with the access to an external store when waiting does not help: a password, rights, a certificate. A
- * store that is merely away is no trouble in this sense. See `docs/operations.md#faults`.
+ * Errors of the access to an external store that waiting does not cure: a wrong password, missing rights, a certificate.
+ * A store that is merely away is not one of them. See `docs/operations.md#faults`.
  */
 import { ServiceError } from '../kernel/errors.js';
 
@@ -8,10 +8,10 @@ import { ServiceError } from '../kernel/errors.js';
  * The message is one sentence that says what is wrong and what to do, without secrets and addresses. The service goes on
  * trying, because the store's side may be what is corrected.
  */
-export class StoreTroubleError extends ServiceError {
+export class StoreAccessError extends ServiceError {
   constructor(sentence: string, cause?: unknown) {
     super('unavailable', sentence, cause === undefined ? {} : { cause });
-    this.name = 'StoreTroubleError';
+    this.name = 'StoreAccessError';
   }
 }
 
@@ -34,10 +34,10 @@ interface Store {
   readonly variable: string;
 }
 
-/** The trouble with a certificate, or with TLS itself, that an error tells of; undefined for any other error. */
-export function tlsTrouble(error: unknown, { name, variable }: Store): StoreTroubleError | undefined {
+/** The access error behind a failed TLS handshake or certificate check; undefined for any other error. */
+export function tlsError(error: unknown, { name, variable }: Store): StoreAccessError | undefined {
   const text = textsOf(error);
-  const because = (sentence: string): StoreTroubleError => new StoreTroubleError(sentence, error);
+  const because = (sentence: string): StoreAccessError => new StoreAccessError(sentence, error);
   if (/ALTNAME|altnames/.test(text)) {
     return because(
       `the certificate of ${name} is for another name: use a name in ${variable} that the certificate has`,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
-import { StoreTroubleError, tlsTrouble } from '../../../src/storage/store-trouble.js';
+import { StoreAccessError, tlsError } from '../../../src/storage/store-access.js';
 import { startEventStoreDb, type EventStoreDbServer } from '../../servers/eventstoredb/server.js';
 import { startTlsFront, type TlsFront } from '../../servers/tls-front.js';
 import { createCertificate } from '../../support/certificate.js';
@@ -45,7 +45,7 @@ async function said(url: string): Promise<{ readonly sentences: readonly unknown
   const ping = (): Promise<unknown> =>
     store.ping().then(
       () => 'usable',
-      (error: unknown) => (error instanceof StoreTroubleError ? error.message : 'away'),
+      (error: unknown) => (error instanceof StoreAccessError ? error.message : 'away'),
     );
   try {
     return { sentences: [await ping(), await ping()], lines };
@@ -105,7 +105,7 @@ describe('access to the event store', { timeout: 20_000 }, () => {
     });
     const { admin } = server.faults;
     try {
-      await expect(store.ping()).rejects.toBeInstanceOf(StoreTroubleError);
+      await expect(store.ping()).rejects.toBeInstanceOf(StoreAccessError);
       server.faults.admin = { username: 'admin', password: 'new' };
       await store.ping();
       await appendAtEnd(store, 'svc-a', commandOf(1));
@@ -118,7 +118,7 @@ describe('access to the event store', { timeout: 20_000 }, () => {
 
 describe('an error of a TLS connection', () => {
   const of = (code: string, message: string): string | undefined =>
-    tlsTrouble(new Error('wrapped', { cause: Object.assign(new Error(message), { code }) }), {
+    tlsError(new Error('wrapped', { cause: Object.assign(new Error(message), { code }) }), {
       name: 'the store',
       variable: 'URL',
     })?.message;
