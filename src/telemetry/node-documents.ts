@@ -65,7 +65,7 @@ function withoutBytes({
 export interface NodeDocuments {
   /** @param at milliseconds since the epoch */
   seen(nodeId: string, at: number): void;
-  /** A heartbeat is a sign of life as well: `seen` before it at the same time writes nothing more. */
+  /** A heartbeat is a sign of life as well, and replaces an earlier one that has not been written. */
   heartbeat(nodeId: string, facts: HeartbeatFacts, at: number): void;
   metrics(nodeId: string, report: object, at: number): void;
   /** Another instance may have written the node's tables meanwhile: its next ones are written in any case. */
@@ -176,7 +176,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       // Nearly all tables are those that were written last. While none of the node is being written, they need not be kept.
       const unchanged = batches.heartbeats.get(nodeId)?.unchanged !== false && isWritten(nodeId, facts);
       batches.heartbeats.put(nodeId, { at, facts: unchanged ? withoutBytes(facts) : facts, unchanged });
-      if (batches.seen.get(nodeId) === at) batches.seen.delete(nodeId);
+      batches.seen.delete(nodeId);
     },
     metrics: (nodeId, report, at) =>
       batches.metrics.put(nodeId, {

@@ -91,10 +91,11 @@ export interface PresenceFacts {
 export interface Telemetry {
   /** Makes the session the node's live one, whichever instance held it before. Durable when it returns. */
   sessionOpened(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): Promise<void>;
-  /** Notes a sign of life: any valid payload is one. Batched; never waits for the store. */
-  alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): void;
-  /** Batched; the newest of a node replaces the others. */
-  heartbeat(nodeId: string, facts: HeartbeatFacts): void;
+  /**
+   * Notes a sign of life: any valid payload is one. Batched; never waits for the store.
+   * @param heartbeat if the payload was one; the newest of a node replaces the others
+   */
+  alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number, heartbeat?: HeartbeatFacts): void;
   metrics(nodeId: string, report: object): void;
   sessionEnded(nodeId: string, sessionId: string): Promise<void>;
   /** Calls back with each session whose node another session has taken over; noticed when its lease is renewed. */

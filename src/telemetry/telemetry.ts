@@ -32,13 +32,11 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
       await presence.opened(nodeId, facts, offlineAfterMs);
       documents.seen(nodeId, clock.now());
     },
-    alive(nodeId, facts, offlineAfterMs) {
+    alive(nodeId, facts, offlineAfterMs, heartbeat) {
       presence.alive(nodeId, facts, offlineAfterMs);
-      documents.seen(nodeId, clock.now());
-    },
-    heartbeat(nodeId, facts) {
+      if (heartbeat === undefined) return documents.seen(nodeId, clock.now());
       rate.note();
-      documents.heartbeat(nodeId, facts, clock.now());
+      documents.heartbeat(nodeId, heartbeat, clock.now());
     },
     heartbeatsPerMinute: rate.perMinute,
     metrics: (nodeId, report) => documents.metrics(nodeId, report, clock.now()),

@@ -1,12 +1,10 @@
 /** Heartbeats: how they are answered, and the intervals in force. */
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Delivery } from '../../src/delivery/port.js';
 import { offlineAfterSeconds } from '../../src/delivery/port.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { intervalsOf } from '../../src/transport/agent/agent-intervals.js';
-import { encodeHeartbeatResponse } from '../../src/transport/agent/heartbeat-response.js';
 import { createHeartbeats } from '../../src/transport/agent/heartbeats.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -113,20 +111,5 @@ describe('the intervals in force', () => {
     const offlineAfterMs = offlineAfterSeconds(settings) * 1000;
     expect(intervalsOf(settings)).toEqual({ heartbeatSecs: 20, metricsSecs: 70, offlineAfterMs });
     expect(offlineAfterMs).toBeGreaterThan(20_000);
-  });
-
-  test('are answered in the bytes that the generated code makes', () => {
-    const seconds = fc.nat(86_400);
-    const commands = fc.array(fc.constantFrom(Command.RELOAD_CONFIG, Command.RUN_DIAGNOSTICS), { maxLength: 2 });
-    const sequence = fc.oneof(fc.bigInt(0n, 300n), fc.bigInt(0n, 2n ** 64n - 1n));
-    fc.assert(
-      fc.property(sequence, commands, seconds, seconds, (ackSequence, claimed, heartbeatSecs, metricsSecs) => {
-        const intervals = { heartbeatIntervalSecs: heartbeatSecs, metricsIntervalSecs: metricsSecs };
-        const value = { ok: true, ackSequence, commands: claimed, ...intervals };
-        expect(Buffer.from(encodeHeartbeatResponse(ackSequence, claimed, { heartbeatSecs, metricsSecs }))).toEqual(
-          Buffer.from(ServicePayload.encode({ payload: { $case: 'heartbeatResponse', value } }).finish()),
-        );
-      }),
-    );
   });
 });

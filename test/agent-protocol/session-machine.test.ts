@@ -42,7 +42,6 @@ describe('the session machine', () => {
     expect(outputs.map(({ kind }) => kind)).toEqual([
       'hello',
       'charge',
-      'alive',
       'heartbeat',
       'charge',
       'alive',

@@ -324,8 +324,10 @@ function createFakeTelemetry(): FakeTelemetry {
       if (fake.failOpening) throw new Error('the read store is out of reach');
       fake.opened.push({ nodeId, presence, offlineAfterMs });
     },
-    alive: (nodeId, presence) => fake.alives.push({ nodeId, presence }),
-    heartbeat: (_nodeId, facts) => fake.heartbeats.push(facts),
+    alive(nodeId, presence, _offlineAfterMs, heartbeat) {
+      fake.alives.push({ nodeId, presence });
+      if (heartbeat !== undefined) fake.heartbeats.push(heartbeat);
+    },
     metrics: (_nodeId, report) => fake.reports.push(report),
     async sessionEnded(_nodeId, sessionId) {
       fake.ended.push(sessionId);

@@ -113,6 +113,8 @@ const reachedWithinMs = 200;
 /** The program of the worker threads as it is built: it starts faster than through a compiler. */
 const workerEntry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/worker.js'));
 const offlineAfterMs = 60_000;
+/** Reports of nodes whose session does not matter. */
+const noSession = { session_id: '', instance_id: 'one', pushed_generation: 0, pushed_at: null };
 /** How long a start may take on a busy machine. */
 const patienceMs = 20_000;
 
@@ -260,7 +262,7 @@ export async function startRest(
       const { position = 0 } = await append(eventStore, opened);
       await projections.reached(position, patienceMs);
       await telemetry.sessionOpened(nodeId, presence, offlineAfterMs);
-      if (heartbeat) telemetry.heartbeat(nodeId, heartbeatFactsOf(quiet));
+      if (heartbeat) telemetry.alive(nodeId, presence, offlineAfterMs, heartbeatFactsOf(quiet));
       await telemetry.flush();
       const session = openSession(delivery, nodeId, sessionId);
       await session.ask();
@@ -281,7 +283,7 @@ export async function startRest(
       };
     },
     async report(nodeId, facts) {
-      telemetry.heartbeat(nodeId, heartbeatFactsOf({ ...quiet, ...facts }));
+      telemetry.alive(nodeId, noSession, offlineAfterMs, heartbeatFactsOf({ ...quiet, ...facts }));
       await telemetry.flush();
     },
     log: (stream) => fixture.log(stream),

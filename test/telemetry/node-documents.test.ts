@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
-import type { LinkSample } from '../../src/telemetry/port.js';
+import type { HeartbeatFacts, LinkSample, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
@@ -55,6 +55,9 @@ const counting = (): ReadStore => ({
     };
   },
 });
+const presence: PresenceFacts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
+const beatOf = (telemetry: Telemetry, nodeId: string, heartbeat: HeartbeatFacts): void =>
+  telemetry.alive(nodeId, presence, 30_000, heartbeat);
 const start = () => createTelemetry({ readStore: counting(), clock, logger: silentLogger });
 const stored = async (name: string, nodeId: string): Promise<Fields | undefined> =>
   (await (await stores.readStore.collection({ name, version: 1, indexes: [] })).get(nodeId))?.fields;
@@ -83,7 +86,7 @@ const link: LinkSample = {
 describe('a heartbeat', () => {
   it('shows its figures in the vitals of its node', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.25)));
+    beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.25)));
     await telemetry.flush();
     expect(await telemetry.vitals(['n1', 'n2'])).toEqual(
       new Map([
@@ -96,7 +99,7 @@ describe('a heartbeat', () => {
 
   it('is stored with its time of receipt, its runtime table and its links', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.25), link_metrics: [link] }));
+    beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.25), link_metrics: [link] }));
     await telemetry.flush();
     expect(await stored('node_heartbeats', 'n1')).toMatchObject({ reported_at: '2025-01-01T00:00:00.000Z' });
     expect(await stored('node_runtime', 'n1')).toEqual({ wire: listenersOnWire(heartbeat(0.25).runtime_listeners) });
@@ -107,7 +110,7 @@ describe('a heartbeat', () => {
   it('with known tables is left out when a new session begins before it is written, whose first one is written whole', async () => {
     const telemetry = await start();
     const presence = { session_id: 's2', instance_id: 'i1', pushed_generation: 0, pushed_at: null };
-    const beat = (cpu: number): void => telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(cpu)));
+    const beat = (cpu: number): void => beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(cpu)));
     beat(0.1);
     await telemetry.flush();
     beat(0.2);
@@ -124,7 +127,7 @@ describe('a heartbeat', () => {
 
   it('has its tables when they change and change back while the store is away', async () => {
     const telemetry = await start();
-    const beat = (state: string): void => telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1, state)));
+    const beat = (state: string): void => beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.1, state)));
     beat('first');
     await telemetry.flush();
     away = true;
@@ -147,18 +150,15 @@ describe('a heartbeat', () => {
   it('rewrites only its figures and time when runtime table and links have not changed', async () => {
     const telemetry = await start();
     for (let round = 0; round < 3; round += 1) {
-      telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(round / 10), link_metrics: [link] }));
+      beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(round / 10), link_metrics: [link] }));
       await telemetry.flush();
       clock.advance(10_000);
     }
     expect(Object.fromEntries(writes)).toEqual({ node_runtime: 1, node_links: 1, node_heartbeats: 3 });
     expect(await stored('node_heartbeats', 'n1')).toMatchObject({ reported_at: '2025-01-01T00:00:20.000Z' });
-    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.3, 'failed'), link_metrics: [link] }));
+    beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.3, 'failed'), link_metrics: [link] }));
     await telemetry.flush();
-    telemetry.heartbeat(
-      'n1',
-      heartbeatFactsOf({ ...heartbeat(0.3, 'failed'), link_metrics: [{ ...link, rtt_ms: 4 }] }),
-    );
+    beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.3, 'failed'), link_metrics: [{ ...link, rtt_ms: 4 }] }));
     await telemetry.flush();
     expect(Object.fromEntries(writes)).toEqual({ node_runtime: 2, node_links: 2, node_heartbeats: 5 });
     expect(await stored('node_runtime', 'n1')).toEqual({
@@ -170,9 +170,9 @@ describe('a heartbeat', () => {
 
   it('with an empty table means that nothing listens', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
+    beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.1)));
     await telemetry.flush();
-    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.1), runtime_listeners: [] }));
+    beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), runtime_listeners: [] }));
     await telemetry.flush();
     expect(await stored('node_runtime', 'n1')).toEqual({ wire: new Uint8Array(0) });
     await telemetry.close();
@@ -181,12 +181,12 @@ describe('a heartbeat', () => {
   it('writes an unchanged table again after the node was at another instance', async () => {
     const [one, two] = [await start(), await start()];
     const facts = { session_id: 's1', instance_id: 'i1', pushed_generation: 0, pushed_at: null };
-    one.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
+    beatOf(one, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
     await one.flush();
-    two.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1, 'failed')));
+    beatOf(two, 'n1', heartbeatFactsOf(heartbeat(0.1, 'failed')));
     await two.flush();
     await one.sessionOpened('n1', facts, 30_000);
-    one.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
+    beatOf(one, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
     await one.flush();
     expect(await stored('node_runtime', 'n1')).toEqual({ wire: listenersOnWire(heartbeat(0.1).runtime_listeners) });
     expect(await stored('node_links', 'n1')).toEqual({ wire: linksOnWire([link]) });
@@ -196,7 +196,7 @@ describe('a heartbeat', () => {
 
   it('replaces an older one of its node that waits to be written', async () => {
     const telemetry = await start();
-    for (let round = 0; round < 100; round += 1) telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(round / 100)));
+    for (let round = 0; round < 100; round += 1) beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(round / 100)));
     await telemetry.flush();
     expect(writes.get('node_heartbeats')).toBe(1);
     expect((await telemetry.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.99);
@@ -206,9 +206,9 @@ describe('a heartbeat', () => {
   it('waits while the read store is away, the newest of each node only', async () => {
     const telemetry = await start();
     away = true;
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
+    beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.1)));
     await expect(telemetry.flush()).rejects.toThrow('away');
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.2)));
+    beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.2)));
     away = false;
     await telemetry.flush();
     expect((await telemetry.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.2);
@@ -218,7 +218,7 @@ describe('a heartbeat', () => {
 
   it('is durable once telemetry has closed', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
+    beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.1)));
     await telemetry.close();
     const reopened = await start();
     expect((await reopened.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.1);
@@ -233,7 +233,7 @@ describe('the vitals of a list of nodes', () => {
     const telemetry = await start();
     const seenAt = async () => (await telemetry.vitals(['n1'])).get('n1')?.last_seen_at;
     telemetry.alive('n1', facts, 30_000);
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
+    telemetry.alive('n1', facts, 30_000, heartbeatFactsOf(heartbeat(0.1)));
     await telemetry.flush();
     expect([await seenAt(), writes.get('node_seen')]).toEqual(['2025-01-01T00:00:00.000Z', undefined]);
     clock.advance(1_000);
@@ -242,7 +242,7 @@ describe('the vitals of a list of nodes', () => {
     expect([await seenAt(), writes.get('node_seen')]).toEqual(['2025-01-01T00:00:01.000Z', 1]);
     telemetry.alive('n1', facts, 30_000);
     clock.advance(1_000);
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
+    beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.1)));
     await telemetry.flush();
     expect(await seenAt()).toBe('2025-01-01T00:00:02.000Z');
     await telemetry.close();
@@ -254,7 +254,7 @@ describe('the vitals of a list of nodes', () => {
     for (const nodeId of nodeIds) {
       telemetry.alive(nodeId, facts, 30_000);
       await telemetry.flush();
-      telemetry.heartbeat(nodeId, heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
+      beatOf(telemetry, nodeId, heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
       telemetry.metrics(nodeId, { sequence: 1 });
     }
     await telemetry.flush();
@@ -273,7 +273,7 @@ describe('the vitals of a list of nodes', () => {
 describe('the tables of a list of nodes', () => {
   it('are those of their last heartbeats, with the time; a node without one is left out', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.25), link_metrics: [link] }));
+    beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.25), link_metrics: [link] }));
     telemetry.alive('n2', { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null }, 1000);
     await telemetry.flush();
     const reported_at = '2025-01-01T00:00:00.000Z';
@@ -286,7 +286,7 @@ describe('the tables of a list of nodes', () => {
 
   it('are read after the time of the heartbeat, which is never newer than its table, and only where there is one', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.25)));
+    beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.25)));
     await telemetry.flush();
     await telemetry.listeners(['n1', 'n2', 'n3']);
     expect([...reads]).toEqual([
@@ -315,10 +315,10 @@ describe('a deleted node', () => {
     const telemetry = await start();
     const facts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
     telemetry.alive('n1', facts, 30_000);
-    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
+    beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
     telemetry.metrics('n1', { sequence: 1 });
     await telemetry.flush();
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.2)));
+    beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.2)));
     await telemetry.forget(['n1']);
     await telemetry.flush();
     for (const name of ['node_seen', 'node_heartbeats', 'node_runtime', 'node_links', 'node_metrics']) {

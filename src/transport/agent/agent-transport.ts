@@ -34,7 +34,6 @@ import { createGrpcServer } from './grpc-server.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets } from './read-budget.js';
-import { createTicks } from './ticks.js';
 import type { ReadLimits } from './read-budget.js';
 import { createUnfinishedBytes } from './unfinished-bytes.js';
 import { tuning } from './tuning.js';
@@ -249,12 +248,11 @@ export async function createAgentTransport(
     }),
     telemetry.onLost((nodeId, sessionId) => sessions.lost(nodeId, sessionId)),
   ];
-  const ticks = createTicks(() => sessions.all(), clock);
   const sweep = setInterval(() => {
     const now = clock.monotonic();
     pending.sweep(now);
     control.sweep(now);
-    ticks.next();
+    for (const session of sessions.all()) session.tick();
     sessions.sweep();
     reports.sweep();
   }, tuning.sweepMs);
@@ -294,7 +292,6 @@ export async function createAgentTransport(
       // Streams that do not end in time are cut by their own timers, or by the listener.
       await withDeadline(Promise.all(Array.from(sessions.all(), ({ closed }) => closed)), flushMs);
       clearInterval(sweep);
-      ticks.close();
       for (const stop of unsubscribe) stop();
       // The status of an ended stream may still be on its way, so the sockets are not closed yet.
       grpc.drain(flushMs);

@@ -4,10 +4,10 @@
  */
 import type { AgentCommandName, Delivery } from '../../delivery/port.js';
 import { Command } from '../../gen/svc/control/v1/command.js';
+import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import { limits } from '../../kernel/limits.js';
 import { intervalsOf, sameIntervals } from './agent-intervals.js';
 import type { AgentIntervals } from './agent-intervals.js';
-import { encodeHeartbeatResponse } from './heartbeat-response.js';
 import type { Heartbeat } from './plain-heartbeat.js';
 import { createSerialQueue } from './serial-queue.js';
 import type { SerialQueue } from './serial-queue.js';
@@ -74,7 +74,14 @@ class AnswersInOrder implements Heartbeats {
   #respond(heartbeat: Pick<Heartbeat, 'sequence'>, commands: readonly AgentCommandName[]): void {
     const inForce = intervalsOf(this.#deps.delivery.settings());
     const values = commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]);
-    this.#deps.send(encodeHeartbeatResponse(heartbeat.sequence, values, inForce));
+    const value = {
+      ok: true,
+      ackSequence: heartbeat.sequence,
+      commands: values,
+      heartbeatIntervalSecs: inForce.heartbeatSecs,
+      metricsIntervalSecs: inForce.metricsSecs,
+    };
+    this.#deps.send(ServicePayload.encode({ payload: { $case: 'heartbeatResponse', value } }).finish());
     if (values.includes(Command.RELOAD_CONFIG)) this.#deps.onReload();
     if (sameIntervals(inForce, this.intervals)) return;
     this.intervals = inForce;

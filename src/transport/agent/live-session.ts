@@ -38,7 +38,7 @@ import { tuning } from './tuning.js';
 
 export interface LiveSessionDeps {
   readonly delivery: Pick<Delivery, 'openNodeSession' | 'settings'>;
-  readonly telemetry: Pick<Telemetry, 'alive' | 'heartbeat' | 'metrics' | 'sessionEnded'>;
+  readonly telemetry: Pick<Telemetry, 'alive' | 'metrics'>;
   /** Whether commands are queued for a node, claimed ones and expired ones included. */
   hasCommands(nodeId: string): boolean;
   /** At most 16, oldest first; each is claimed once. */
@@ -79,7 +79,7 @@ export interface LiveSession {
   revoke(): void;
   drain(): void;
   /** Checks the time limits. */
-  tick(now: number): void;
+  tick(): void;
   /** For how many milliseconds the peer has not taken the fragment on its way. */
   slowFor(now: number): number;
   /** Its reads are paused because it has sent more than it may. */
@@ -180,11 +180,11 @@ class AttachedSession implements LiveSession {
   drain(): void {
     this.#run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, this.#deps.random) });
   }
-  tick(now: number): void {
+  tick(): void {
     if (this.#throttled) this.#balance();
     // Its silence is judged once what it has sent is read.
     if (this.#held !== undefined) return;
-    if (!this.#over && mayHaveEnded(this.#state, now)) this.#run({ kind: 'tick' });
+    this.#run({ kind: 'tick' });
   }
   slowFor(now: number): number {
     const since = this.#outbox.writingSince;
@@ -294,7 +294,7 @@ class AttachedSession implements LiveSession {
         return;
       case 'heartbeat':
         counters.heartbeats += 1;
-        telemetry.heartbeat(nodeId, heartbeatFacts(output.heartbeat));
+        telemetry.alive(nodeId, this.presence(), this.offlineAfterMs, heartbeatFacts(output.heartbeat));
         this.#heartbeats.answer(output.heartbeat);
         return;
       case 'config_request':
@@ -396,11 +396,4 @@ export function startLiveSession(
 function unchanged(generation: number): Uint8Array {
   const update = { $case: 'unchanged', value: { generation: BigInt(generation) } } as const;
   return ServicePayload.encode({ payload: { $case: 'configUpdate', value: { update } } }).finish();
-}
-
-/** Saves a step for each of ten thousand quiet sessions every time they are checked. */
-function mayHaveEnded(state: SessionState, now: number): boolean {
-  if (state.phase === 'over') return false;
-  if (state.phase === 'hello' || state.unfinishedSince !== undefined || now > state.expiresAt) return true;
-  return now - state.lastPayloadAt > state.intervals.offlineAfterMs;
 }

@@ -37,9 +37,6 @@ export const tuning = {
   unfinishedLooks: 10,
   /** Interval at which the timeouts of sessions and pending sessions are checked. */
   sweepMs: 200,
-  /** Sessions that are checked before the event loop gets a turn, and such parts per sweep. */
-  sweepPart: 256,
-  sweepParts: 8,
   /** Answers that may wait for a peer to read; at this number the service stops reading from that peer. */
   outboxPayloads: 64,
   /** Requests of one session that may wait for delivery or a command claim; at this number reading stops. */
