@@ -9,11 +9,10 @@ import { errorText } from '../kernel/errors.js';
 import type { JsonObject } from '../kernel/json.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { KeyedBatch } from '../kernel/keyed-batch.js';
+import { createLru } from '../kernel/lru.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
-import { createChangedDocuments } from './changed-documents.js';
-import type { TableFields } from './changed-documents.js';
 import type { HeartbeatFacts, NodeVitals, ReportedLinks, ReportedListeners, ReportedTable } from './port.js';
 import { linksIn, listenersIn } from './reported-tables.js';
 import { tuning } from './tuning.js';
@@ -36,30 +35,12 @@ type HeartbeatFields = {
 };
 type MetricsFields = { readonly received_at: string; readonly report: JsonObject };
 
+/** A stored table: a `HeartbeatRequest` of the wire with nothing but that list. */
+type TableFields = { readonly wire: Uint8Array };
+
 interface Heartbeat {
   readonly at: number;
   readonly facts: HeartbeatFacts;
-  /** Its tables are those that were written last; it does not hold their bytes, with which it came. */
-  readonly unchanged: boolean;
-}
-
-const noBytes = new Uint8Array(0);
-const hashOf = ({ hash }: ReportedTable): ReportedTable => ({ bytes: noBytes, hash });
-
-function withoutBytes({
-  cpu_usage,
-  memory_usage,
-  uptime_seconds,
-  link_metrics,
-  runtime_listeners,
-}: HeartbeatFacts): HeartbeatFacts {
-  return {
-    cpu_usage,
-    memory_usage,
-    uptime_seconds,
-    link_metrics: hashOf(link_metrics),
-    runtime_listeners: hashOf(runtime_listeners),
-  };
 }
 
 export interface NodeDocuments {
@@ -89,8 +70,8 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     metrics: await readStore.collection<MetricsFields>(telemetryCollections.metrics),
   };
   const { waitingNodes } = tuning;
-  const runtime = createChangedDocuments(collections.runtime, waitingNodes);
-  const links = createChangedDocuments(collections.links, waitingNodes);
+  const runtime = createChangedTables(collections.runtime, waitingNodes);
+  const links = createChangedTables(collections.links, waitingNodes);
 
   const batchOf = <V>(
     weigh: (value: V) => number,
@@ -112,26 +93,16 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       closeWithinMs: shutdownMs,
     });
 
-  const isWritten = (nodeId: string, { runtime_listeners, link_metrics }: HeartbeatFacts): boolean =>
-    runtime.holds(nodeId, runtime_listeners) && links.holds(nodeId, link_metrics);
-
-  const writeHeartbeats = async (waiting: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
-    // A new session of the node has begun meanwhile, and its heartbeats are written whole: see `rewrite`.
-    const entries = waiting.filter(([nodeId, { facts, unchanged }]) => !unchanged || isWritten(nodeId, facts));
+  const writeHeartbeats = async (entries: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
     await runtime.write(entries.map(([nodeId, { facts }]) => [nodeId, facts.runtime_listeners] as const));
     await links.write(entries.map(([nodeId, { facts }]) => [nodeId, facts.link_metrics] as const));
     // Last: a time that is newer than its tables would be wrong.
     await put(
       collections.heartbeats,
-      entries.map(
-        ([
-          nodeId,
-          {
-            at,
-            facts: { cpu_usage, memory_usage, uptime_seconds },
-          },
-        ]) => [nodeId, { reported_at: timestamp(at), cpu_usage, memory_usage, uptime_seconds }],
-      ),
+      entries.map(([nodeId, { at, facts }]) => {
+        const { cpu_usage, memory_usage, uptime_seconds } = facts;
+        return [nodeId, { reported_at: timestamp(at), cpu_usage, memory_usage, uptime_seconds }];
+      }),
     );
   };
 
@@ -173,9 +144,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
   return {
     seen: batches.seen.put,
     heartbeat(nodeId, facts, at) {
-      // Nearly all tables are those that were written last. While none of the node is being written, they need not be kept.
-      const unchanged = batches.heartbeats.get(nodeId)?.unchanged !== false && isWritten(nodeId, facts);
-      batches.heartbeats.put(nodeId, { at, facts: unchanged ? withoutBytes(facts) : facts, unchanged });
+      batches.heartbeats.put(nodeId, { at, facts });
       batches.seen.delete(nodeId);
     },
     metrics: (nodeId, report, at) =>
@@ -227,6 +196,25 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     async close() {
       await Promise.all(everyBatch.map((batch) => batch.close()));
     },
+  };
+}
+
+/**
+ * One table per node, written only when it differs from the one that this instance wrote last: tables are large, and come
+ * unchanged with most heartbeats. Keeps a hash of each, never the table.
+ */
+function createChangedTables(collection: Pick<Collection<TableFields>, 'set'>, rememberedNodes: number) {
+  const hashes = createLru<string, string>({ maxEntries: rememberedNodes });
+  return {
+    /** @throws ServiceError `unavailable` */
+    async write(entries: readonly (readonly [nodeId: string, table: ReportedTable])[]): Promise<void> {
+      const changed = entries.filter(([nodeId, { hash }]) => hashes.get(nodeId) !== hash);
+      if (changed.length === 0) return;
+      await collection.set(changed.map(([nodeId, { bytes }]) => ({ id: nodeId, fields: { wire: bytes } })));
+      for (const [nodeId, { hash }] of changed) hashes.set(nodeId, hash);
+    },
+    /** The node's next table is written even if it has not changed. */
+    forget: hashes.delete,
   };
 }
 

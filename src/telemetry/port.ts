@@ -42,7 +42,7 @@ export interface LinkSample {
 
 /** A list of a heartbeat as it came, found valid; `reported-tables.ts` makes and reads it. */
 export interface ReportedTable {
-  /** A `HeartbeatRequest` with nothing but that list. Must not keep much other memory alive. */
+  /** A `HeartbeatRequest` with nothing but that list. */
   readonly bytes: Uint8Array;
   /** SHA-256 of the bytes: most tables come again unchanged. */
   readonly hash: string;

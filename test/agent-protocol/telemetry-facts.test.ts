@@ -4,7 +4,6 @@ import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { linksIn, listenersIn } from '../../src/telemetry/reported-tables.js';
-import { heartbeatOf } from '../../src/transport/agent/plain-heartbeat.js';
 import { heartbeatFacts, metricsFacts } from '../../src/transport/agent/telemetry-facts.js';
 
 const huge = 2n ** 64n - 1n;
@@ -59,7 +58,7 @@ describe('a heartbeat', () => {
         { transport: 'udp' },
       ],
     });
-    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeatOf(heartbeat));
+    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeat);
     const shown = {
       ...figures,
       link_metrics: linksIn(link_metrics.bytes),
@@ -148,7 +147,7 @@ describe('a heartbeat', () => {
     [Number.NEGATIVE_INFINITY, 0],
   ])('has shares between 0 and 1: %d is stored as %d', (sent, stored) => {
     const { cpu_usage, memory_usage } = heartbeatFacts(
-      heartbeatOf(HeartbeatRequest.fromPartial({ cpuUsage: sent, memoryUsage: sent })),
+      HeartbeatRequest.fromPartial({ cpuUsage: sent, memoryUsage: sent }),
     );
     expect([cpu_usage, memory_usage]).toEqual([stored, stored]);
   });

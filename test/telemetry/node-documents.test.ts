@@ -107,7 +107,7 @@ describe('a heartbeat', () => {
     await telemetry.close();
   });
 
-  it('with known tables is left out when a new session begins before it is written, whose first one is written whole', async () => {
+  it('that waits when a new session begins is written whole, and so is the first one of the new session', async () => {
     const telemetry = await start();
     const presence = { session_id: 's2', instance_id: 'i1', pushed_generation: 0, pushed_at: null };
     const beat = (cpu: number): void => beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(cpu)));
@@ -116,7 +116,7 @@ describe('a heartbeat', () => {
     beat(0.2);
     await telemetry.sessionOpened('n1', presence, 30_000);
     await telemetry.flush();
-    expect(await stored('node_heartbeats', 'n1')).toMatchObject({ cpu_usage: 0.1 });
+    expect(await stored('node_heartbeats', 'n1')).toMatchObject({ cpu_usage: 0.2 });
     beat(0.3);
     await telemetry.flush();
     expect(await stored('node_heartbeats', 'n1')).toMatchObject({ cpu_usage: 0.3 });

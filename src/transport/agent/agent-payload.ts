@@ -9,26 +9,18 @@ import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import type { ReportedTable } from '../../telemetry/port.js';
-import { heartbeatOf, readPlainHeartbeat } from './plain-heartbeat.js';
-import type { Heartbeat } from './plain-heartbeat.js';
-import { decodeWalked, planWalk, walkMessage } from './wire-scan.js';
+import { decodeWalked, walkMessage } from './wire-scan.js';
 import type { WireShape } from './wire-scan.js';
 
-type Decoded = NonNullable<AgentPayload['payload']>;
-
-/** What an agent says; of a heartbeat the tables are left as bytes. */
-export type AgentMessage =
-  Exclude<Decoded, { readonly $case: 'heartbeat' }> | { readonly $case: 'heartbeat'; readonly value: Heartbeat };
+/** What an agent says. */
+export type AgentMessage = NonNullable<AgentPayload['payload']>;
 
 type ReadPayload =
   | {
       readonly kind: 'message';
       readonly message: AgentMessage;
-      /** List entries of the message, which are what it costs. */
+      /** List entries of the message, which determine what it costs. */
       readonly entries: number;
-      /** What is known to the session's next heartbeat. */
-      readonly tables: ValidTables;
     }
   /** Parses, but contains nothing that this release knows. */
   | { readonly kind: 'empty' }
@@ -36,30 +28,21 @@ type ReadPayload =
 
 const { agent } = limits;
 
-/** One UTF-16 unit is at most three bytes of UTF-8, so such a text is within the limit, even if it is no UTF-8 at all. */
-const usualText = { usual: Math.floor(agent.stringBytes / 3) };
-const texts = (...fields: readonly number[]): WireShape =>
-  Object.fromEntries(fields.map((field) => [field, usualText]));
 const maxPort = 65_535;
 
-/** Field numbers of `HeartbeatRequest` and of the messages in it. */
-const heartbeatShape: WireShape = {
-  3: { nested: {} },
-  7: { counted: { name: 'link_metrics', max: agent.linkMetrics }, nested: texts(1, 2, 3, 4) },
-  8: {
-    counted: { name: 'runtime_listeners', max: agent.runtimeListeners },
+/** Field numbers of `AgentPayload` and of the messages in it. */
+const payloadShape: WireShape = {
+  1: { nested: { 7: { counted: { name: 'detected_addresses', max: agent.detectedAddresses } } } },
+  2: {
     nested: {
-      ...texts(1, 2, 4),
-      3: { usual: maxPort },
-      5: { counted: { name: 'routes', max: agent.runtimeRoutes }, nested: texts(1, 2, 3, 4, 5, 6, 7) },
+      3: { nested: {} },
+      7: { counted: { name: 'link_metrics', max: agent.linkMetrics }, nested: {} },
+      8: {
+        counted: { name: 'runtime_listeners', max: agent.runtimeListeners },
+        nested: { 5: { counted: { name: 'routes', max: agent.runtimeRoutes }, nested: {} } },
+      },
     },
   },
-};
-
-/** The same of `AgentPayload`. */
-const payloadPlan = planWalk({
-  1: { nested: { 7: { counted: { name: 'detected_addresses', max: agent.detectedAddresses } } } },
-  2: { nested: heartbeatShape },
   3: { nested: {} },
   4: { nested: { 3: { counted: { name: 'errors', max: agent.applyErrors }, nested: {} } } },
   5: {
@@ -71,57 +54,11 @@ const payloadPlan = planWalk({
     },
   },
   6: { nested: {} },
-});
-const tablePlan = planWalk(heartbeatShape);
+};
 
-/** A table that was found valid: when it comes again in the same session, it needs no second look. */
-interface ValidTable {
-  readonly hash: string;
-  readonly entries: number;
-}
-
-export interface ValidTables {
-  readonly links: ValidTable;
-  readonly listeners: ValidTable;
-}
-
-const emptyTable: ValidTable = { hash: '', entries: 0 };
-/** Of a session without heartbeats. */
-export const noTables: ValidTables = { links: emptyTable, listeners: emptyTable };
-
-/**
- * @param nodeId the session's node: a payload names this node or leaves the field empty
- * @param known the tables of the session's last heartbeat
- */
-export function readAgentPayload(bytes: Uint8Array, nodeId: string, known: ValidTables = noTables): ReadPayload {
-  return readPlain(bytes, nodeId, known) ?? readDecoded(bytes, nodeId, known);
-}
-
-/** Undefined for everything but a heartbeat that is ordinary and valid, tables included. */
-function readPlain(bytes: Uint8Array, nodeId: string, known: ValidTables): ReadPayload | undefined {
-  const heartbeat = readPlainHeartbeat(bytes);
-  if (heartbeat === undefined || foreignNode(heartbeat, nodeId) !== undefined) return undefined;
-  const links = validTable(heartbeat.linkMetrics, known.links);
-  const listeners = validTable(heartbeat.runtimeListeners, known.listeners);
-  if (links === undefined || listeners === undefined) return undefined;
-  const tables = links === known.links && listeners === known.listeners ? known : { links, listeners };
-  return {
-    kind: 'message',
-    message: { $case: 'heartbeat', value: heartbeat },
-    entries: links.entries + listeners.entries,
-    tables,
-  };
-}
-
-function validTable({ bytes, hash }: ReportedTable, known: ValidTable): ValidTable | undefined {
-  if (hash === known.hash) return known;
-  const walked = walkMessage(bytes, tablePlan);
-  // Usual texts and ports are within their limits.
-  return walked.ok && walked.value.usual ? { hash, entries: walked.value.entries } : undefined;
-}
-
-function readDecoded(bytes: Uint8Array, nodeId: string, tables: ValidTables): ReadPayload {
-  const walked = walkMessage(bytes, payloadPlan);
+/** @param nodeId the session's node: a payload names this node or leaves the field empty */
+export function readAgentPayload(bytes: Uint8Array, nodeId: string): ReadPayload {
+  const walked = walkMessage(bytes, payloadShape);
   if (!walked.ok) {
     return refused(walked.error === 'malformed' ? unparsed : `${walked.error.tooMany}: too many entries`);
   }
@@ -130,10 +67,7 @@ function readDecoded(bytes: Uint8Array, nodeId: string, tables: ValidTables): Re
   const { payload } = decoded.value;
   if (payload === undefined) return { kind: 'empty' };
   const why = objection(payload, nodeId);
-  if (why !== undefined) return refused(why);
-  const message: AgentMessage =
-    payload.$case === 'heartbeat' ? { ...payload, value: heartbeatOf(payload.value) } : payload;
-  return { kind: 'message', message, entries: walked.value.entries, tables };
+  return why === undefined ? { kind: 'message', message: payload, entries: walked.value } : refused(why);
 }
 
 const unparsed = 'payload does not parse';
@@ -142,7 +76,7 @@ function refused(why: string): ReadPayload {
   return { kind: 'refused', why };
 }
 
-function objection(message: Decoded, nodeId: string): string | undefined {
+function objection(message: AgentMessage, nodeId: string): string | undefined {
   switch (message.$case) {
     case 'hello':
       return foreignNode(message.value, nodeId) ?? ofHello(message.value);

@@ -4,11 +4,11 @@
  */
 import type { AgentCommandName, Delivery } from '../../delivery/port.js';
 import { Command } from '../../gen/svc/control/v1/command.js';
+import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import { limits } from '../../kernel/limits.js';
 import { intervalsOf, sameIntervals } from './agent-intervals.js';
 import type { AgentIntervals } from './agent-intervals.js';
-import type { Heartbeat } from './plain-heartbeat.js';
 import { createSerialQueue } from './serial-queue.js';
 import type { SerialQueue } from './serial-queue.js';
 
@@ -29,7 +29,7 @@ interface HeartbeatsDeps {
 }
 
 export interface Heartbeats {
-  answer(heartbeat: Pick<Heartbeat, 'sequence'>): void;
+  answer(heartbeat: Pick<HeartbeatRequest, 'sequence'>): void;
   /** The intervals that the agent was last sent. */
   readonly intervals: AgentIntervals;
   /** Heartbeats not answered yet. */
@@ -50,7 +50,7 @@ class AnswersInOrder implements Heartbeats {
     this.intervals = granted;
   }
 
-  answer(heartbeat: Pick<Heartbeat, 'sequence'>): void {
+  answer(heartbeat: Pick<HeartbeatRequest, 'sequence'>): void {
     if (this.waiting === 0 && !this.#deps.hasCommands()) return this.#respond(heartbeat, []);
     this.#queue ??= createSerialQueue(this);
     this.#queue.run(async () => {
@@ -71,7 +71,7 @@ class AnswersInOrder implements Heartbeats {
   onProgress(): void {
     this.#deps.onProgress();
   }
-  #respond(heartbeat: Pick<Heartbeat, 'sequence'>, commands: readonly AgentCommandName[]): void {
+  #respond(heartbeat: Pick<HeartbeatRequest, 'sequence'>, commands: readonly AgentCommandName[]): void {
     const inForce = intervalsOf(this.#deps.delivery.settings());
     const values = commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]);
     const value = {

@@ -8,16 +8,16 @@
 import type { ConfigAnswer, ApplyReport, SnapshotPush } from '../../delivery/port.js';
 import { ConfigApplyStatus } from '../../gen/svc/control/v1/config.js';
 import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
+import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { noTables, readAgentPayload } from './agent-payload.js';
-import type { AgentMessage, ValidTables } from './agent-payload.js';
+import { readAgentPayload } from './agent-payload.js';
+import type { AgentMessage } from './agent-payload.js';
 import { closeReasons } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
 import type { InboundFailure } from './inbound.js';
-import type { Heartbeat } from './plain-heartbeat.js';
 import type { AgentIntervals } from './agent-intervals.js';
 
 /** All times are monotonic milliseconds. */
@@ -32,8 +32,6 @@ interface OpenState {
   /** Since when the service has not read, so that the agent's silence does not count; undefined while it reads. */
   readonly pausedSince: number | undefined;
   readonly intervals: AgentIntervals;
-  /** Of the last heartbeat. */
-  readonly tables: ValidTables;
 }
 
 export type SessionState = OpenState | { readonly phase: 'over' };
@@ -67,7 +65,7 @@ export type SessionOutput =
   /** A valid payload other than a heartbeat arrived. Only after `hello`. */
   | { readonly kind: 'alive' }
   /** A heartbeat arrived, which is a sign of life as well. */
-  | { readonly kind: 'heartbeat'; readonly heartbeat: Heartbeat }
+  | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest }
   | { readonly kind: 'config_request'; readonly version: bigint; readonly checksum: Uint8Array }
   | { readonly kind: 'apply_report'; readonly outcome: ApplyReport }
   /** A report with a status unknown to this release. */
@@ -103,7 +101,6 @@ export function startState(start: SessionStart): SessionState {
     unfinishedSince: undefined,
     pausedSince: undefined,
     intervals: start.intervals,
-    tables: noTables,
   };
 }
 
@@ -195,21 +192,19 @@ function onTick(state: OpenState, now: number): Step {
 }
 
 function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
-  const read = readAgentPayload(bytes, state.nodeId, state.tables);
+  const read = readAgentPayload(bytes, state.nodeId);
   if (read.kind === 'refused') return over(closeReasons.protocolError(read.why));
-  const { message, entries, tables } = read.kind === 'message' ? read : nothing;
+  const { message, entries } = read.kind === 'message' ? read : { message: undefined, entries: 0 };
   if (state.phase === 'hello' && message?.$case !== 'hello') {
     return over(closeReasons.outOfOrder('the first payload is not a hello'));
   }
   if (message === undefined) return over(closeReasons.protocolError('payload: contains nothing this release knows'));
-  const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined, tables };
+  const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined };
   if (state.phase === 'hello') {
     return message.$case === 'hello' ? next(alive, { kind: 'hello', hello: message.value }) : next(alive);
   }
   return onMessage(alive, message, entries);
 }
-
-const nothing = { message: undefined, entries: 0, tables: noTables };
 
 function onMessage(state: OpenState, message: AgentMessage, entries: number): Step {
   const charge: SessionOutput = { kind: 'charge', entries };

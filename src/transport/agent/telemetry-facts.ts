@@ -1,21 +1,27 @@
 /**
  * Converts heartbeats and metrics from the wire to the form that telemetry takes. Pure; limits are checked before.
  * Numbers are made safe for JSON: 64-bit counters are capped at 2^53 - 1, NaN and infinities become 0. The tables of a
- * heartbeat stay bytes.
+ * heartbeat are stored in the form of the wire.
  */
-import { wholeNumber as whole } from '../../telemetry/reported-tables.js';
-import type { HeartbeatFacts } from '../../telemetry/port.js';
+import { reportedTable, wholeNumber as whole } from '../../telemetry/reported-tables.js';
+import type { HeartbeatFacts, ReportedTable } from '../../telemetry/port.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
-import type { Heartbeat } from './plain-heartbeat.js';
+import { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 
-export function heartbeatFacts(heartbeat: Heartbeat): HeartbeatFacts {
+export function heartbeatFacts(heartbeat: HeartbeatRequest): HeartbeatFacts {
   return {
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: whole(heartbeat.uptimeSeconds),
-    link_metrics: heartbeat.linkMetrics,
-    runtime_listeners: heartbeat.runtimeListeners,
+    link_metrics: tableOf({ linkMetrics: heartbeat.linkMetrics }),
+    runtime_listeners: tableOf({ runtimeListeners: heartbeat.runtimeListeners }),
   };
+}
+
+const empty = HeartbeatRequest.create();
+
+function tableOf(list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>): ReportedTable {
+  return reportedTable(HeartbeatRequest.encode({ ...empty, ...list }).finish());
 }
 
 /** The report as a plain object with the names of the proto files. */
