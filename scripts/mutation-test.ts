@@ -41,7 +41,7 @@ const scopes: Readonly<Record<string, Scope>> = {
       '!test/agent-protocol/behind-a-balancer.test.ts',
       '!test/agent-protocol/crowded-listener.test.ts',
       '!test/agent-protocol/cut-off-instance.test.ts',
-      '!test/agent-protocol/lanes.test.ts',
+      '!test/agent-protocol/proven-pairs.test.ts',
       '!test/agent-protocol/listener.test.ts',
       '!test/agent-protocol/read-budget.test.ts',
       '!test/agent-protocol/second-implementation.test.ts',

@@ -23,7 +23,7 @@ export interface InstanceLeaseDeps {
   /** Log position that every read model of this instance holds. */
   position(): number;
   /** Revision of `svc-fleet` up to which this instance has closed the sessions of revoked nodes. */
-  cut(): number;
+  revokedUpTo(): number;
   /** Revision of `svc-accounts` up to which this instance refuses the tokens that password changes have ended. */
   accounts(): number;
   readonly compilerVersion: number;
@@ -43,7 +43,8 @@ export interface InstanceLease {
 export interface LiveInstance {
   readonly instance_id: string;
   readonly position: number;
-  readonly cut: number;
+  /** Revision of `svc-fleet` up to which it has closed the sessions of revoked nodes. */
+  readonly revoked_up_to: number;
   /** Null for an instance of a release that does not state it. */
   readonly accounts: number | null;
   readonly compiler_version: number;
@@ -64,7 +65,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
     ttlMs: tuning.instanceLeaseMs,
     data: {
       position: deps.position(),
-      cut: deps.cut(),
+      revoked_up_to: deps.revokedUpTo(),
       accounts: deps.accounts(),
       compiler_version: deps.compilerVersion,
       heartbeats_per_minute: deps.heartbeatsPerMinute(),
@@ -103,13 +104,14 @@ async function releaseOthers(leases: ReadStore['leases'], instanceId: string): P
 /** Every live instance. @throws ServiceError `unavailable` */
 export async function liveInstances(readStore: Pick<ReadStore, 'leases'>): Promise<readonly LiveInstance[]> {
   return (await readStore.leases.list(instanceKind)).flatMap(({ name, data }) => {
-    const { position, cut, accounts, compiler_version, ...rest } = data as { readonly [field: string]: Json };
-    if (typeof position !== 'number' || typeof compiler_version !== 'number' || typeof cut !== 'number') return [];
+    const { position, revoked_up_to, accounts, compiler_version, ...rest } = data as { readonly [field: string]: Json };
+    if (typeof position !== 'number' || typeof compiler_version !== 'number' || typeof revoked_up_to !== 'number')
+      return [];
     return [
       {
         instance_id: name,
         position,
-        cut,
+        revoked_up_to,
         accounts: typeof accounts === 'number' ? accounts : null,
         compiler_version,
         heartbeats_per_minute: typeof rest['heartbeats_per_minute'] === 'number' ? rest['heartbeats_per_minute'] : 0,

@@ -1,6 +1,6 @@
 /**
  * This instance among the others: the lease that says it lives, and the waits until every instance has closed a revoked
- * node's sessions, or refuses ended tokens. Puts `instance-lease.ts`, `session-cuts.ts` and `ended-tokens.ts` together, as
+ * node's sessions, or refuses ended tokens. Puts `instance-lease.ts`, `revocations.ts` and `ended-tokens.ts` together, as
  * the waits need the lease and it states what they wait for.
  */
 import type { Clock } from '../kernel/clock.js';
@@ -9,7 +9,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { tokensEnded } from './ended-tokens.js';
 import { liveInstances, startInstanceLease } from './instance-lease.js';
-import { createSessionCuts } from './session-cuts.js';
+import { createRevocations } from './revocations.js';
 
 export interface MembershipDeps {
   readonly readStore: Pick<ReadStore, 'leases'>;
@@ -50,13 +50,13 @@ export interface Membership {
 export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
   const { readStore, instanceId, clock, logger, compilerVersion } = deps;
   const others = { instanceId, clock, logger, liveInstances: () => liveInstances(readStore) };
-  const cuts = createSessionCuts({
+  const revocations = createRevocations({
     ...others,
     revision: deps.revision,
     sessionsEnded: deps.sessionsEnded,
     publish: async () => (await lease).publish(),
   });
-  deps.onRevoked(cuts.revoked);
+  deps.onRevoked(revocations.revoked);
   deps.onTokensEnded(() => {
     lease
       .then(({ publish }) => publish())
@@ -70,7 +70,7 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
     clock,
     logger,
     position: deps.position,
-    cut: cuts.cut,
+    revokedUpTo: revocations.closedUpTo,
     accounts: deps.accounts,
     compilerVersion,
     heartbeatsPerMinute: deps.heartbeatsPerMinute,
@@ -78,7 +78,7 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
   });
   const { close } = await lease;
   return {
-    sessionsEnded: cuts.ended,
+    sessionsEnded: revocations.ended,
     tokensEnded: (revision, timeoutMs) => tokensEnded(others, revision, timeoutMs),
     async heartbeatsPerMinute() {
       const live = (await liveInstances(readStore)).filter(({ instance_id }) => instance_id !== instanceId);

@@ -11,7 +11,7 @@ export async function waitUntil(
 ): Promise<boolean> {
   while (!(await condition())) {
     if (clock.monotonic() >= until) return false;
-    await sleep(tuning.cutsPollMs);
+    await sleep(tuning.pollMs);
   }
   return true;
 }

@@ -132,8 +132,8 @@ export const limits = {
     admissionDelayMs: 2 * SECOND,
     nodeOffersPerSecond: 1,
     nodeOffersBurst: 10,
-    /** How long an address and a node that opened a session have a lane of their own. */
-    provenLaneMs: 24 * HOUR,
+    /** How long an address and a node that opened a session count as a proven pair, with a budget of failures of their own. */
+    provenPairMs: 24 * HOUR,
     /** The number of faulty calls that ends their connection. */
     faultyCallsPerConnection: 5,
     // docs/contract/agent-protocol.md#control

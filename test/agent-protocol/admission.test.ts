@@ -5,7 +5,7 @@ import { createAddressBudget } from '../../src/transport/agent/admission/address
 import { createCpuShare } from '../../src/transport/agent/admission/cpu-share.js';
 import { createFaultyCalls } from '../../src/transport/agent/admission/faulty-calls.js';
 import { createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
-import { createLanes } from '../../src/transport/agent/admission/lanes.js';
+import { createProvenPairs } from '../../src/transport/agent/admission/proven-pairs.js';
 import { createLine } from '../../src/transport/agent/admission/line.js';
 import { createNodeBudget } from '../../src/transport/agent/admission/node-budget.js';
 import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
@@ -186,40 +186,40 @@ describe('the node budget', () => {
   });
 });
 
-describe('a lane', () => {
+describe('a proven pair', () => {
   const day = 24 * 3_600_000;
   test('belongs to an address and a node that had a session, for 24 hours after the last one', () => {
     const clock = createManualClock();
-    const lanes = createLanes(clock);
-    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
-    lanes.proven('192.0.2.1', 'n1');
-    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
-    expect(lanes.take('::ffff:192.0.2.1', 'n1')).toBeDefined();
-    expect(lanes.take('192.0.2.1', 'n2')).toBeUndefined();
-    expect(lanes.take('192.0.2.2', 'n1')).toBeUndefined();
+    const provenPairs = createProvenPairs(clock);
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
+    provenPairs.proven('192.0.2.1', 'n1');
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
+    expect(provenPairs.take('::ffff:192.0.2.1', 'n1')).toBeDefined();
+    expect(provenPairs.take('192.0.2.1', 'n2')).toBeUndefined();
+    expect(provenPairs.take('192.0.2.2', 'n1')).toBeUndefined();
     clock.advance(day - 1);
-    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
-    lanes.proven('192.0.2.1', 'n1');
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
+    provenPairs.proven('192.0.2.1', 'n1');
     clock.advance(day - 1);
-    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
     clock.advance(1);
-    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
   });
   test('takes five failures and one more each five seconds; a new session does not fill it', () => {
     const clock = createManualClock();
-    const lanes = createLanes(clock);
-    lanes.proven('192.0.2.1', 'n1');
-    const charges = Array.from({ length: 6 }, () => lanes.take('192.0.2.1', 'n1'));
+    const provenPairs = createProvenPairs(clock);
+    provenPairs.proven('192.0.2.1', 'n1');
+    const charges = Array.from({ length: 6 }, () => provenPairs.take('192.0.2.1', 'n1'));
     expect(charges.map((charge) => charge !== undefined)).toEqual([true, true, true, true, true, false]);
-    lanes.proven('192.0.2.1', 'n1');
-    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+    provenPairs.proven('192.0.2.1', 'n1');
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
     charges[0]?.refund();
     charges[0]?.refund();
-    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
-    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
     clock.advance(5_001);
-    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
-    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
+    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
   });
 });
 

@@ -9,7 +9,7 @@ const lease = (instance_id: string, accounts: number | null): LiveInstance => ({
   instance_id,
   accounts,
   position: 0,
-  cut: 0,
+  revoked_up_to: 0,
   compiler_version: 1,
   heartbeats_per_minute: 0,
   started_at: '2026-01-01T00:00:00.000Z',

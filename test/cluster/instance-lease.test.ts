@@ -28,14 +28,14 @@ const start = (
     clock,
     logger: silentLogger,
     position,
-    cut: () => 3,
+    revokedUpTo: () => 3,
     accounts: () => 5,
     compilerVersion: 3,
     heartbeatsPerMinute: () => 12,
   });
 const seen = {
   instance_id: 'i1',
-  cut: 3,
+  revoked_up_to: 3,
   accounts: 5,
   compiler_version: 3,
   heartbeats_per_minute: 12,

@@ -69,13 +69,13 @@ test('a revocation that is folded while the instance joins is carried out, and t
   });
   revoke('node');
   const member = await joining;
-  const cut = async () => (await liveInstances(stores.readStore))[0]?.cut;
+  const revokedUpTo = async () => (await liveInstances(stores.readStore))[0]?.revoked_up_to;
   expect(await member.sessionsEnded('node', 50)).toBe(false);
   closeSession();
   expect(await member.sessionsEnded('node', 2_000)).toBe(true);
-  await eventually(cut).toBe(7);
+  await eventually(revokedUpTo).toBe(7);
   await member.close();
-  expect(await cut()).toBeUndefined();
+  expect(await revokedUpTo()).toBeUndefined();
 });
 
 test('the heartbeats of all live instances are added up, and those of an older release count as none', async () => {
@@ -96,7 +96,7 @@ test('the heartbeats of all live instances are added up, and those of an older r
       sessionsEnded: async () => true,
     });
   const [one, two] = [await join('a', 30), await join('b', 12)];
-  const data = { position: 0, cut: 0, compiler_version: 1, started_at: '2025-01-01T00:00:00.000Z' };
+  const data = { position: 0, revoked_up_to: 0, compiler_version: 1, started_at: '2025-01-01T00:00:00.000Z' };
   await stores.readStore.leases.take('instances', { name: 'old', holder: 'old', ttlMs: 60_000, data });
   expect(await Promise.all([one.heartbeatsPerMinute(), two.heartbeatsPerMinute()])).toEqual([42, 42]);
   await two.close();

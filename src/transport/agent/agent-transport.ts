@@ -20,7 +20,7 @@ import type { Telemetry } from '../../telemetry/port.js';
 import { createAddressBudget } from './admission/address-budget.js';
 import { createFaultyCalls } from './admission/faulty-calls.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';
-import { createLanes } from './admission/lanes.js';
+import { createProvenPairs } from './admission/proven-pairs.js';
 import { createNodeBudget } from './admission/node-budget.js';
 import { createPendingTable } from './admission/pending-table.js';
 import { createReplayCache } from './admission/replay-cache.js';
@@ -139,7 +139,7 @@ export async function createAgentTransport(
   const draining = (): boolean => closing || delivery.state().kind !== 'ready' || deps.storesAway();
 
   const addresses = createAddressBudget(options.failuresPerAddress.perSecond, options.failuresPerAddress.burst, clock);
-  const lanes = createLanes(clock);
+  const provenPairs = createProvenPairs(clock);
   const nodeBudget = createNodeBudget(clock);
   const pending = createPendingTable(() => gate.poke());
   const gate = createHandshakeGate({
@@ -165,7 +165,7 @@ export async function createAgentTransport(
     clock,
     refusals: deps.refusals,
     addresses,
-    lanes,
+    provenPairs,
     nodes: nodeBudget,
     gate,
     replays: createReplayCache(),
@@ -201,7 +201,7 @@ export async function createAgentTransport(
       readBudget: (nodeId) => readBudgets.of(nodeId),
       onProven(session, connection) {
         nodeBudget.refund(session.nodeId);
-        lanes.proven(connection.remoteAddress, session.nodeId);
+        provenPairs.proven(connection.remoteAddress, session.nodeId);
         sessions.add(session);
         connection.watch(undefined);
         connection.sessionOpened();

@@ -23,7 +23,7 @@ import type { X25519KeyPair } from '../../kernel/x25519.js';
 import type { OpenedVerifier, PskVerifier } from '../../security/psk.js';
 import type { AddressBudget } from './admission/address-budget.js';
 import type { HandshakeGate } from './admission/handshake-gate.js';
-import type { Lanes } from './admission/lanes.js';
+import type { ProvenPairs } from './admission/proven-pairs.js';
 import type { NodeBudget } from './admission/node-budget.js';
 import type { PendingTable } from './admission/pending-table.js';
 import type { ReplayCache } from './admission/replay-cache.js';
@@ -47,7 +47,7 @@ interface OpenSessionDeps {
   readonly clock: Clock;
   readonly refusals: Pick<SampledLog, 'note'>;
   readonly addresses: AddressBudget;
-  readonly lanes: Pick<Lanes, 'take'>;
+  readonly provenPairs: Pick<ProvenPairs, 'take'>;
   readonly nodes: NodeBudget;
   readonly gate: HandshakeGate;
   readonly replays: ReplayCache;
@@ -182,7 +182,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     const { remoteAddress } = call.connection;
     const charge =
       deps.addresses.take(remoteAddress) ??
-      deps.lanes.take(remoteAddress, request.nodeId) ??
+      deps.provenPairs.take(remoteAddress, request.nodeId) ??
       (await deps.addresses.charge(remoteAddress, deps.admissionDelayMs));
     if (charge === undefined) return refuse(overBudget('address_budget'), true);
     const remainingMs = deps.admissionDelayMs - (clock.monotonic() - began);

@@ -8,10 +8,10 @@ export const tuning = {
   addressBudgets: 100_000,
   nodeBudgets: 100_000,
   /** Pairs of address and node that had a session and are remembered. */
-  lanes: 100_000,
+  provenPairs: 100_000,
   /** Failures that one such pair may have while its address is over its budget: burst, and refill per second. */
-  laneBurst: 5,
-  laneFailuresPerSecond: 0.2,
+  provenPairBurst: 5,
+  provenPairFailuresPerSecond: 0.2,
   /** Nodes whose budget of reading is remembered; more than can be connected. */
   readBudgets: 50_000,
   /** OpenSession calls of one address that may wait for its budget. */

@@ -5,7 +5,7 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueControlPsk } from '../../src/security/psk.js';
-import { createLanes } from '../../src/transport/agent/admission/lanes.js';
+import { createProvenPairs } from '../../src/transport/agent/admission/proven-pairs.js';
 import { tuning } from '../../src/transport/agent/tuning.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
@@ -104,60 +104,61 @@ describe('behind an address whose failures are over its budget', () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => impostor.open()));
     expect(answers.map(codeOf)).toContain(status.RESOURCE_EXHAUSTED);
     const seconds = (performance.now() - began) / 1000;
-    // The address goes on at its own rate; the lane adds its burst and its own slow refill.
-    const most = tuning.laneBurst + seconds * (failuresPerAddress.perSecond + tuning.laneFailuresPerSecond) + 2;
+    // The address goes on at its own rate; the pair adds its burst and its own slow refill.
+    const most =
+      tuning.provenPairBurst + seconds * (failuresPerAddress.perSecond + tuning.provenPairFailuresPerSecond) + 2;
     expect((judged.get('refused') ?? 0) - before).toBeLessThanOrEqual(most);
     expect(codeOf(await other.open())).toBe(status.OK);
   });
 });
 
-describe('a lane', () => {
+describe('a proven pair', () => {
   const address = '192.0.2.1';
   test('is of one address and one node, of IPv6 the /64', () => {
-    const lanes = createLanes(createManualClock());
-    lanes.proven(address, 'a');
-    lanes.proven('2001:db8::1', 'a');
-    expect(lanes.take(address, 'a')).toBeDefined();
-    expect(lanes.take('2001:db8::2', 'a')).toBeDefined();
-    expect(lanes.take('2001:db8:0:1::1', 'a')).toBeUndefined();
-    expect(lanes.take(address, 'b')).toBeUndefined();
-    expect(lanes.take('192.0.2.2', 'a')).toBeUndefined();
+    const provenPairs = createProvenPairs(createManualClock());
+    provenPairs.proven(address, 'a');
+    provenPairs.proven('2001:db8::1', 'a');
+    expect(provenPairs.take(address, 'a')).toBeDefined();
+    expect(provenPairs.take('2001:db8::2', 'a')).toBeDefined();
+    expect(provenPairs.take('2001:db8:0:1::1', 'a')).toBeUndefined();
+    expect(provenPairs.take(address, 'b')).toBeUndefined();
+    expect(provenPairs.take('192.0.2.2', 'a')).toBeUndefined();
   });
   test('takes a few failures, refills slowly, and gets back what a success took', () => {
     const clock = createManualClock();
-    const lanes = createLanes(clock);
-    lanes.proven(address, 'a');
-    for (let i = 0; i < 100; i += 1) lanes.take(address, 'a')?.refund();
-    for (let i = 0; i < tuning.laneBurst; i += 1) expect(lanes.take(address, 'a')).toBeDefined();
-    expect(lanes.take(address, 'a')).toBeUndefined();
-    clock.advance(1_000 / tuning.laneFailuresPerSecond);
-    expect(lanes.take(address, 'a')).toBeDefined();
-    expect(lanes.take(address, 'a')).toBeUndefined();
+    const provenPairs = createProvenPairs(clock);
+    provenPairs.proven(address, 'a');
+    for (let i = 0; i < 100; i += 1) provenPairs.take(address, 'a')?.refund();
+    for (let i = 0; i < tuning.provenPairBurst; i += 1) expect(provenPairs.take(address, 'a')).toBeDefined();
+    expect(provenPairs.take(address, 'a')).toBeUndefined();
+    clock.advance(1_000 / tuning.provenPairFailuresPerSecond);
+    expect(provenPairs.take(address, 'a')).toBeDefined();
+    expect(provenPairs.take(address, 'a')).toBeUndefined();
   });
   test('keeps its failures when the node proves itself again', () => {
-    const lanes = createLanes(createManualClock());
-    lanes.proven(address, 'a');
-    for (let i = 0; i < tuning.laneBurst; i += 1) lanes.take(address, 'a');
-    lanes.proven(address, 'a');
-    expect(lanes.take(address, 'a')).toBeUndefined();
+    const provenPairs = createProvenPairs(createManualClock());
+    provenPairs.proven(address, 'a');
+    for (let i = 0; i < tuning.provenPairBurst; i += 1) provenPairs.take(address, 'a');
+    provenPairs.proven(address, 'a');
+    expect(provenPairs.take(address, 'a')).toBeUndefined();
   });
   test('ends 24 hours after the last session was proven', () => {
     const clock = createManualClock();
-    const lanes = createLanes(clock);
-    lanes.proven(address, 'a');
+    const provenPairs = createProvenPairs(clock);
+    provenPairs.proven(address, 'a');
     clock.advance(day - 1);
-    expect(lanes.take(address, 'a')).toBeDefined();
-    lanes.proven(address, 'a');
+    expect(provenPairs.take(address, 'a')).toBeDefined();
+    provenPairs.proven(address, 'a');
     clock.advance(day - 1);
-    expect(lanes.take(address, 'a')).toBeDefined();
+    expect(provenPairs.take(address, 'a')).toBeDefined();
     clock.advance(1);
-    expect(lanes.take(address, 'a')).toBeUndefined();
+    expect(provenPairs.take(address, 'a')).toBeUndefined();
   });
   test('is forgotten, the one unused for longest first, when there are too many', () => {
-    const lanes = createLanes(createManualClock(), 2);
-    for (const node of ['a', 'b', 'c']) lanes.proven(address, node);
-    expect(lanes.take(address, 'a')).toBeUndefined();
-    expect(lanes.take(address, 'b')).toBeDefined();
-    expect(lanes.take(address, 'c')).toBeDefined();
+    const provenPairs = createProvenPairs(createManualClock(), 2);
+    for (const node of ['a', 'b', 'c']) provenPairs.proven(address, node);
+    expect(provenPairs.take(address, 'a')).toBeUndefined();
+    expect(provenPairs.take(address, 'b')).toBeDefined();
+    expect(provenPairs.take(address, 'c')).toBeDefined();
   });
 });
