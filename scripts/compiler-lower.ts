@@ -8,7 +8,7 @@ import { compilerVersion } from '../src/domain/compile/version.js';
 import type { FleetCommand } from '../src/domain/fleet/events.js';
 import type { Fleet } from '../src/domain/fleet/fleet.js';
 import { BrokenChainError } from '../src/domain/log-chain/links.js';
-import { UnknownEventError } from '../src/domain/log/unknown-event.js';
+import { UnknownEventError } from '../src/domain/log/upcast.js';
 import { fleetEvent } from '../src/domain/fleet/events.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';

@@ -1,9 +1,9 @@
 /** The proof of the log chain for the maintenance commands: of a store or an archive, and how it is printed. */
 import { streams } from '../../src/kernel/event.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
-import { headText, parseHead } from '../../src/log-chain/heads.js';
+import { headText, parseHead } from '../../src/log-chain/log-chain.js';
 import type { LogChainKeys } from '../../src/log-chain/keys.js';
-import { keysOf } from '../../src/log-chain/open.js';
+import { keysOf } from '../../src/log-chain/keys.js';
 import { proveStream } from '../../src/log-chain/prove.js';
 import type { ExpectedHead, StreamProof } from '../../src/log-chain/prove.js';
 import type { MasterKey } from '../../src/security/master-key.js';

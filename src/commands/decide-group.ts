@@ -6,7 +6,7 @@
 import { acceptedKey } from '../domain/aggregate/idempotency.js';
 import type { Draft } from '../domain/aggregate/containers.js';
 import { BrokenChainError } from '../domain/log-chain/links.js';
-import { UnknownEventError } from '../domain/log/unknown-event.js';
+import { UnknownEventError } from '../domain/log/upcast.js';
 import type { Refusal } from '../domain/resource/refusal.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -76,7 +76,6 @@ export function createDecideGroup<State extends DecidingState, Command>(
     const refusal = apply(state, recorded);
     if (refusal !== undefined) return answered(refusedBy(refusal));
     state.logChain.set(after);
-    logChain.remember({ stream, events: proposal.events, before, after });
     return { kind: 'write', proposal, recorded, result: select(state) };
   }
 

@@ -7,7 +7,7 @@ import type { CommandLink, EventMetadata, ProposedEvent, RecordedCommand, Record
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
-import { serialise, wholeEventBytes } from '../storage/event-json.js';
+import { wholeEventBytes } from '../storage/event-json.js';
 import type { CommandContext } from './port.js';
 
 export interface Proposal {
@@ -42,11 +42,7 @@ export function propose(
     return { id: ids.next(), type, data: data as JsonObject, metadata };
   });
   const events = withLink(unlinked, linkOf(unlinked));
-  let bytes = 0;
-  for (const event of events) {
-    serialise(event);
-    bytes += wholeEventBytes(event);
-  }
+  const bytes = events.reduce((sum, event) => sum + wholeEventBytes(event), 0);
   if (bytes > limits.events.commandBytes) {
     throw new ServiceError(
       'payload_too_large',

@@ -1,15 +1,19 @@
 /**
  * The keys of the log chain: the present one, which follows from the master key, and those of earlier master keys, each of
- * which is sealed under the one after it. Makes MACs; neither reads nor writes the log (`open.ts`).
+ * which stands in the stream `svc-log-chain`, sealed under the one after it.
  * Implements `docs/operations.md#the-log-chain`.
  */
 import { createHash, createHmac, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { LogChainKeySealed } from '../domain/log-chain/declaration.js';
 import type { MacOf } from '../domain/log-chain/links.js';
+import type { RecordedEvent } from '../kernel/event.js';
+import { streams } from '../kernel/event.js';
 import type { MasterKey } from '../security/master-key.js';
 import { lengthPrefixed } from '../security/sealing.js';
 import { openXChaCha, sealXChaCha, xchachaNonceBytes } from '../security/xchacha.js';
+import type { EventStore } from '../storage/event-store.js';
+import { wholeStream } from '../storage/event-store.js';
 
 type Sealed = LogChainKeySealed['data'];
 
@@ -86,6 +90,35 @@ export function createLogChainKeys(masterKey: MasterKey): LogChainKeys {
       return true;
     },
   };
+}
+
+/**
+ * Opens the keys of the log chain of an installation from its log: the present one follows from the master key, and each
+ * rotation has sealed the one that it replaced. @throws ServiceError `unavailable`
+ */
+export async function openLogChainKeys(eventStore: EventStore, masterKey: MasterKey): Promise<LogChainKeys> {
+  return keysOf(wholeStream(eventStore, streams.logChain), masterKey);
+}
+
+/** @param events those of `svc-log-chain`, in order */
+export async function keysOf(
+  events: Iterable<RecordedEvent> | AsyncIterable<RecordedEvent>,
+  masterKey: MasterKey,
+): Promise<LogChainKeys> {
+  const keys = createLogChainKeys(masterKey);
+  const sealed: LogChainKeySealed['data'][] = [];
+  for await (const event of events) {
+    if (isSealedKey(event)) sealed.push((event as unknown as LogChainKeySealed).data);
+  }
+  // The newest is sealed under the present key, and each older one under the key after it.
+  for (const one of sealed.toReversed()) keys.learn(one);
+  return keys;
+}
+
+/** True for the events that hold an earlier key. */
+function isSealedKey(event: { readonly stream: string; readonly type: string }): boolean {
+  const type: LogChainKeySealed['type'] = 'LogChainKeySealed';
+  return event.stream === streams.logChain && event.type === type;
 }
 
 /** Seals the log chain's key of one master key under that of the next. */

@@ -5,27 +5,14 @@
  */
 import type { ChainBreak, ChainHead, Linked } from '../domain/log-chain/links.js';
 import { BrokenChainError, followChain, linkCommand } from '../domain/log-chain/links.js';
-import type { EventMetadata, ProposedEvent, RecordedCommand } from '../kernel/event.js';
-import { lastEvent } from '../kernel/event.js';
+import type { ProposedEvent, RecordedCommand } from '../kernel/event.js';
 import type { LogChainKeys, MacKeys } from './keys.js';
-
-interface LinkedCommand {
-  readonly stream: string;
-  readonly events: readonly ProposedEvent[];
-  readonly before: ChainHead;
-  readonly after: ChainHead;
-}
 
 export interface LogChain {
   /** The key of new chains; one under another key is taken over at the start. */
   readonly keyId: string;
   /** Links a command that is about to be appended. */
   link(head: ChainHead, stream: string, events: readonly ProposedEvent[]): Linked;
-  /**
-   * Remembers a command that `link` has linked, with its link. A follower that is handed these very objects, and has not read
-   * them from the store again, is given the head after it without another MAC.
-   */
-  remember(command: LinkedCommand): void;
   /** Checks a command of the log as it is stored. @returns the head after it @throws BrokenChainError */
   follow(head: ChainHead, command: RecordedCommand): ChainHead;
   /** The first command that did not fit; undefined while all did. */
@@ -44,19 +31,11 @@ export function createLogChain({
   macKeys,
 }: Pick<LogChainKeys, 'current' | 'macOf' | 'macKeys'>): LogChain {
   let broken: ChainBreak | undefined;
-  /** The commands that this process has linked, by the metadata of their last event. */
-  const linked = new WeakMap<EventMetadata, LinkedCommand>();
 
   return {
     keyId: current,
     link: (head, stream, events) => linkCommand(head, stream, events, macOf),
-    remember(command) {
-      const last = command.events.at(-1);
-      if (last !== undefined) linked.set(last.metadata, command);
-    },
     follow(head, command) {
-      const known = linked.get(lastEvent(command).metadata);
-      if (known !== undefined && isSame(known, head, command)) return known.after;
       try {
         return followChain(head, command, macOf);
       } catch (error) {
@@ -77,13 +56,20 @@ export function createLogChain({
   };
 }
 
-/** Events are immutable: the same objects at the same place in the chain are what was linked. */
-function isSame({ stream, events, before }: LinkedCommand, head: ChainHead, command: RecordedCommand): boolean {
-  if (before.mac !== head.mac || before.keyId !== head.keyId || stream !== command.stream) return false;
-  if (events.length !== command.events.length) return false;
-  return command.events.every((event, index) => {
-    const other = events[index];
-    const sameContent = event.data === other?.data && event.metadata === other.metadata;
-    return sameContent && event.id === other.id && event.type === other.type;
-  });
+/** The head of a log chain, as it is printed, kept elsewhere, and given back to be looked for. */
+export interface LogHead {
+  readonly stream: string;
+  /** Of the last event. */
+  readonly revision: number;
+  /** Of the last command, base64url. */
+  readonly mac: string;
+}
+
+export const headText = ({ stream, revision, mac }: LogHead): string => `${stream}@${revision}:${mac}`;
+
+/** @returns undefined when the text is no head */
+export function parseHead(text: string): LogHead | undefined {
+  const [, stream, revision, mac] = /^([a-z-]+)@(\d{1,15}):([A-Za-z0-9_-]{43})$/.exec(text.trim()) ?? [];
+  if (stream === undefined || revision === undefined || mac === undefined) return undefined;
+  return { stream, revision: Number(revision), mac };
 }

@@ -1,18 +1,14 @@
 /**
- * Proves the log chain of a whole stream, of a store or an archive, and says what happened to the first command that does
- * not fit. Reads a stream again when one is found (`diagnose.ts`). Not how an instance checks what it folds
- * (`log-chain.ts`). Implements `docs/operations.md#the-log-chain`.
+ * Proves the log chain of a whole stream, of a store or an archive, and names the first command that does not fit. How an
+ * instance checks what it folds is in `log-chain.ts`. Implements `docs/operations.md#the-log-chain`.
  */
 import type { ChainHead } from '../domain/log-chain/links.js';
 import { BrokenChainError, emptyChain, followChain } from '../domain/log-chain/links.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import { lastEvent } from '../kernel/event.js';
-import { commandsOf } from './commands-of.js';
-import type { StoredCommand } from './commands-of.js';
-import { diagnose } from './diagnose.js';
-import type { Finding } from './diagnose.js';
-import type { LogHead } from './heads.js';
+import { BrokenLogError, createCommandAssembler } from '../storage/follow.js';
 import type { LogChainKeys } from './keys.js';
+import type { LogHead } from './log-chain.js';
 
 export interface ProofOptions {
   readonly keys: LogChainKeys;
@@ -36,10 +32,17 @@ export interface StreamProof {
   readonly unlinked: number;
   /** Of the last command; undefined when no chain has begun. */
   readonly head: LogHead | undefined;
-  /** What is wrong with the first command that does not fit; the stream is not read further. */
+  /** The first place that is not proven; the stream is not read further. */
   readonly finding: Finding | undefined;
   /** One sentence per expected head that the stream does not hold. */
   readonly missing: readonly string[];
+}
+
+export interface Finding {
+  /** Where the command stands, or should stand, that does not fit. */
+  readonly revision: number;
+  /** One sentence, without a full stop. */
+  readonly text: string;
 }
 
 /** Returns what was proven so far when the signal aborts. @throws what `read` throws */
@@ -47,51 +50,51 @@ export async function proveStream(stream: string, options: ProofOptions): Promis
   const { keys, read, signal } = options;
   const expected = options.expected.filter((one) => one.stream === stream);
   const found = new Set<ExpectedHead>();
+  const assembler = createCommandAssembler();
   let head: ChainHead = emptyChain;
-  let [linked, unlinked, events, revision] = [0, 0, 0, -1];
-  let finding: Finding | undefined;
-  for await (const command of commandsOf(read(stream))) {
+  // `revision` is that of the last command that was proven, `next` that of the next event.
+  let [linked, unlinked, revision, next] = [0, 0, -1, 0];
+  let broken: string | undefined;
+
+  /** @throws BrokenChainError, BrokenLogError */
+  function prove(event: RecordedEvent): void {
+    if (event.revision !== next) throw new BrokenLogError(gapText(stream, next, event.revision));
+    next += 1;
+    for (const command of assembler.add([event])) {
+      head = followChain(head, command, keys.macOf);
+      revision = lastEvent(command).revision;
+      if (head.keyId === null) unlinked += 1;
+      else linked += 1;
+      for (const one of expected) if (one.revision === revision && one.mac === head.mac) found.add(one);
+    }
+  }
+
+  for await (const event of read(stream)) {
     if (signal.aborted) break;
-    const before = head;
-    const next = nextHead(head, revision, command, keys);
-    if (next === undefined) {
-      finding = await diagnose({ head: before, revision, command, keys, read: () => read(stream) });
+    try {
+      prove(event);
+    } catch (error) {
+      if (!(error instanceof BrokenChainError || error instanceof BrokenLogError)) throw error;
+      const foreign = error instanceof BrokenChainError && error.at.kind === 'unknown_key';
+      broken = foreign ? `${error.message} (the given one is ${keys.current})` : error.message;
       break;
     }
-    head = next;
-    revision = lastEvent(command).revision;
-    if (head.keyId === null) unlinked += 1;
-    else linked += 1;
-    for (const one of expected) if (one.revision === revision && one.mac === head.mac) found.add(one);
-    events += command.events.length;
-    options.onProgress(events);
+    options.onProgress(next);
   }
-  const missing = expected.flatMap((one) => problemOf(one, found.has(one), revision, finding !== undefined));
+  if (assembler.pending() && !signal.aborted) broken ??= `${stream} ends in the middle of a command`;
   return {
     stream,
     linked,
     unlinked,
     head: head.keyId === null ? undefined : { stream, revision, mac: head.mac },
-    finding,
-    missing,
+    finding: broken === undefined ? undefined : { revision: revision + 1, text: broken },
+    missing: expected.flatMap((one) => problemOf(one, found.has(one), revision, broken !== undefined)),
   };
 }
 
-/** The head after a command, undefined when the command does not fit. @param revision of the event before it */
-function nextHead(
-  head: ChainHead,
-  revision: number,
-  command: StoredCommand,
-  keys: Pick<LogChainKeys, 'macOf'>,
-): ChainHead | undefined {
-  if (!command.whole || command.events[0].revision !== revision + 1) return undefined;
-  try {
-    return followChain(head, command, keys.macOf);
-  } catch (error) {
-    if (error instanceof BrokenChainError) return undefined;
-    throw error;
-  }
-}
+const gapText = (stream: string, expected: number, revision: number): string =>
+  `${stream} continues at revision ${revision} instead of ${expected}: ` +
+  (revision > expected ? 'events are missing' : 'events are repeated');
 
 function problemOf(expected: ExpectedHead, found: boolean, end: number, broken: boolean): readonly string[] {
   const { stream, revision, mac, last } = expected;

@@ -10,7 +10,7 @@ import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import { createLogChain } from '../log-chain/log-chain.js';
 import type { LogChain } from '../log-chain/log-chain.js';
-import { openLogChainKeys } from '../log-chain/open.js';
+import { openLogChainKeys } from '../log-chain/keys.js';
 import { watchStoreClocks } from '../operations/store-clocks.js';
 import type { StoreClocks } from '../operations/store-clocks.js';
 import { ofAnotherLog } from '../projections/engine/another-log.js';

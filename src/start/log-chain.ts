@@ -5,13 +5,12 @@
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
-import type { EnsureLogChain } from '../domain/log-chain/decide.js';
+import type { EnsureLogChain, ChainHead } from '../domain/log-chain/links.js';
 import { asLogChainEvent } from '../domain/log-chain/declaration.js';
-import type { ChainHead } from '../domain/log-chain/links.js';
 import { unreachable } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
-import { headText } from '../log-chain/heads.js';
+import { headText } from '../log-chain/log-chain.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 
 interface ChainedState {

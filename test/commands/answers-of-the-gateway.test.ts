@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import { asServiceError } from '../../src/commands/decide-group.js';
 import { BrokenChainError } from '../../src/domain/log-chain/links.js';
-import { UnknownEventError } from '../../src/domain/log/unknown-event.js';
+import { UnknownEventError } from '../../src/domain/log/upcast.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { EventStore } from '../../src/storage/event-store.js';

@@ -5,10 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { decideLogChain } from '../../src/domain/log-chain/decide.js';
-import { auditOfLogChainEvent, isOfLogChain } from '../../src/domain/log-chain/declaration.js';
-import type { LogChainEvent } from '../../src/domain/log-chain/declaration.js';
 import {
+  decideLogChain,
   BrokenChainError,
   chainBreakText,
   emptyChain,
@@ -17,6 +15,8 @@ import {
   linkText,
   storedLink,
 } from '../../src/domain/log-chain/links.js';
+import { auditOfLogChainEvent, isOfLogChain } from '../../src/domain/log-chain/declaration.js';
+import type { LogChainEvent } from '../../src/domain/log-chain/declaration.js';
 import type { BreakKind, ChainHead, MacOf } from '../../src/domain/log-chain/links.js';
 import type { ProposedEvent, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';

@@ -11,14 +11,11 @@ import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
 import { runScript } from '../support/programs.js';
 import type { ScriptOutcome } from '../support/programs.js';
-import { copyProject } from '../support/project-copy.js';
-import type { ProjectCopy } from '../support/project-copy.js';
 import { proof } from '../support/proof.js';
 import { tamper } from '../support/tampering.js';
 
 let root: string;
 let good: string;
-const copies: ProjectCopy[] = [];
 let folders = 0;
 
 const environment = (dataDir: string, more: object = {}): Readonly<Record<string, string>> => ({
@@ -80,7 +77,6 @@ beforeAll(async () => {
   });
 }, 90_000);
 afterAll(async () => {
-  for (const one of copies) await one.remove();
   await rm(root, { recursive: true, force: true });
 });
 
@@ -132,7 +128,7 @@ describe('a changed event', () => {
     );
     expect(await verify(folder)).toMatchObject({
       code: 1,
-      out: expect.stringContaining(`PROBLEM: svc-fleet@2, command ${commandId}: it was altered`),
+      out: expect.stringMatching(`PROBLEM: .*svc-fleet breaks at revision 2, command ${commandId}: .*it was altered\n`),
     });
   }, 60_000);
 
@@ -151,7 +147,7 @@ describe('a changed event', () => {
       await service.stop();
     }
     expect((await proof(folder)).problems).toEqual([
-      expect.stringMatching(/^svc-accounts@1, command [\w-]{36}: it was altered$/),
+      expect.stringMatching(/svc-accounts breaks at revision 1, command [\w-]{36}: .*it was altered$/),
     ]);
   }, 60_000);
 
@@ -159,19 +155,17 @@ describe('a changed event', () => {
     const folder = await copy();
     await tamper(folder, 'svc-fleet', 3, () => undefined);
     expect((await proof(folder)).problems).toEqual([
-      expect.stringMatching(/^svc-fleet@2, command [\w-]{36}: it was altered$/),
+      'svc-fleet continues at revision 4 instead of 3: events are missing',
     ]);
     await tamper(folder, 'svc-fleet', 2, () => undefined);
     await serving(
       folder,
       async (service) =>
-        expect((await readOnly(service)).reason).toMatch(
-          /read-only: the log chain of svc-fleet breaks at revision 4, .*: one was dropped, inserted or moved$/,
-        ),
+        expect((await readOnly(service)).reason).toMatch(/read-only: svc-fleet continues at 4 instead of 2$/),
       { unready: true },
     );
     expect((await proof(folder)).problems).toEqual([
-      expect.stringMatching(/^svc-fleet@4, command [\w-]{36}: one or more commands before it were dropped$/),
+      'svc-fleet continues at revision 4 instead of 2: events are missing',
     ]);
   }, 60_000);
 });
@@ -205,7 +199,7 @@ test('a rotation of the master key, interrupted and repeated, keeps the whole lo
   const proven = await runScript('log-verify', contains, environment(folder, { SVC_MASTER_KEY: next }));
   expect(proven).toMatchObject({ code: 0 });
   expect((await proof(folder, old)).problems[0]).toMatch(
-    /^svc-fleet@\d+, command [\w-]{36}: it is linked under the key of another master key \(mk_/,
+    /svc-fleet breaks at revision \d+, command [\w-]{36}: it is linked under the key of another master key.*given one is mk_/,
   );
 }, 90_000);
 
@@ -221,32 +215,11 @@ test('an archive and its copy are proven by the heads of the log, and refused un
   const other = Buffer.alloc(32, 3).toString('base64');
   expect(await runScript('log-import', [archive], withKey(target, other))).toMatchObject({
     code: 1,
-    out: expect.stringMatching(/PROBLEM: svc-fleet@0, .* another master key \(mk_[\w-]+; the given one is mk_[\w-]+\)/),
+    out: expect.stringMatching(
+      /PROBLEM: .*svc-fleet breaks at revision 0, .* another master key.*\(the given one is mk_[\w-]+\)/,
+    ),
     err: expect.stringContaining('is not imported: its log chain does not hold under the given master key'),
   });
   expect(await runScript('log-import', [archive], withKey(target, key))).toMatchObject({ code: 0 });
   expect(await proof(target, key)).toEqual(await proof(good));
-}, 90_000);
-
-test('a release without log chains is read-only on such a log, names the event, and breaks nothing', async () => {
-  const older = await copyProject('older', ['src']);
-  copies.push(older);
-  await older.replace(
-    'src/domain/log/upcast.ts',
-    'const schema = Object.hasOwn(schemas, event.type)',
-    "const schema = !event.type.startsWith('LogChain') && Object.hasOwn(schemas, event.type)",
-  );
-  const folder = await copy();
-  await serving(
-    folder,
-    async (service) => {
-      const answer = await fetch(`${service.url}/readyz`, { signal: AbortSignal.timeout(5_000) });
-      expect([answer.status, await answer.text()]).toEqual([
-        503,
-        expect.stringMatching(/read-only: .*LogChainStarted.* a newer release wrote/),
-      ]);
-    },
-    { unready: true, root: await older.compile() },
-  );
-  expect((await proof(folder)).problems).toEqual([]);
 }, 90_000);

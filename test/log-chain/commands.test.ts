@@ -60,32 +60,6 @@ describe('the first event of a chain', () => {
   });
 });
 
-describe('a command that this process has linked', () => {
-  it('is not computed again when it is handed over as it is, but every altered part of it is found', async () => {
-    const chain = testLogChain();
-    const gateway = await instance(chain);
-    const [first] = await fixture.log();
-    const start = chain.follow(emptyChain, { stream: streams.fleet, events: [first!] });
-    const outcome = await gateway.run(createNode('n1', { psk }));
-    const events = outcome.kind === 'done' ? outcome.events : [];
-    const [created, issued] = [events[0]!, events[1]!];
-    const followed = (...commandEvents: typeof events): ChainHead =>
-      chain.follow(start, { stream: streams.fleet, events: [commandEvents[0]!, ...commandEvents.slice(1)] });
-    expect(followed(created, issued)).toEqual(await headOf(fixture.stores.eventStore, streams.fleet, chain));
-
-    const altered = 'it was altered';
-    expect(() => followed({ ...created, data: { ...created.data, name: 'n2' } }, issued)).toThrow(altered);
-    expect(() => followed({ ...created, id: issued.id }, issued)).toThrow(altered);
-    expect(() => followed({ ...created, type: 'NodeRestored' }, issued)).toThrow(altered);
-    const metadata = { ...created.metadata, request_id: 'another' };
-    expect(() => followed({ ...created, metadata }, issued)).toThrow(altered);
-    expect(() => followed(issued)).toThrow(altered);
-    expect(() =>
-      chain.follow({ ...start, mac: 'x'.repeat(43) }, { stream: streams.fleet, events: [created, issued] }),
-    ).toThrow('one was dropped, inserted or moved');
-  });
-});
-
 describe('the chain', () => {
   it('links every command of a group to the one before it, with one link in its last event', async () => {
     const gateway = await instance();

@@ -24,7 +24,7 @@ import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createLogChain } from '../../src/log-chain/log-chain.js';
-import { openLogChainKeys } from '../../src/log-chain/open.js';
+import { openLogChainKeys } from '../../src/log-chain/keys.js';
 import { dataKeyCollection, openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { newDataKey, newKeyId, wrapDataKey } from '../../src/security/data-keys.js';
 import type { WrappedKey } from '../../src/security/data-keys.js';

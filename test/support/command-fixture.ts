@@ -13,7 +13,7 @@ import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js'
 import type { Revert } from '../../src/domain/revert/decide.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import type { EnsureLogChain } from '../../src/domain/log-chain/decide.js';
+import type { EnsureLogChain } from '../../src/domain/log-chain/links.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
 import type { Clock } from '../../src/kernel/clock.js';

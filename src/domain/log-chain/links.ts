@@ -9,6 +9,8 @@
 import type { CommandLink, ProposedEvent, RecordedCommand } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { canonicalJson } from '../../kernel/json.js';
+import { ok } from '../../kernel/result.js';
+import type { Decision } from '../resource/refusal.js';
 import { asLogChainEvent } from './declaration.js';
 import type { LogChainEvent } from './declaration.js';
 
@@ -75,11 +77,26 @@ export class BrokenChainError extends Error {
   }
 }
 
+/** Begins the chain of a stream, or takes it over to the key of this instance. */
+export interface EnsureLogChain {
+  readonly type: 'EnsureLogChain';
+  readonly keyId: string;
+}
+
+export function decideLogChain(head: ChainHead, { keyId }: EnsureLogChain): Decision<LogChainEvent> {
+  if (head.keyId === keyId) return ok([]);
+  if (head.keyId === null) return ok([{ type: 'LogChainStarted', data: { key_id: keyId } }]);
+  return ok([{ type: 'LogChainKeyChanged', data: { key_id: { from: head.keyId, to: keyId } } }]);
+}
+
 /** Characters of a MAC that `after` shows: 64 bits. */
 const shown = 11;
-export const shownOf = (mac: string): string => mac.slice(0, shown);
+const shownOf = (mac: string): string => mac.slice(0, shown);
 
-/** What a link's MAC covers. @param before the whole MAC of the command before */
+/**
+ * The text that a link's MAC covers. @param before the whole MAC of the command before
+ * @internal exported for tests
+ */
 export function linkText(stream: string, before: string, events: readonly ProposedEvent[]): string {
   const last = events.length - 1;
   const content = events.map(({ id, type, data, metadata }, index) => [

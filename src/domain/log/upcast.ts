@@ -16,7 +16,20 @@ import { logChainKeyEvents } from '../log-chain/declaration.js';
 import type { EventSchema } from '../resource/declaration.js';
 import type { ServiceEvent } from '../service/identity.js';
 import { serviceEvents } from '../service/identity.js';
-import { UnknownEventError } from './unknown-event.js';
+
+/** An event of a type or shape that this release does not know. It is never skipped; it makes the instance read-only. */
+export class UnknownEventError extends Error {
+  readonly eventType: string;
+
+  constructor(stream: string, revision: number, eventType: string, schemaVersion: number) {
+    super(
+      `the event ${eventType} with schema version ${schemaVersion} at ${stream}@${revision} is not known to this release; ` +
+        'a newer release wrote it',
+    );
+    this.name = 'UnknownEventError';
+    this.eventType = eventType;
+  }
+}
 
 type DomainEvent = FleetEvent | AccountEvent | ServiceEvent | LogChainKeySealed | AgentEvent | SigninEvent;
 

@@ -5,9 +5,8 @@
  * `docs/contract/domain.md#commands-and-events`.
  */
 import { agentEvent } from '../../domain/agents/facts.js';
-import { readCommand } from '../../domain/log/upcast.js';
+import { readCommand, UnknownEventError } from '../../domain/log/upcast.js';
 import type { AgentEvent } from '../../domain/agents/facts.js';
-import { UnknownEventError } from '../../domain/log/unknown-event.js';
 import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
 import { allStreams, streams } from '../../kernel/event.js';

@@ -8,7 +8,7 @@ import { compilerVersion } from '../../domain/compile/version.js';
 import { emptyFleet } from '../../domain/fleet/fleet.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { BrokenChainError } from '../../domain/log-chain/links.js';
-import { UnknownEventError } from '../../domain/log/unknown-event.js';
+import { UnknownEventError } from '../../domain/log/upcast.js';
 import { sleep } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';

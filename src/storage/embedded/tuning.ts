@@ -18,10 +18,6 @@ export const tuning = {
   removedKeys: 8_000,
   /** How many of the newest appends with expected revision `any` are recognised when they are repeated. */
   anyAppends: 10_000,
-  /** The newest appends that subscriptions get from memory: how many, their bytes, and the events of one. */
-  newestAppends: 1_000,
-  newestBytes: 1024 * 1024,
-  newestEvents: 1_000,
   trimEveryMs: 60_000,
   /** Expired appends that one run of the trimmer removes per stream. */
   trimAppends: 1000,

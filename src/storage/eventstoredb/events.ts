@@ -5,7 +5,7 @@
 import { jsonEvent, type EventData, type Position, type ResolvedEvent } from '@eventstore/db-client';
 import type { EventMetadata, ProposedEvent, RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
-import { metadataJson } from '../event-json.js';
+import { eventJson } from '../event-json.js';
 import type { ResumePoint } from '../event-store.js';
 
 /** 2^63 - 1, the revision of a tombstone: an event that the server writes into a stream of ours. */
@@ -16,7 +16,7 @@ const utf8 = new TextEncoder();
 /** The client takes metadata as bytes, but it always serialises the data of a JSON event itself. */
 export function toEventData(event: ProposedEvent): EventData {
   const { id, type, data } = event;
-  return jsonEvent({ id, type, data, metadata: utf8.encode(metadataJson(event)) }) as EventData;
+  return jsonEvent({ id, type, data, metadata: utf8.encode(eventJson(event).metadata) }) as EventData;
 }
 
 /**

@@ -17,13 +17,10 @@ import { createRecentAppends, decideAppend } from './append.js';
 import { encodeEvent } from './event-codec.js';
 import { loadCheckpoint, saveCheckpoint } from './fold-checkpoints.js';
 import { ensureStream, logDatabases, metaKeys, putStreamRecord, readCounters, type LogBatch } from './layout.js';
-import { createLogTime } from './log-time.js';
-import { createNewestAppends } from './newest-appends.js';
-import { newestRecordedAt } from './newest.js';
+import { createLogTime, newestRecordedAt } from './log-time.js';
 import { readSlices } from './read-stream.js';
-import { createStreamNames, subscribeLog } from './subscription.js';
+import { createStreamNames, createWakeUp, subscribeLog } from './subscription.js';
 import { trimStreams } from './trim.js';
-import { createWakeUp } from './wake-up.js';
 import { tuning } from '../tuning.js';
 
 export interface EmbeddedEventStore extends EventStore {
@@ -82,7 +79,6 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
   const wakeUp = createWakeUp();
   const recent = createRecentAppends();
   const nameOf = createStreamNames(environment);
-  const newest = createNewestAppends();
   const saving = oneAtATime<string>();
   const time = createLogTime(environment, clock);
   let closing: Promise<void> | undefined;
@@ -96,11 +92,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
 
   async function trim(signal: AbortSignal): Promise<number> {
     await run(time.save);
-    try {
-      return await trimStreams(environment, run, time.now, signal);
-    } finally {
-      newest.clear();
-    }
+    return trimStreams(environment, run, time.now, signal);
   }
 
   const trimmer = startLoop(
@@ -132,15 +124,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
       .catch((error: unknown) => ({ kind: 'not_written' as const, cause: errorText(error) }));
     switch (written.kind) {
       case 'durable':
-        if (written.value.wrote) {
-          const { outcome } = written.value;
-          const { revision, position } = outcome.kind === 'appended' ? outcome : {};
-          if (revision !== undefined && position !== undefined) {
-            const bytes = encoded.reduce((sum, event) => sum + event.bytes, 0);
-            newest.add({ stream, revision, position }, events, bytes);
-          }
-          wakeUp.notify();
-        }
+        if (written.value.wrote) wakeUp.notify();
         return written.value.outcome;
       case 'not_written':
         return { kind: 'unavailable', cause: written.cause };
@@ -168,7 +152,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
   return {
     append,
     read: (stream, options) => flatten(translated(readSlices(environment, stream, options, time.now))),
-    subscribe: (options) => translated(subscribeLog({ environment, nameOf, wakeUp, newest }, options)),
+    subscribe: (options) => translated(subscribeLog({ environment, nameOf, wakeUp }, options)),
     async setRetention(stream, retention) {
       await run((batch) => {
         const record = ensureStream(batch, stream);

@@ -7,8 +7,16 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { tuning } from '../tuning.js';
-import { metaKeys, type LogBatch, type LogEnvironment } from './layout.js';
-import { newestRecordedAt } from './newest.js';
+import { recordedAtOf } from './event-codec.js';
+import {
+  decodeAppend,
+  eventKey,
+  metaKeys,
+  positionKey,
+  readCounters,
+  type LogBatch,
+  type LogEnvironment,
+} from './layout.js';
 
 export interface LogTime {
   /** Milliseconds since the epoch. May go back with the wall clock. */
@@ -41,4 +49,18 @@ export function createLogTime(environment: LogEnvironment, clock: Clock): LogTim
     },
     save: (batch) => batch.put('meta', metaKeys.time, Buffer.from(`${Math.floor(believed())}`)),
   };
+}
+
+/**
+ * When the newest event of the log was recorded, which is never trimmed (`trim.ts`): milliseconds since the epoch, or
+ * undefined for an empty log.
+ */
+export function newestRecordedAt(environment: LogEnvironment): number | undefined {
+  const { position } = readCounters(environment.get);
+  const range = { from: positionKey(0), to: positionKey(position + 1), reverse: true, limit: 1 };
+  const [entry] = environment.entries('appends', range);
+  if (entry === undefined) return undefined;
+  const { stream, revision, count } = decodeAppend(entry.key, entry.value);
+  const last = environment.get('events', eventKey(stream, revision + count - 1));
+  return last === undefined ? undefined : recordedAtOf(last.toString('utf8'));
 }

@@ -16,8 +16,6 @@ import {
   type AppendRecord,
   type LogEnvironment,
 } from './layout.js';
-import type { NewestAppends } from './newest-appends.js';
-import type { WakeUp } from './wake-up.js';
 import { tuning } from '../tuning.js';
 import { bounds } from '../../bounds.js';
 
@@ -41,6 +39,52 @@ export function createStreamNames(environment: LogEnvironment): StreamNames {
     const name = environment.get('names', numberKey(stream))?.toString('utf8') ?? '';
     names.set(stream, name);
     return name;
+  };
+}
+
+/** Wakes waiting subscriptions after an append. Counts turns, so that no wake-up is missed; holds no events. */
+export interface WakeUp {
+  /** The number of the newest turn. Take it before reading, then wait for a later one. */
+  turn(): number;
+  notify(): void;
+  /** Resolves when a turn after `turn` has come, the signal aborts, or this is closed. */
+  after(turn: number, signal: AbortSignal): Promise<void>;
+  closed(): boolean;
+  close(): void;
+}
+
+export function createWakeUp(): WakeUp {
+  let current = 0;
+  let closed = false;
+  const waiting = new Set<() => void>();
+  const wakeAll = (): void => {
+    const all = [...waiting];
+    waiting.clear();
+    for (const wake of all) wake();
+  };
+  return {
+    turn: () => current,
+    notify() {
+      current += 1;
+      wakeAll();
+    },
+    async after(turn, signal) {
+      if (current > turn || closed || signal.aborted) return;
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          signal.removeEventListener('abort', wake);
+          waiting.delete(wake);
+          resolve();
+        };
+        waiting.add(wake);
+        signal.addEventListener('abort', wake, { once: true });
+      });
+    },
+    closed: () => closed,
+    close() {
+      closed = true;
+      wakeAll();
+    },
   };
 }
 
@@ -87,16 +131,11 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
 export interface LogReading {
   readonly environment: LogEnvironment;
   readonly nameOf: StreamNames;
-  readonly newest: Pick<NewestAppends, 'at'>;
   readonly wakeUp: WakeUp;
 }
 
 /** Reads from a position on, slice by slice; keeps the runs that it has found and not finished. */
-function createReader(
-  { environment, nameOf, newest }: Omit<LogReading, 'wakeUp'>,
-  prefix: string,
-  after: number,
-): () => Slice {
+function createReader({ environment, nameOf }: Omit<LogReading, 'wakeUp'>, prefix: string, after: number): () => Slice {
   const { itemEvents, itemBytes } = bounds;
   const { sliceEntries } = tuning;
   let upTo = after;
@@ -109,17 +148,6 @@ function createReader(
     for (;;) {
       const run = runs.shift();
       if (run === undefined) {
-        const held = newest.at(upTo + 1);
-        if (held !== undefined) {
-          if (held.stream.startsWith(prefix)) {
-            const full = events.length + held.events.length > itemEvents || bytes + held.bytes > itemBytes;
-            if (full && events.length > 0) return { events, upTo, atHead: false };
-            for (const event of held.events) events.push(event);
-            bytes += held.bytes;
-          }
-          upTo += held.events.length;
-          continue;
-        }
         const appends = appendsAbove(environment, upTo);
         scanned += appends.length;
         runs = joinRuns(appends);
