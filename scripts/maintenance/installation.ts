@@ -15,7 +15,7 @@ import { streams } from '../../src/kernel/event.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { ofAnotherInstallation } from '../../src/start/read-store-binding.js';
 import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
-import { readImportMarker } from '../../src/storage/log-archive/import-marker.js';
+import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
 import { DataFolderError, openStores } from '../../src/storage/open-stores.js';
 import type { OpenStores } from '../../src/storage/open-stores.js';

@@ -9,9 +9,8 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { EventStore } from '../storage/event-store.js';
+import type { EventStore, StoreTime } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
-import type { StoreTime } from '../storage/store-time.js';
 
 const { apartMs, compareEveryMs } = limits.clocks;
 /** While clocks are apart or not compared yet. */

@@ -21,7 +21,7 @@ import { loadMasterKey } from '../security/master-key-source.js';
 import type { MasterKey } from '../security/master-key.js';
 import type { EventStore } from '../storage/event-store.js';
 import { lastRevision } from '../storage/event-store.js';
-import { readImportMarker } from '../storage/log-archive/import-marker.js';
+import { readImportMarker } from '../storage/log-archive/import-log.js';
 import { DataFolderError, openStores, StoreSettingError } from '../storage/open-stores.js';
 import type { OpenStores } from '../storage/open-stores.js';
 import type { ReadStore } from '../storage/read-store.js';

@@ -13,7 +13,6 @@
  */
 import { ServiceError } from '../kernel/errors.js';
 import type { ProposedEvent, RecordedEvent } from '../kernel/event.js';
-import type { StoreTime } from './store-time.js';
 
 /** `any` does not protect against repeats: use it only where a repeat is harmless. */
 export type ExpectedRevision = number | 'no_stream' | 'any';
@@ -116,6 +115,16 @@ export interface FoldCheckpoint {
   readonly sha256: string;
   readonly bytes: Uint8Array;
 }
+
+/**
+ * What a store knows of the time, so that an instance whose clock is wrong can notice it. Both ports have it;
+ * `src/operations/store-clocks.ts` decides what follows from a difference.
+ */
+export type StoreTime =
+  /** The store has a clock of its own, which shows this time now. */
+  | { readonly kind: 'clock'; readonly at: number }
+  /** The store lives by this instance's clock, and has recorded something at this time: it cannot be earlier. */
+  | { readonly kind: 'not_before'; readonly at: number };
 
 export interface EventStore {
   /**

@@ -4,6 +4,7 @@
  * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
+import { ServiceError } from '../kernel/errors.js';
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import { isAfter, passedBy, type EventStore, type LogItem, type ResumePoint } from './event-store.js';
@@ -205,5 +206,41 @@ export async function* followLog(store: EventStore, options: FollowOptions): Asy
     failures = moved ? 0 : failures + 1;
     if (moved) await yieldToEventLoop();
     else await sleep(backoff(storeRetry, failures - 1), signal);
+  }
+}
+
+/** An export, an import or a check of the log ends when a store is away for this long. */
+export const giveUpMs = 60_000;
+
+interface WholeLogOptions {
+  /** Prefix of the names of the streams. */
+  readonly prefix: string;
+  readonly after: ResumePoint | 'start';
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads the log to its end at the time of the call, for an export or a check: yields batches of whole commands, and gives up
+ * on a store that stays away. Ends early, without an error, when the signal aborts.
+ * @throws BrokenLogError, ServiceError `unavailable` when the store stays away
+ */
+export async function* readWholeLog(
+  store: EventStore,
+  { prefix, after, signal }: WholeLogOptions,
+): AsyncGenerator<readonly RecordedCommand[], void, void> {
+  const enough = new AbortController();
+  const either = AbortSignal.any([signal, enough.signal]);
+  let heard = performance.now();
+  try {
+    for await (const item of followLog(store, { prefix, after, signal: either })) {
+      if (item.kind === 'caught_up') return;
+      if (item.kind === 'commands') yield item.commands;
+      if (item.kind !== 'dropped') heard = performance.now();
+      else if (performance.now() - heard > giveUpMs) {
+        throw new ServiceError('unavailable', 'the event store stays away', { cause: item.cause });
+      }
+    }
+  } finally {
+    enough.abort();
   }
 }

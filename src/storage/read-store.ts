@@ -5,8 +5,7 @@
  * language: only what LMDB, MongoDB and FerretDB can all do. Implements `docs/architecture.md#read-models`.
  */
 import type { Json } from '../kernel/json.js';
-import type { ResumePoint } from './event-store.js';
-import type { StoreTime } from './store-time.js';
+import type { ResumePoint, StoreTime } from './event-store.js';
 
 export type FieldValue = Json | Uint8Array;
 export type Fields = { readonly [field: string]: FieldValue };

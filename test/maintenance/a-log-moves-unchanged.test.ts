@@ -3,7 +3,7 @@ import { readFile, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
-import { readImportMarker } from '../../src/storage/log-archive/import-marker.js';
+import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import { factRetentions } from '../../src/commands/facts.js';

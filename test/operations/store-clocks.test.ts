@@ -7,7 +7,7 @@ import type { Clock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { StoreClocks } from '../../src/operations/store-clocks.js';
 import { watchStoreClocks } from '../../src/operations/store-clocks.js';
-import type { StoreTime } from '../../src/storage/store-time.js';
+import type { StoreTime } from '../../src/storage/event-store.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode } from '../support/fleet.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createSpaceReserve } from '../../src/storage/embedded/space-reserve.js';
+import { createSpaceReserve } from '../../src/storage/embedded/data-file.js';
 import { openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { LogItem } from '../../src/storage/event-store.js';
 import { collectLog, commandOf, isDrop, readAll } from './contract/appending.js';

@@ -2,15 +2,16 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { MetaFlush } from '../../src/storage/embedded/meta-flush.js';
+import type { MetaFlush } from '../../src/storage/embedded/data-file.js';
 import { openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { Collection, CollectionSpec } from '../../src/storage/read-store.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
 
 const disk = vi.hoisted(() => ({ flushes: 0, failing: false }));
-vi.mock(import('../../src/storage/embedded/meta-flush.js'), async (original) => {
-  const { createMetaFlush } = await original();
+vi.mock(import('../../src/storage/embedded/data-file.js'), async (original) => {
+  const { createMetaFlush, ...others } = await original();
   return {
+    ...others,
     createMetaFlush(path: string): MetaFlush {
       const inner = createMetaFlush(path);
       return {

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
-import { assertAppendable } from '../../src/storage/append-limits.js';
+import { assertAppendable } from '../../src/storage/bounds.js';
 import { eventBytes } from '../../src/storage/event-json.js';
 import type { AppendOutcome, EventStore, LogItem } from '../../src/storage/event-store.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';

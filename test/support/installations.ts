@@ -16,7 +16,7 @@ import { exportLog } from '../../src/storage/log-archive/export-log.js';
 import type { ExportReport } from '../../src/storage/log-archive/export-log.js';
 import { importLog } from '../../src/storage/log-archive/import-log.js';
 import type { ImportReport } from '../../src/storage/log-archive/import-log.js';
-import { readWholeLog } from '../../src/storage/log-archive/whole-log.js';
+import { readWholeLog } from '../../src/storage/follow.js';
 import { archiveScope, importedProjections, logCheck } from '../../scripts/maintenance/installation.js';
 import { sealed } from './fleet.js';
 import { createManualClock } from './manual-clock.js';

@@ -4,8 +4,7 @@
  * nothing goes wrong; for all that there are the temporary stores.
  */
 import type { ProposedEvent, RecordedEvent } from '../../src/kernel/event.js';
-import { assertAppendable } from '../../src/storage/append-limits.js';
-import { bounds } from '../../src/storage/bounds.js';
+import { assertAppendable, bounds } from '../../src/storage/bounds.js';
 import { eventBytes } from '../../src/storage/event-json.js';
 import { isAfter } from '../../src/storage/event-store.js';
 import type { EventStore, FoldCheckpoint, Retention } from '../../src/storage/event-store.js';

@@ -14,21 +14,19 @@
  *
  * Every commit is conditional on the id of this process, which the transaction itself looks up (`ownership.ts`). What an
  * operation has read before its commit is therefore what the transaction finds: nobody else has written in between. A
- * commit counts as durable when nobody has begun to open the files before it was made (`announcement.ts`).
+ * commit counts as durable when nobody has begun to open the files before it was made (`ownership.ts`).
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
-import { announce } from './announcement.js';
-import { openDatabases, openHandles, ownerKey, usedBytes } from './environment-files.js';
-import type { Handles, Key, ValueKind } from './environment-files.js';
-import { createReads } from './environment-reads.js';
-import type { Reads } from './environment-reads.js';
-import { createMetaFlush } from './meta-flush.js';
+import { announce } from './ownership.js';
+import { openDatabases, openHandles, ownerKey, usedBytes, createReads } from './lmdb.js';
+import type { Handles, Key, ValueKind, Reads } from './lmdb.js';
+import { createMetaFlush } from './data-file.js';
 import type { Ownership } from './ownership.js';
-import { commitBytes, createSpaceReserve } from './space-reserve.js';
+import { commitBytes, createSpaceReserve } from './data-file.js';
 
 /** What a commit writes, in order: by database, keys as latin-1 text and their values. Undefined removes a key. */
 export type Changes<Name extends string> = readonly (readonly [

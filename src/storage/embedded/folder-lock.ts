@@ -47,7 +47,7 @@ const note = (): string =>
 
 /**
  * Takes the lock of a data folder. A process that has its stores open without the lock, because that was deleted, is not
- * looked for: opening its files would harm it. It learns from the announcement that it has lost them (`announcement.ts`).
+ * looked for: opening its files would harm it. It learns from the announcement that it has lost them (`ownership.ts`).
  * @throws the library's error when the files of the lock cannot be used
  */
 export async function lockFolder(folder: string): Promise<LockOutcome> {

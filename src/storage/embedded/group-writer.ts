@@ -7,7 +7,7 @@ import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/backgroun
 import { errorText } from '../../kernel/errors.js';
 import { assertWritable } from './environment.js';
 import type { Durability, Environment } from './environment.js';
-import type { Key } from './environment-files.js';
+import type { Key } from './lmdb.js';
 import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
 

@@ -9,7 +9,7 @@ import { ServiceError } from '../../kernel/errors.js';
 import { randomIds, type Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
-import { assertAppendable } from '../append-limits.js';
+import { assertAppendable } from '../bounds.js';
 import { eventBytes } from '../event-json.js';
 import { StarvedError, type EventStore } from '../event-store.js';
 import { oneAtATime } from '../one-at-a-time.js';

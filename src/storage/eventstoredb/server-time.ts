@@ -2,14 +2,14 @@
  * The server's clock: the `date` header of an answer, which its web server puts on every answer, a refusal included, to
  * the second. The time stamps in gossip are not used: a server without other nodes renews its own only when its role
  * changes. Depends on one internal of the client package, the channel to the node that it uses, which is the leader.
- * Implements `store-time.ts`.
+ * Implements `event-store.ts`.
  */
 import type { Channel, Metadata, ServiceError as GrpcError } from '@grpc/grpc-js';
 import { Client, credentials } from '@grpc/grpc-js';
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
-import type { StoreTime } from '../store-time.js';
+import type { StoreTime } from '../event-store.js';
 import type { Connection, Lease } from './connection.js';
 import { failureText } from './failure.js';
 

@@ -9,11 +9,13 @@ import { dirname } from 'node:path';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
 import type { EventStore, ResumePoint, Retention } from '../event-store.js';
+import { readWholeLog } from '../follow.js';
 import type { CollectionSpec, ReadStore } from '../read-store.js';
 import {
   ArchiveDamagedError,
   archiveFormat,
   archiveVersion,
+  archiveBounds,
   blockLine,
   chainStart,
   encodeItem,
@@ -24,8 +26,6 @@ import type { ArchiveHeader, ArchiveItem, ArchiveTotals, Chain } from './format.
 import { createLogCheck } from './log-check.js';
 import type { LogCheck, LogCheckOptions, LogSummary } from './log-check.js';
 import { readArchive } from './read-archive.js';
-import { readWholeLog } from './whole-log.js';
-import { tuning } from './tuning.js';
 
 /** What belongs into an archive. */
 export interface ArchiveScope {
@@ -89,7 +89,10 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
       await blocks.close();
     }
     let events = eventsBefore;
-    for await (const commands of readWholeLog(options.eventStore, { ...options, after: begun.point })) {
+    for await (const commands of readWholeLog(options.eventStore, {
+      ...options,
+      after: begun.point,
+    })) {
       for (const command of commands) {
         for (const event of command.events) {
           log.add(event);
@@ -159,7 +162,7 @@ function createBlocks(file: FileHandle, start: Chain): Blocks {
       bytes += line.length;
     },
     async closeIfFull() {
-      if (lines.length >= tuning.blockLines || bytes >= tuning.blockBytes) await close();
+      if (lines.length >= archiveBounds.blockLines || bytes >= archiveBounds.blockBytes) await close();
     },
     close,
     chain: () => chain,
@@ -170,14 +173,14 @@ async function writeDocuments({ readStore, collections, signal }: ExportOptions,
   let documents = 0;
   for (const spec of collections) {
     const collection = await readStore.collection(spec);
-    for (let skip = 0; ; skip += tuning.documentsAtOnce) {
-      const { items } = await collection.find({ skip, limit: tuning.documentsAtOnce });
+    for (let skip = 0; ; skip += archiveBounds.documentsAtOnce) {
+      const { items } = await collection.find({ skip, limit: archiveBounds.documentsAtOnce });
       for (const { id, fields } of items) {
         await blocks.add({ kind: 'document', collection: spec.name, version: spec.version, id, fields });
         await blocks.closeIfFull();
       }
       documents += items.length;
-      if (items.length < tuning.documentsAtOnce || signal.aborted) break;
+      if (items.length < archiveBounds.documentsAtOnce || signal.aborted) break;
     }
   }
   await blocks.close();

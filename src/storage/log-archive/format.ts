@@ -13,6 +13,18 @@ export const archiveFormat = 'gateway-control-log';
 /** Raise it when older releases cannot read the new form. */
 export const archiveVersion = 1;
 
+/** Bounds and waits of everything that reads or writes archives. */
+export const archiveBounds = {
+  /** A block of lines is closed, with its checksum, at either bound. One block is held in memory at a time. */
+  blockLines: 1000,
+  blockBytes: 1024 * 1024,
+  /** The longest line that is read: a last-good snapshot of the largest size, sealed, in base64. */
+  lineBytes: 32 * 1024 * 1024,
+  /** Problems that are listed; all are counted. */
+  problems: 100,
+  documentsAtOnce: 200,
+} as const;
+
 export interface ArchiveHeader {
   readonly kind: 'header';
   readonly format: typeof archiveFormat;

@@ -6,17 +6,18 @@
  * When old events of a stream have expired, its revisions start at 0 again, because no store can begin at a later one.
  * Such streams hold facts (sign-ins, what agents did), and nothing refers to their revisions.
  */
-import type { RecordedEvent } from '../../kernel/event.js';
+import { sleep } from '../../kernel/background.js';
+import { ServiceError } from '../../kernel/errors.js';
+import type { ProposedEvent, RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
+import { backoff, storeRetry } from '../../kernel/retry.js';
 import { eventBytes } from '../event-json.js';
 import type { EventStore } from '../event-store.js';
 import { firstFrom, lastRevision } from '../event-store.js';
+import { giveUpMs } from '../follow.js';
 import type { CollectionSpec, ReadStore } from '../read-store.js';
-import { appendExactly } from './append-exactly.js';
-import type { ArchiveItem } from './format.js';
-import { readImportMarker, writeImportMarker } from './import-marker.js';
+import { archiveBounds, type ArchiveItem } from './format.js';
 import { readArchive } from './read-archive.js';
-import { tuning } from './tuning.js';
 
 export interface ImportOptions {
   readonly path: string;
@@ -163,7 +164,7 @@ export async function whatIsThere(
 ): Promise<string | undefined> {
   const { eventStore, readStore, prefix, collections, projections, signal } = options;
   const enough = new AbortController();
-  const deadline = AbortSignal.timeout(tuning.giveUpMs);
+  const deadline = AbortSignal.timeout(giveUpMs);
   const subscription = { prefix, after: 'start', signal: AbortSignal.any([signal, enough.signal, deadline]) } as const;
   let caughtUp = false;
   try {
@@ -177,7 +178,7 @@ export async function whatIsThere(
   } finally {
     enough.abort();
   }
-  if (!caughtUp) return `its log could not be checked within ${tuning.giveUpMs / 1000} s`;
+  if (!caughtUp) return `its log could not be checked within ${giveUpMs / 1000} s`;
   for (const spec of collections) {
     if ((await (await readStore.collection(spec)).find({ limit: 1 })).items.length > 0) {
       return `its read store has documents in ${spec.name}`;
@@ -231,9 +232,68 @@ async function writeDocuments(
       throw new ImportRefusedError(`the archive contains the collection ${name}, which this release does not know`);
     }
     const collection = await readStore.collection(spec);
-    for (let from = 0; from < ofCollection.length; from += tuning.documentsAtOnce) {
-      await collection.set(ofCollection.slice(from, from + tuning.documentsAtOnce));
+    for (let from = 0; from < ofCollection.length; from += archiveBounds.documentsAtOnce) {
+      await collection.set(ofCollection.slice(from, from + archiveBounds.documentsAtOnce));
     }
   }
   return documents.length;
+}
+
+/**
+ * Appends events directly after a revision and retries until they are known to be there. Every try has the same ids and
+ * the same expected revision, so a store gives a repeat the answer of the first try.
+ * @param after the revision that they follow; -1 for a stream that does not exist
+ * @throws ServiceError `conflict` when other events are there; `unavailable` when the store stays away for
+ *   `giveUpMs` or the signal aborts first
+ */
+async function appendExactly(
+  eventStore: EventStore,
+  stream: string,
+  after: number,
+  events: readonly ProposedEvent[],
+  signal: AbortSignal,
+): Promise<void> {
+  const began = performance.now();
+  const proposed = events.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
+  for (let tries = 0; ; tries += 1) {
+    const outcome = await eventStore.append(stream, after < 0 ? 'no_stream' : after, proposed);
+    if (outcome.kind === 'appended') return;
+    if (outcome.kind === 'conflict') {
+      throw new ServiceError(
+        'conflict',
+        `${stream} ends at ${outcome.actual === 'no_stream' ? 'no event' : `revision ${outcome.actual}`} where the ` +
+          `archive continues after revision ${after}: something else is writing to this log`,
+      );
+    }
+    if (signal.aborted || performance.now() - began > giveUpMs) {
+      throw new ServiceError('unavailable', `the event store does not accept events: ${outcome.cause}`);
+    }
+    await sleep(backoff(storeRetry, tries), signal);
+  }
+}
+
+/**
+ * What an import leaves in the read store before it writes anything: of which archive, and whether the import is complete.
+ * A service must not start on half a log, because it would write to it.
+ */
+export interface ImportMarker {
+  readonly archiveId: string;
+  readonly state: 'running' | 'done';
+}
+
+type MarkerFields = { readonly archive_id: string; readonly state: 'running' | 'done' };
+
+const markers = { name: 'log_imports', version: 1, indexes: [] } as const;
+const markerId = 'import';
+
+/** The marker of the last import, undefined when there was none. @throws ServiceError `unavailable` */
+export async function readImportMarker(readStore: ReadStore): Promise<ImportMarker | undefined> {
+  const collection = await readStore.collection<MarkerFields>(markers);
+  const marker = await collection.get(markerId);
+  return marker === undefined ? undefined : { archiveId: marker.fields.archive_id, state: marker.fields.state };
+}
+
+async function writeImportMarker(readStore: ReadStore, { archiveId, state }: ImportMarker): Promise<void> {
+  const collection = await readStore.collection<MarkerFields>(markers);
+  await collection.set([{ id: markerId, fields: { archive_id: archiveId, state } }]);
 }

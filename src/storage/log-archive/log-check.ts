@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { canonicalJson } from '../../kernel/json.js';
 import { bounds } from '../bounds.js';
-import { tuning } from './tuning.js';
+import { archiveBounds } from './format.js';
 
 export interface LogCheckOptions {
   /** True for streams whose old events expire; only there may revisions be missing. */
@@ -62,7 +62,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
 
   const report = (problem: string): void => {
     problemCount += 1;
-    if (problems.length < tuning.problems) problems.push(problem);
+    if (problems.length < archiveBounds.problems) problems.push(problem);
   };
 
   const incomplete = (event: RecordedEvent): string => {

@@ -7,6 +7,7 @@ import type { FileHandle } from 'node:fs/promises';
 import {
   ArchiveDamagedError,
   archiveVersion,
+  archiveBounds,
   blockLine,
   chainStart,
   decodeItem,
@@ -15,7 +16,6 @@ import {
   nextLink,
 } from './format.js';
 import type { ArchiveHeader, ArchiveItem, ArchiveTotals, Chain } from './format.js';
-import { tuning } from './tuning.js';
 
 export type ArchivePart =
   | {
@@ -43,8 +43,8 @@ async function* linesOf(file: FileHandle): AsyncGenerator<Buffer, void, void> {
       const end = lineBreak === -1 ? bytesRead : lineBreak + 1;
       rest.push(chunk.subarray(from, end));
       restBytes += end - from;
-      if (restBytes > tuning.lineBytes) {
-        throw new ArchiveDamagedError(number, `the line is longer than ${tuning.lineBytes} bytes`);
+      if (restBytes > archiveBounds.lineBytes) {
+        throw new ArchiveDamagedError(number, `the line is longer than ${archiveBounds.lineBytes} bytes`);
       }
       if (lineBreak === -1) break;
       yield rest.length === 1 && rest[0] !== undefined ? rest[0] : Buffer.concat(rest);
@@ -121,7 +121,7 @@ export async function* readArchive(path: string): AsyncGenerator<ArchivePart, vo
       items.push(item);
       blockBytes += line.length;
       // A block ends after a command, which may be as large as an append.
-      if (blockBytes > tuning.blockBytes + 4 * tuning.lineBytes) {
+      if (blockBytes > archiveBounds.blockBytes + 4 * archiveBounds.lineBytes) {
         throw new ArchiveDamagedError(number, 'the block is too large: its checksum line is missing');
       }
     }

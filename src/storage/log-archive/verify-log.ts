@@ -4,13 +4,12 @@
 import { stat } from 'node:fs/promises';
 import { errorText } from '../../kernel/errors.js';
 import type { EventStore } from '../event-store.js';
-import { BrokenLogError } from '../follow.js';
+import { BrokenLogError, readWholeLog } from '../follow.js';
 import { ArchiveDamagedError } from './format.js';
 import type { ArchiveHeader, ArchiveTotals } from './format.js';
 import { createLogCheck } from './log-check.js';
 import type { LogCheck, LogCheckOptions, LogSummary } from './log-check.js';
 import { readArchive } from './read-archive.js';
-import { readWholeLog } from './whole-log.js';
 
 export interface VerifyReport {
   readonly log: LogSummary;

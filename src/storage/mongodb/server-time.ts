@@ -1,6 +1,6 @@
 /** The primary's clock, which `hello` returns. Leases end by it (`leases.ts`), and instances compare theirs with it. */
 import type { Db } from 'mongodb';
-import type { StoreTime } from '../store-time.js';
+import type { StoreTime } from '../event-store.js';
 
 /** Milliseconds since the epoch. */
 export async function serverTime(db: Db): Promise<number> {

@@ -7,7 +7,7 @@ import type { Clock } from '../../../kernel/clock.js';
 import { errorText, ServiceError } from '../../../kernel/errors.js';
 import type { ProposedEvent, RecordedEvent } from '../../../kernel/event.js';
 import type { Logger } from '../../../kernel/logger.js';
-import { assertAppendable } from '../../append-limits.js';
+import { assertAppendable } from '../../bounds.js';
 import type { AppendOutcome, EventStore, ExpectedRevision } from '../../event-store.js';
 import { oneAtATime } from '../../one-at-a-time.js';
 import { openEnvironment } from '../environment.js';

@@ -1,5 +1,5 @@
 /**
- * Reserves space behind LMDB's last page, so that a full disk fails here, before a commit begins, and not inside it.
+ * What is done to LMDB's data file beside the library. Reserves space behind LMDB's last page, so that a full disk fails here, before a commit begins, and not inside it.
  *
  * Why: when a page write fails, the library overruns a buffer (lmdb 3.5, `mdb_page_flush`), which sooner or later
  * crashes the process. The space is written as zeros rather than left as a hole, so that the file system allocates its
@@ -73,6 +73,32 @@ export function createSpaceReserve(path: string): SpaceReserve {
       file = undefined;
       size = 0;
       await open?.close();
+    },
+  };
+}
+
+/**
+ * Flushes what LMDB has written to its data file and left to the next commit: the meta page of an environment that is
+ * opened with `noMetaSync` (`environment.ts`). The library's own `sync` does not tell that a flush has failed.
+ */
+export interface MetaFlush {
+  /** Returns when the data file is on the disk. @throws the file system's error */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @param path of the data file, which is opened at the first flush */
+export function createMetaFlush(path: string): MetaFlush {
+  let file: FileHandle | undefined;
+  return {
+    async flush() {
+      file ??= await open(path, 'r+');
+      await file.datasync();
+    },
+    async close() {
+      const opened = file;
+      file = undefined;
+      await opened?.close();
     },
   };
 }

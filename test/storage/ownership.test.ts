@@ -3,7 +3,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { announce, wasAnnounced } from '../../src/storage/embedded/announcement.js';
+import { announce, wasAnnounced } from '../../src/storage/embedded/ownership.js';
 import { openEnvironment } from '../../src/storage/embedded/environment.js';
 import type { Environment } from '../../src/storage/embedded/environment.js';
 import { createOwnership } from '../../src/storage/embedded/ownership.js';

@@ -1,0 +1,176 @@
+/**
+ * LMDB as this adapter uses the library: how it opens the files of an environment and their databases, and how it reads
+ * them. Reads are short and synchronous, in the library's read transaction of this turn of the event loop. Why with these
+ * options, and how it writes, is in `environment.ts`.
+ */
+import { open, type Database, type RootDatabase } from 'lmdb';
+
+/** Bytes, or the same bytes as latin-1 text, which is cheaper to make, to hold and to compare. */
+export type Key = Buffer | string;
+
+/** Kind of a database's values: `text` is UTF-8 that scans return as strings without copying the bytes. */
+export type ValueKind = 'bytes' | 'text';
+
+export interface Handles<Name extends string> {
+  readonly root: RootDatabase<Buffer, Buffer>;
+  readonly databases: Map<Name, Database<unknown, Key>>;
+  /** One entry, whose version is the id of the process that may write. */
+  readonly owner: Database<unknown, Buffer>;
+}
+
+export const ownerKey = Buffer.from('owner');
+
+/** For the library, whose types leave it out. Writes texts as they are: a buffer of each would cost more than its write. */
+const keyEncoder = {
+  writeKey(key: Key, target: Buffer, start: number): number {
+    if (typeof key === 'string') return start + target.write(key, start, 'latin1');
+    target.set(key, start);
+    return start + key.length;
+  },
+  readKey: (source: Uint8Array, start: number, end: number): Uint8Array =>
+    Uint8Array.prototype.slice.call(source, start, end),
+};
+
+/** How many databases may be added later (`add`). A database that is not opened costs nothing. */
+const addedDatabases = 200;
+
+/** Opens and creates them in one transaction, because each has its flush. */
+export function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {
+  const { root, databases } = handles;
+  root.transactionSync(() => {
+    for (const [name, kind] of kinds) {
+      const options = { encoding: kind === 'text' ? 'string' : 'binary', keyEncoder } as const;
+      databases.set(name, root.openDB<unknown, Key>(name, options));
+    }
+  });
+}
+
+export function openHandles<Name extends string>(
+  path: string,
+  kinds: ReadonlyMap<Name, ValueKind>,
+  mixed: boolean,
+): Handles<Name> {
+  const root = open<Buffer, Buffer>({
+    path,
+    noSubdir: false,
+    maxDbs: kinds.size + addedDatabases,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+    overlappingSync: false,
+    noMetaSync: mixed,
+    // One `batch` is one transaction. With event-turn batching, a failed commit also rejects a promise inside the
+    // library that no caller can catch.
+    eventTurnBatching: false,
+  });
+  try {
+    const owner = root.openDB<unknown, Buffer>('owner', {
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      useVersions: true,
+    });
+    const handles: Handles<Name> = { root, databases: new Map(), owner };
+    openDatabases(handles, kinds);
+    return handles;
+  } catch (error) {
+    void root.close();
+    throw error;
+  }
+}
+
+/** How much of the file LMDB uses. @throws Error when the library does not report it */
+export function usedBytes(root: RootDatabase<Buffer, Buffer>): number {
+  const stats: unknown = root.getStats();
+  if (typeof stats === 'object' && stats !== null && 'lastPageNumber' in stats && 'pageSize' in stats) {
+    const { lastPageNumber, pageSize } = stats;
+    if (typeof lastPageNumber === 'number' && typeof pageSize === 'number') return (lastPageNumber + 1) * pageSize;
+  }
+  throw new Error('the storage library does not report its last page');
+}
+
+export interface Range {
+  /** Inclusive. */
+  readonly from: Buffer;
+  /** Exclusive. */
+  readonly to: Buffer;
+  readonly reverse?: boolean;
+  readonly limit: number;
+}
+
+export interface Entry {
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
+
+export interface TextEntry {
+  readonly key: Uint8Array;
+  readonly text: string;
+}
+
+export interface Reads<Name extends string> {
+  get(database: Name, key: Key): Buffer | undefined;
+  /** Stops once `maxBytes` of values have been read, but after the first entry at the earliest. */
+  entries(database: Name, range: Range & { readonly maxBytes?: number }): Entry[];
+  keys(database: Name, range: Range): Buffer[];
+  /** The number of keys in a range. The library counts a million keys in some tens of milliseconds. */
+  count(database: Name, range: { readonly from: Buffer; readonly to: Buffer }): number;
+  /** The key at `offset` in the range, undefined beyond its end. Much cheaper than reading the keys before it. */
+  keyAt(database: Name, range: Omit<Range, 'limit'>, offset: number): Buffer | undefined;
+  /**
+   * Values of a text database. Stops once about `maxBytes` have been read, but after the first entry at the earliest.
+   */
+  texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
+}
+
+const bytesOf = (key: Key | Uint8Array): Buffer =>
+  typeof key === 'string' ? Buffer.from(key, 'latin1') : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
+
+const bounded = (range: Range): { start: Buffer; end: Buffer; limit: number } & Record<string, unknown> =>
+  range.reverse === true
+    ? {
+        start: range.to,
+        end: range.from,
+        limit: range.limit,
+        reverse: true,
+        exclusiveStart: true,
+        inclusiveEnd: true,
+      }
+    : { start: range.from, end: range.to, limit: range.limit };
+
+/** @param database finds an open database @returns what throws as `database` and the library do */
+export function createReads<Name extends string>(database: (name: Name) => Database<unknown, Key>): Reads<Name> {
+  return {
+    get: (name, key) => database(name).getBinary(key),
+    entries(name, range) {
+      const entries: Entry[] = [];
+      let bytes = 0;
+      for (const { key, value } of database(name).getRange(bounded(range))) {
+        if (!(value instanceof Uint8Array)) throw new Error(`database ${name} holds text`);
+        entries.push({ key: bytesOf(key), value: bytesOf(value) });
+        bytes += value.byteLength;
+        if (range.maxBytes !== undefined && bytes >= range.maxBytes) break;
+      }
+      return entries;
+    },
+    keys(name, range) {
+      const keys: Buffer[] = [];
+      for (const key of database(name).getKeys(bounded(range))) keys.push(bytesOf(key));
+      return keys;
+    },
+    count: (name, range) => database(name).getKeysCount({ start: range.from, end: range.to }),
+    keyAt(name, range, offset) {
+      for (const key of database(name).getKeys({ ...bounded({ ...range, limit: 1 }), offset })) return bytesOf(key);
+      return undefined;
+    },
+    texts(name, range) {
+      const entries: TextEntry[] = [];
+      let characters = 0;
+      for (const { key, value } of database(name).getRange(bounded(range))) {
+        if (typeof value !== 'string') throw new Error(`database ${name} holds bytes`);
+        entries.push({ key: typeof key === 'string' ? bytesOf(key) : key, text: value });
+        characters += value.length;
+        if (characters >= range.maxBytes) break;
+      }
+      return entries;
+    },
+  };
+}
