@@ -10,11 +10,6 @@ import type { RetryPolicy } from './retry.js';
 export interface KeyedBatchOptions<V> {
   /** Milliseconds that a value waits for others. */
   readonly everyMs: number;
-  /**
-   * After a batch of so many values the next ones wait longer: many that are written together cost a store less, because they
-   * share its flush and its pages.
-   */
-  readonly crowd?: { readonly entries: number; readonly everyMs: number };
   /** Entries written at once, and their weight. */
   readonly batchEntries: number;
   readonly batchWeight?: number;
@@ -52,7 +47,6 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
   let weight = 0;
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
-  let { everyMs } = options;
   let closed = false;
   let writing: Promise<void> = Promise.resolve();
 
@@ -65,7 +59,7 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
 
   const schedule = (): void => {
     if (closed || timer !== undefined || waiting.size === 0) return;
-    const ms = failures === 0 ? everyMs : backoff(options.retry, failures);
+    const ms = failures === 0 ? options.everyMs : backoff(options.retry, failures);
     timer = setTimeout(() => {
       timer = undefined;
       drain().catch((error: unknown) => {
@@ -91,8 +85,6 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
   /** One writer at a time, so that an older value cannot overtake a newer one. */
   const drain = (): Promise<void> => {
     const turn = writing.then(async () => {
-      const { crowd } = options;
-      everyMs = crowd !== undefined && waiting.size >= crowd.entries ? crowd.everyMs : options.everyMs;
       // Values put meanwhile wait for the next drain; otherwise a busy caller would keep this one going for ever.
       for (let left = waiting.size; left > 0;) {
         const batch = nextBatch();

@@ -79,7 +79,6 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
   ): KeyedBatch<V> =>
     createKeyedBatch<V>({
       everyMs: tuning.batchMs,
-      crowd: tuning.crowd,
       batchEntries: tuning.batchDocuments,
       batchWeight: tuning.batchBytes,
       maxEntries: waitingNodes,

@@ -12,7 +12,6 @@ import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Json } from '../kernel/json.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
-import { createTurns } from '../kernel/turns.js';
 import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
 import type { PresenceFacts } from './port.js';
 import { tuning } from './tuning.js';
@@ -40,26 +39,18 @@ interface Renewal {
 /** A session of this instance. */
 interface LocalSession {
   readonly nodeId: string;
-  /** What it tells; while its lease waits to be taken, what the lease shall say. */
   facts: PresenceFacts;
-  /** When its lease was written last, monotonic milliseconds, and with which generation; undefined before the first time. */
-  written: { readonly at: number; readonly generation: number } | undefined;
+  /** When its lease was written last, monotonic milliseconds, and with which generation. */
+  written: { readonly at: number; readonly generation: number };
 }
 
 export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, logger: Logger): Presence {
-  const { batchMs, crowd, batchDocuments, waitingNodes } = tuning;
+  const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
   /** This instance's sessions, by id. A renewal for any other is late and is ignored. */
   const localSessions = new Map<string, LocalSession>();
   /** Those of them that are live, by node. */
   const live = new Map<string, LocalSession>();
-  /** Sessions that are opened soon after one another take their leases in one commit. */
-  const takes = createTurns({
-    clock,
-    everyMs: tuning.takesEveryMs,
-    busyMs: tuning.takesBusyMs,
-    callersPerStep: tuning.takesPerStep,
-  });
   const note = ({ session_id, pushed_generation: generation }: PresenceFacts): void => {
     const session = localSessions.get(session_id);
     if (session !== undefined) session.written = { at: clock.monotonic(), generation };
@@ -74,7 +65,6 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
     logger.warn({ error: errorText(error) }, 'presence could not be written yet');
   const common = {
     everyMs: batchMs,
-    crowd,
     batchEntries: batchDocuments,
     maxEntries: waitingNodes,
     retry: storeRetry,
@@ -116,20 +106,15 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
   );
 
   return {
-    async opened(nodeId, first, ttlMs) {
-      const { session_id: sessionId } = first;
-      const session: LocalSession = { nodeId, facts: first, written: undefined };
-      localSessions.set(sessionId, session);
+    async opened(nodeId, facts, ttlMs) {
+      const written = { at: clock.monotonic(), generation: facts.pushed_generation };
+      const session: LocalSession = { nodeId, facts, written };
+      localSessions.set(facts.session_id, session);
       live.set(nodeId, session);
       try {
-        await takes.next();
-        // It may have ended meanwhile, and a newer session may hold the node.
-        if (!localSessions.has(sessionId)) return;
-        const { facts } = session;
-        note(facts);
         await leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
       } catch (error) {
-        forget(sessionId);
+        forget(facts.session_id);
         throw error;
       }
     },
@@ -138,8 +123,7 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
       if (session === undefined) return;
       session.facts = facts;
       const { written } = session;
-      if (written === undefined) return;
-      // A lease that was just written lasts as long, to a tenth: an agent tells several things as soon as it connects.
+      // A lease that was just written lasts nearly as long: an agent sends several payloads as soon as it connects.
       const fresh = clock.monotonic() - written.at < Math.min(tuning.freshLeaseMs, ttlMs / 10);
       if (!fresh || written.generation !== facts.pushed_generation) {
         renewals.put(facts.session_id, { nodeId, facts, ttlMs });

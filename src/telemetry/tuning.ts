@@ -4,21 +4,11 @@ const MiB = 1024 * 1024;
 export const tuning = {
   /** One batch of writes: how long it gathers, and its bounds. */
   batchMs: 250,
-  /** After a batch of so many nodes the next one gathers for longer: nodes share pages of the store, and its flush. */
-  crowd: { entries: 100, everyMs: 1_000 },
   batchDocuments: 1000,
   batchBytes: 16 * MiB,
   /** Newest values that wait while the read store is away. */
   waitingNodes: 65_536,
   waitingBytes: 256 * MiB,
-  /** How long the lease of an opened session waits for those of others. */
-  takesEveryMs: 25,
-  /**
-   * While many agents connect it waits longer: fewer commits, and most leases say at once what was pushed. For so many
-   * sessions of one turn, one step of 25 ms longer.
-   */
-  takesBusyMs: 150,
-  takesPerStep: 4,
   /** A lease that was written this recently is not written again with the same content; at most a tenth of its time. */
   freshLeaseMs: 1_000,
   releaseTimeoutMs: 2_000,

@@ -1,5 +1,5 @@
 /** The batched writes behind telemetry and last-good snapshots: newest per key, bounded, nothing lost on failures. */
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createKeyedBatch } from '../../src/kernel/keyed-batch.js';
 import type { KeyedBatchOptions } from '../../src/kernel/keyed-batch.js';
 
@@ -67,26 +67,6 @@ describe('a keyed batch', () => {
     created.put('a', '1');
     await until(() => created.size === 0);
     expect(seen).toEqual(['a=1']);
-  });
-
-  it('gathers for longer after a batch of many, and no longer after one of few', async () => {
-    vi.useFakeTimers();
-    try {
-      const { created, written } = batch({ everyMs: 10, crowd: { entries: 3, everyMs: 1_000 } });
-      const writtenWithin = async (ms: number): Promise<string[][]> => {
-        await vi.advanceTimersByTimeAsync(ms);
-        return written.splice(0);
-      };
-      for (const key of ['a', 'b', 'c']) created.put(key, '1');
-      expect(await writtenWithin(10)).toEqual([['a=1', 'b=1', 'c=1']]);
-      created.put('a', '2');
-      expect(await writtenWithin(999)).toEqual([]);
-      expect(await writtenWithin(1)).toEqual([['a=2']]);
-      created.put('a', '3');
-      expect(await writtenWithin(10)).toEqual([['a=3']]);
-    } finally {
-      vi.useRealTimers();
-    }
   });
 
   it('drops the value that has waited longest above its bounds of entries and weight', async () => {

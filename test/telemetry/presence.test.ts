@@ -127,24 +127,6 @@ describe('a session', () => {
     expect(lost).toEqual(['s1']);
   });
 
-  it('has in its first lease what was pushed while that waited to be written, without a second write', async () => {
-    let renewed = 0;
-    const telemetry = await start(
-      withLeases({
-        renew: (kind, claims) => {
-          renewed += claims.length;
-          return stores.readStore.leases.renew(kind, claims);
-        },
-      }),
-    );
-    const opening = telemetry.sessionOpened('n1', facts('s1'), 30_000);
-    telemetry.alive('n1', facts('s1', 7), 30_000);
-    await opening;
-    await telemetry.flush();
-    expect(await (await start()).presence('n1')).toEqual(facts('s1', 7));
-    expect(renewed).toBe(0);
-  });
-
   it('takes its lease again when that is missing, as after a restore', async () => {
     const telemetry = await start();
     const lost: string[] = [];
@@ -244,14 +226,5 @@ describe('a lease', () => {
     telemetry.alive('n1', facts('s1'), 3_000);
     await telemetry.flush();
     expect(renewed()).toBe(1);
-  });
-
-  it('is not taken for a session that has ended before its turn came', async () => {
-    let taken = 0;
-    const telemetry = await start(withLeases({ take: async () => void (taken += 1) }));
-    const opening = telemetry.sessionOpened('n1', facts('s1'), 30_000);
-    await telemetry.sessionEnded('n1', 's1');
-    await opening;
-    expect([taken, await (await start()).presence('n1')]).toEqual([0, undefined]);
   });
 });
