@@ -62,11 +62,11 @@ import { createAgentTransport } from './transport/agent/agent-transport.js';
 import { startListener } from './transport/listener/listener.js';
 import { buildRest } from './transport/rest/build.js';
 import type { Readiness } from './transport/rest/deps.js';
-import { createRequestCounts } from './transport/rest/request-counts.js';
-import { createAnswersUnderWay } from './transport/rest/answers-under-way.js';
-import { createRestSockets } from './transport/rest/sockets.js';
-import { createWaitingPlaces } from './transport/rest/waiting-places.js';
-import { answerWhileStarting } from './transport/rest/while-starting.js';
+import { createRequestCounts } from './transport/rest/server/request-counts.js';
+import { createAnswersUnderWay } from './transport/rest/server/answers-under-way.js';
+import { createRestSockets } from './transport/rest/server/sockets.js';
+import { createWaitingPlaces } from './transport/rest/checks/waiting-places.js';
+import { answerWhileStarting } from './transport/rest/server/while-starting.js';
 import { entryBeside } from './workers/conversation.js';
 import { createWorkerPool } from './workers/pool.js';
 

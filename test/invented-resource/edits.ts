@@ -21,8 +21,8 @@ export const edits: readonly Edit[] = [
   },
   {
     path: 'src/transport/rest/resources.ts',
-    from: "import { chainRoutes } from './chains.js';\n",
-    to: "import { beaconRoutes } from './beacons.js';\nimport { chainRoutes } from './chains.js';\n",
+    from: "import { chainRoutes } from './resources/chains.js';\n",
+    to: "import { beaconRoutes } from './resources/beacons.js';\nimport { chainRoutes } from './resources/chains.js';\n",
   },
   {
     path: 'src/transport/rest/resources.ts',

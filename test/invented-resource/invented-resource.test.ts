@@ -102,8 +102,8 @@ describe('a new resource', () => {
       'src/domain/beacon/decide.ts',
       'src/domain/beacon/declaration.ts',
       'src/domain/fleet/resources.ts',
-      'src/transport/rest/beacons.ts',
       'src/transport/rest/resources.ts',
+      'src/transport/rest/resources/beacons.ts',
     ]);
     expect(touched.size).toBeLessThanOrEqual(9);
     expect(typeErrors()).toBe('');
@@ -119,11 +119,11 @@ describe('a new resource', () => {
         from: '{ beacon,',
         to: '{',
         error: "Property 'beacon' does not exist",
-        of: 'src/transport/rest/beacons.ts',
+        of: 'src/transport/rest/resources/beacons.ts',
       },
       {
         what: 'what a field means',
-        path: 'src/transport/rest/beacons.ts',
+        path: 'src/transport/rest/resources/beacons.ts',
         from: "about: 'Seconds', ",
         to: '',
         error: missing('about'),
@@ -146,7 +146,7 @@ describe('a new resource', () => {
       },
       {
         what: 'a field over REST',
-        path: 'src/transport/rest/beacons.ts',
+        path: 'src/transport/rest/resources/beacons.ts',
         from: /  interval_secs: .*\n/,
         to: '',
         error: missing('interval_secs'),
@@ -162,7 +162,7 @@ describe('a new resource', () => {
     [
       {
         what: 'the type of a field over REST',
-        path: 'src/transport/rest/beacons.ts',
+        path: 'src/transport/rest/resources/beacons.ts',
         from: 'integer(1, 3600)',
         to: 'text(1, 9)',
         error: "Type 'ZodString' is not assignable to type 'ZodType<number",

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { serializerCompiler } from '@fastify/type-provider-zod';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { answerCompiler } from '../../src/transport/rest/answer-text.js';
+import { answerCompiler } from '../../src/transport/rest/answers/answer-text.js';
 
 const route = { method: 'GET', url: '/api/things', httpPart: 'body' } as const;
 

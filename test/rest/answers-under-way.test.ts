@@ -8,9 +8,9 @@ import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createAnswersUnderWay } from '../../src/transport/rest/answers-under-way.js';
-import { createHttpServer } from '../../src/transport/rest/http-server.js';
-import { createRestSockets } from '../../src/transport/rest/sockets.js';
+import { createAnswersUnderWay } from '../../src/transport/rest/server/answers-under-way.js';
+import { createHttpServer } from '../../src/transport/rest/server/http-server.js';
+import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 

@@ -5,9 +5,9 @@ import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js
 import { evolveAgentFacts, neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import { defaultSettings } from '../../src/domain/settings/settings.js';
 import type { NodeState } from '../../src/domain/node/node.js';
-import { applyState, deploymentState } from '../../src/transport/rest/apply-state.js';
+import { applyState, deploymentState } from '../../src/transport/rest/fleet/apply-state.js';
 import type { RestDeps } from '../../src/transport/rest/build.js';
-import { oneNodeView } from '../../src/transport/rest/node-view.js';
+import { oneNodeView } from '../../src/transport/rest/resources/node-view.js';
 
 const at = '2030-01-01T00:00:00.000Z';
 const facts = (applied: number | null, rejected: number | null, appliedSince = false): NodeAgentFacts => ({

@@ -3,7 +3,7 @@
  * keeps the rules of the standard. That answers are as it says is checked wherever tests call the service.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Document, Operation } from '../../src/transport/rest/openapi-document.js';
+import type { Document, Operation } from '../../src/transport/rest/openapi/openapi-document.js';
 import { openApiAnswers, pointerTo } from '../support/openapi-answers.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { freePorts } from '../../scripts/stack/process.js';
-import { answerWhileStarting } from '../../src/transport/rest/while-starting.js';
+import { answerWhileStarting } from '../../src/transport/rest/server/while-starting.js';
 
 async function starting(): Promise<{ url: string; port: number; close(): Promise<void> }> {
   const [port] = await freePorts(1);

@@ -5,8 +5,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Document, Operation } from '../../src/transport/rest/openapi-document.js';
-import { createRouteTable } from '../../src/transport/rest/route-table.js';
+import type { Document, Operation } from '../../src/transport/rest/openapi/openapi-document.js';
+import { createRouteTable } from '../../src/transport/rest/checks/route-table.js';
 
 export interface SeenAnswer {
   readonly statusCode: number;

@@ -17,12 +17,12 @@ import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { FleetQueries, Projections } from '../../projections/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
-import type { RouteConfig, RouteSchema } from './described.js';
-import type { RequestCounts } from './request-counts.js';
-import type { AnswersUnderWay } from './answers-under-way.js';
-import type { RestSockets } from './sockets.js';
+import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
+import type { RequestCounts } from './server/request-counts.js';
+import type { AnswersUnderWay } from './server/answers-under-way.js';
+import type { RestSockets } from './server/sockets.js';
 import type { Patience } from './tuning.js';
-import type { WaitingPlaces } from './waiting-places.js';
+import type { WaitingPlaces } from './checks/waiting-places.js';
 
 export interface Readiness {
   readonly ready: boolean;

@@ -5,11 +5,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ServiceError } from '../../kernel/errors.js';
-import type { Budget } from './address-budget.js';
+import type { Budget } from './checks/address-budget.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
-import { failureSchema } from './envelope.js';
-import { bearerToken } from './gate.js';
-import { described } from './samples.js';
+import { failureSchema } from './answers/envelope.js';
+import { bearerToken } from './checks/gate.js';
+import { described } from './openapi/openapi-text.js';
 
 const readiness = z
   .object({

@@ -1,16 +1,16 @@
 /** The routes of each resource of the fleet. A resource without routes does not compile. */
 import type { ResourceType } from '../../domain/fleet/resources.js';
-import { chainRoutes } from './chains.js';
-import { credentialRoutes } from './credentials.js';
-import { deploymentRoutes } from './deployments.js';
+import { chainRoutes } from './resources/chains.js';
+import { credentialRoutes } from './resources/credentials.js';
+import { deploymentRoutes } from './resources/deployments.js';
 import type { RestApp, RestDeps } from './deps.js';
-import { listenerPolicyRoutes } from './listener-policies.js';
-import { l3NetworkRoutes } from './l3-networks.js';
-import { nodeCommandRoutes } from './node-commands.js';
-import { nodeConfigRoutes } from './node-config.js';
-import { nodeRoutes } from './nodes.js';
-import { routeRoutes } from './routes.js';
-import { upstreamRoutes } from './upstreams.js';
+import { listenerPolicyRoutes } from './resources/listener-policies.js';
+import { l3NetworkRoutes } from './resources/l3-networks.js';
+import { nodeCommandRoutes } from './resources/node-commands.js';
+import { nodeConfigRoutes } from './resources/node-config.js';
+import { nodeRoutes } from './resources/nodes.js';
+import { routeRoutes } from './resources/routes.js';
+import { upstreamRoutes } from './resources/upstreams.js';
 
 type Routes = (app: RestApp, deps: RestDeps) => void;
 

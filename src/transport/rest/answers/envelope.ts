@@ -1,0 +1,82 @@
+/**
+ * The envelope of every answer under `/api`: success, data, error. Not which errors there are (`kernel/errors.ts`) nor
+ * how they are caught (`errors.ts`). Implements `docs/contract/rest.md#envelope`.
+ */
+import { z } from 'zod';
+import type { ErrorCode } from '../../../kernel/errors.js';
+import { limits } from '../../../kernel/limits.js';
+import { described } from '../openapi/openapi-text.js';
+
+interface Success<T> {
+  success: true;
+  data: T;
+  error: null;
+}
+
+interface Failure {
+  success: false;
+  data: null;
+  error: string;
+}
+
+export function ok<T>(data: T): Success<T> {
+  return { success: true, data, error: null };
+}
+
+export function failure(code: ErrorCode, sentence: string): Failure {
+  return { success: false, data: null, error: `${code}: ${sentence}` };
+}
+
+function envelope<T extends z.ZodType>(data: T) {
+  const description = data.description ?? 'Done';
+  return z
+    .object({
+      success: described(z.literal(true), 'True for every success'),
+      data,
+      error: described(z.null(), 'Null for every success'),
+    })
+    .meta({ description });
+}
+
+export const failureSchema = z
+  .object({
+    success: described(z.literal(false), 'False for every failure'),
+    data: described(z.null(), 'Null for every failure'),
+    error: described(
+      z.string(),
+      '`<code>: <sentence>`; the sentence names the field by its JSON path',
+      'invalid_request: name: required, expected a string of 1 to 128 characters',
+    ),
+  })
+  .meta({ id: 'Failure', description: 'Refused, or failed' });
+
+/** The schema of a route's success. Failures are not serialized by a schema, and follow from the route. */
+export function answers<T extends z.ZodType>(data: T) {
+  return { 200: envelope(data) };
+}
+
+/** As `answers`, for a route that creates. */
+export function created<T extends z.ZodType>(data: T) {
+  return { 201: envelope(data) };
+}
+
+export const nothing = z.object({}).meta({ description: 'It is gone', examples: [{}] });
+
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+  readonly page: number;
+  readonly page_size: number;
+}
+
+/** The schema of a paged list. */
+export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
+  return z
+    .object({
+      items: described(z.array(item), 'The items of this page'),
+      total: described(z.int(), 'How many there are on all pages', 1),
+      page: described(z.int(), 'Number of this page', 1),
+      page_size: described(z.int(), 'How many items a page has at most', limits.rest.pageSizeDefault),
+    })
+    .meta({ description: 'One page' });
+}

@@ -1,0 +1,79 @@
+/**
+ * Answers about all nodes, sent in pieces while they are made: a fleet of 10,000 nodes would hold up everything else if its
+ * answer were made at once. A slice of nodes is looked at, turned into text and forgotten before the next one; between two
+ * slices the event loop is free, and no slice is made before the client has taken the one before.
+ * Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
+ */
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { yieldToEventLoop } from '../../../kernel/background.js';
+import { tuning } from '../tuning.js';
+
+/**
+ * Sends the pieces of a JSON text as `data` of a success. A short answer is sent as a whole. What fails at the beginning of
+ * a longer one is answered as any failure; after that the connection is cut, so that nobody takes a part for the whole.
+ */
+export async function sendPieces(reply: FastifyReply, pieces: AsyncGenerator<string, void>): Promise<FastifyReply> {
+  const chunks = inChunks(enveloped(pieces));
+  const first = await chunks.next();
+  const beginning = first.done === true ? '' : first.value;
+  void reply.type('application/json; charset=utf-8');
+  if (beginning.length < tuning.chunkChars) return reply.send(beginning);
+  return reply.send(Readable.from(counted(reply.request, after(beginning, chunks))));
+}
+
+async function* enveloped(pieces: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  yield '{"success":true,"data":';
+  yield* pieces;
+  yield ',"error":null}';
+}
+
+/** Joins small pieces. Only the last chunk may be small. */
+async function* inChunks(pieces: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  let chunk = '';
+  for await (const piece of pieces) {
+    chunk += piece;
+    if (chunk.length < tuning.chunkChars) continue;
+    yield chunk;
+    chunk = '';
+  }
+  if (chunk !== '') yield chunk;
+}
+
+async function* after(beginning: string, chunks: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  yield beginning;
+  yield* chunks;
+}
+
+/** Counts the bytes for the record of the request. */
+async function* counted(request: FastifyRequest, chunks: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  for await (const chunk of chunks) {
+    request.streamedBytes = (request.streamedBytes ?? 0) + Buffer.byteLength(chunk);
+    yield chunk;
+  }
+}
+
+/** The values in slices, with a turn of the event loop after each. */
+export async function* slicesOf<V>(values: readonly V[]): AsyncGenerator<readonly V[], void> {
+  for (let from = 0; from < values.length; from += tuning.nodesPerSlice) {
+    yield values.slice(from, from + tuning.nodesPerSlice);
+    await yieldToEventLoop();
+  }
+}
+
+/** A JSON list of what is made of each slice of the values. */
+export async function* listInPieces<V, T>(
+  values: readonly V[],
+  of: (slice: readonly V[]) => Promise<readonly T[]>,
+): AsyncGenerator<string, void> {
+  let before = '[';
+  for await (const slice of slicesOf(values)) {
+    const items = await of(slice);
+    for (const item of items) {
+      // One node may have thousands of listeners: a piece is the text of one.
+      yield before + JSON.stringify(item);
+      before = ',';
+    }
+  }
+  yield before === '[' ? '[]' : ']';
+}

@@ -1,0 +1,81 @@
+/**
+ * Read your writes: the context of a command, the headers of its answer, the wait of a GET with `x-min-position`, and
+ * the refusal of commands while a store is away. Implements `docs/contract/rest.md#consistency` and
+ * `docs/contract/rest.md#errors`.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext, CommandOutcome } from '../../../commands/port.js';
+import type { Caller } from '../../../commands/handlers-port.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import { limits } from '../../../kernel/limits.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { idempotencyMark } from '../schemas/headers.js';
+
+/** The caller that the gate has authenticated. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null) throw new Error('the route needs a caller, but its access does not ask for one');
+  return request.caller;
+}
+
+export function commandContext(request: FastifyRequest): CommandContext {
+  const caller = callerOf(request);
+  return {
+    actor: { type: 'user', id: caller.userId, name: caller.username },
+    requestId: request.id,
+    idempotency: idempotencyMark(request, caller.userId),
+  };
+}
+
+/** Sets the headers of a command's answer. */
+export function setCommandHeaders(reply: FastifyReply, outcome: CommandOutcome<unknown>): void {
+  void reply.header('x-position', String(outcome.position));
+}
+
+/** Makes a GET with `x-min-position` wait, after validation and before the resource is read. */
+export function installMinPosition(app: RestApp, deps: RestDeps): void {
+  app.addHook('preHandler', (request, _reply, next) => {
+    // Where a route declares the header, validation has made it a number.
+    const position: unknown = request.method === 'GET' ? request.headers['x-min-position'] : undefined;
+    if (typeof position !== 'number') return next();
+    return deps.held.reached(position, limits.rest.projectionWaitMs).then((reached) => {
+      if (!reached) throw notYet();
+    });
+  });
+}
+
+const notYet = (): ServiceError =>
+  new ServiceError('unavailable', 'x-min-position: this instance does not show that log position yet');
+
+/**
+ * Waits until the stored read models hold what this instance has shown or answered. If they do not in time, the answer
+ * says that it may lag, unless the caller asked for a position.
+ * @throws ServiceError `unavailable`
+ */
+export async function untilStored(deps: RestDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const asked: unknown = request.headers['x-min-position'];
+  const position = Math.max(deps.held.position(), typeof asked === 'number' ? asked : 0);
+  if (await deps.projections.reached(position, limits.rest.projectionWaitMs)) return;
+  if (typeof asked === 'number') throw notYet();
+  void reply.header('x-projection-lag', 'true');
+}
+
+/** Makes requests of stored read models wait until these hold what this instance has answered before. */
+export function installStoredReads(app: RestApp, deps: RestDeps): void {
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.routeOptions.config.readsStored === true) await untilStored(deps, request, reply);
+  });
+}
+
+/**
+ * Refuses commands at once while a store is known to be away: they would wait in vain or leave something half done. A
+ * sign-in needs neither store.
+ */
+export function installOutages(app: RestApp, deps: RestDeps): void {
+  app.addHook('preHandler', (request, _reply, next) => {
+    if (request.method === 'GET' || request.method === 'HEAD') return next();
+    const { access } = request.routeOptions.config;
+    const away = access === 'login' || access === undefined ? undefined : deps.storesAway();
+    if (away !== undefined) throw new ServiceError('unavailable', `${away}; nothing was written`);
+    next();
+  });
+}

@@ -1,0 +1,130 @@
+/**
+ * Runs the zod schemas of a route and turns the first issue into one sentence that names the field and never repeats a
+ * value. Not the schemas, which stand beside the handlers. Implements `docs/contract/rest.md#errors`.
+ */
+import type { FastifySchemaCompiler } from 'fastify';
+import type { z } from 'zod';
+import { ServiceError } from '../../../kernel/errors.js';
+import { propertyPath } from './json-path.js';
+
+type Issue = z.core.$ZodIssue;
+
+/** Compiles a route's schema; fastify calls it once per route and request part. */
+export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
+  const withoutParse = valueWithoutParse(schema, httpPart);
+  return (data: unknown) => {
+    const value = withoutParse(data as Strings);
+    if (value !== undefined) return { value };
+    const result = schema.safeParse(data);
+    if (result.success) return { value: result.data };
+    const { sentence, logged } = refusalOf(result.error.issues, httpPart);
+    return { error: new ServiceError('invalid_request', sentence, { hints: logged === undefined ? {} : { logged } }) };
+  };
+};
+
+type Strings = Readonly<Record<string, unknown>>;
+
+/**
+ * Most requests have neither a query nor any of the headers that their route declares. What the schema would make of them is
+ * known beforehand, and parsing costs as much as the rest of their checks.
+ * @returns a function that gives the value where it is known, or undefined
+ */
+function valueWithoutParse(schema: z.ZodType, part: string | undefined): (data: Strings) => Strings | undefined {
+  switch (part) {
+    case 'querystring': {
+      const { success, data: presumed } = schema.safeParse({});
+      if (!success) break;
+      return (data) => (isEmpty(data) ? { ...(presumed as Strings) } : undefined);
+    }
+    case 'headers': {
+      const { shape } = schema as z.ZodType & { readonly shape?: Strings };
+      const { success, data: others } = schema.safeParse({ other: '1' });
+      if (shape === undefined || !success || Object.keys(others as Strings).join() !== 'other') break;
+      const declared = Object.keys(shape);
+      return (data) => (declared.some((name) => data[name] !== undefined) ? undefined : data);
+    }
+  }
+  return () => undefined;
+}
+
+function isEmpty(record: object): boolean {
+  for (const _ in record) return false;
+  return true;
+}
+
+interface RefusedValue {
+  readonly sentence: string;
+  /** For the log, where the sentence repeats a word that the client has made up. */
+  readonly logged?: string;
+}
+
+/** The first issue, where unknown fields come before wrong values. */
+function refusalOf(issues: readonly Issue[], part: string | undefined): RefusedValue {
+  const issue = issues.find((one) => one.code === 'unrecognized_keys') ?? issues[0];
+  return issue === undefined ? { sentence: 'body: expected another value' } : issueSentence(issue, [], part);
+}
+
+function issueSentence(issue: Issue, above: readonly PropertyKey[], part: string | undefined): RefusedValue {
+  const path = [...above, ...issue.path];
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return unknownKeys(path, issue.keys, part);
+    case 'invalid_union':
+      return unionSentence(issue, path, part);
+    default:
+      return aboutField(path, issue.message);
+  }
+}
+
+/** Every key of a path is one of this release, but those of a map are the client's own. */
+function aboutField(path: readonly PropertyKey[], message: string): RefusedValue {
+  const sentence = `${propertyPath(path)}: ${message}`;
+  const map = path.findIndex((key) => maps.has(key));
+  if (map < 0 || map + 1 >= path.length) return { sentence };
+  return { sentence, logged: `${propertyPath([...path.slice(0, map + 1), '*'])}: ${message}` };
+}
+
+/** Fields whose keys a client chooses. */
+const maps: ReadonlySet<PropertyKey> = new Set(['labels']);
+
+function unknownKeys(path: readonly PropertyKey[], keys: readonly string[], part: string | undefined): RefusedValue {
+  const names = keys.slice(0, 5).map((key) => propertyPath([...path, key]));
+  const what = part === 'querystring' ? 'query parameter' : 'field';
+  const where = path.length === 0 ? '' : `${propertyPath(path)}: `;
+  return {
+    sentence: `${names.join(', ')}: not a ${what} of this request`,
+    logged: `${where}a ${what} that is not one of this request`,
+  };
+}
+
+/**
+ * Keys that no alternative has come first. Then, if exactly one alternative has the right keys, its own issue; else the
+ * union's sentence, which lists the alternatives.
+ */
+function unionSentence(
+  issue: z.core.$ZodIssueInvalidUnion,
+  path: readonly PropertyKey[],
+  part: string | undefined,
+): RefusedValue {
+  const unknownOfEach = issue.errors.map(
+    (issues) =>
+      new Set(issues.flatMap((one) => (one.code === 'unrecognized_keys' && one.path.length === 0 ? one.keys : []))),
+  );
+  const unknown = [...(unknownOfEach[0] ?? [])].filter((key) => unknownOfEach.every((keys) => keys.has(key)));
+  if (unknown.length > 0) return unknownKeys(path, unknown, part);
+  const candidates = issue.errors.filter((issues) => issues.every((one) => one.path.length > 0 && !isMissing(one)));
+  const first = candidates[0]?.[0];
+  if (candidates.length === 1 && first !== undefined) return issueSentence(first, path, part);
+  return aboutField(path, issue.message);
+}
+
+function isMissing(issue: Issue): boolean {
+  return issue.path.length === 1 && issue.message.startsWith(requiredPrefix);
+}
+
+const requiredPrefix = 'required, ';
+
+/** The error of a schema: what was expected, after `required` when the value is missing. */
+export function expected(what: string): (issue: { readonly input?: unknown }) => string {
+  return (issue) => `${issue.input === undefined ? requiredPrefix : ''}expected ${what}`;
+}

@@ -1,0 +1,138 @@
+/**
+ * What the agents of nodes have told, in short. Of some nodes it is read when it is asked for; of all of them in slices,
+ * because a large fleet's reports are many documents, and given again for a while, because agents report every few seconds
+ * only. Implements `docs/contract/rest.md#dashboard` and `docs/contract/domain.md#health-of-a-chain`.
+ */
+import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
+import { tolerableLoss } from '../../../domain/chain/health.js';
+import { timestamp } from '../../../kernel/clock.js';
+import { createShared } from '../../../kernel/shared.js';
+import type { ReportedLinks, ReportedListeners } from '../../../telemetry/port.js';
+import type { RestDeps } from '../deps.js';
+import type { NodeSamples } from './link-measurements.js';
+import { byResource } from './link-measurements.js';
+import type { ListenerStates } from './listener-states.js';
+import { statesOf } from './listener-states.js';
+import { slicesOf } from '../answers/streamed-json.js';
+import { tuning } from '../tuning.js';
+
+export interface Traffic {
+  readonly bytes_in: number;
+  readonly bytes_out: number;
+  readonly active_sessions: number;
+  readonly total_sessions: number;
+  readonly error_sessions: number;
+}
+
+export const noTraffic: Traffic = {
+  bytes_in: 0,
+  bytes_out: 0,
+  active_sessions: 0,
+  total_sessions: 0,
+  error_sessions: 0,
+};
+
+export function addTraffic(a: Traffic, b: Partial<Traffic>): Traffic {
+  return {
+    bytes_in: a.bytes_in + (b.bytes_in ?? 0),
+    bytes_out: a.bytes_out + (b.bytes_out ?? 0),
+    active_sessions: a.active_sessions + (b.active_sessions ?? 0),
+    total_sessions: a.total_sessions + (b.total_sessions ?? 0),
+    error_sessions: a.error_sessions + (b.error_sessions ?? 0),
+  };
+}
+
+/** Of one node. */
+export interface NodeReport {
+  readonly agent: Pick<NodeAgentFacts, 'connected_once' | 'applied' | 'rejected' | 'session'> | undefined;
+  /** Undefined before the first report. */
+  readonly listeners: ListenerStates | undefined;
+  readonly traffic: Traffic;
+  /** What it measured of links of chains that lose too much; undefined without, or when links were not asked for. */
+  readonly lossy: NodeSamples | undefined;
+}
+
+export interface FleetReports {
+  /** When reading them began, RFC 3339. */
+  readonly at: string;
+  /** Nodes with a live session, on any instance. */
+  readonly online: ReadonlySet<string>;
+  readonly nodes: ReadonlyMap<string, NodeReport>;
+}
+
+interface ReportOptions {
+  /** Whether links are read as well. */
+  readonly links: boolean;
+}
+
+/**
+ * @param options.reuseMs for how long reports are given again, at least
+ * @returns a function that gives the reports of all nodes; it throws ServiceError `unavailable`
+ */
+export function createFleetReports(
+  deps: RestDeps,
+  options: ReportOptions & { readonly reuseMs: number },
+): () => Promise<FleetReports> {
+  const { timesTheCost, maxMs } = tuning.dashboard;
+  const { clock } = deps;
+  const { reuseMs } = options;
+  const read = async (): Promise<FleetReports> => {
+    const at = timestamp(clock.now());
+    const online = new Set((await deps.telemetry.online()).keys());
+    return { at, online, nodes: await readReports(deps, [...deps.fleet.nodeIds()], options) };
+  };
+  return createShared(read, {
+    stamp: () => 0,
+    isFresh({ begunAt, tookMs }) {
+      if (tookMs === undefined) return true;
+      return clock.monotonic() - begunAt < Math.min(maxMs, Math.max(reuseMs, tookMs * timesTheCost));
+    },
+    now: clock.monotonic,
+  });
+}
+
+/** The reports of these nodes, in slices. @throws ServiceError `unavailable` */
+export async function readReports(
+  { projections, telemetry }: Pick<RestDeps, 'projections' | 'telemetry'>,
+  nodeIds: readonly string[],
+  { links }: ReportOptions,
+): Promise<ReadonlyMap<string, NodeReport>> {
+  const nodes = new Map<string, NodeReport>();
+  for await (const slice of slicesOf(nodeIds)) {
+    const [agents, listeners, measured] = await Promise.all([
+      projections.agents.getMany(slice),
+      telemetry.listeners(slice),
+      links ? telemetry.links(slice) : undefined,
+    ]);
+    for (const id of slice) nodes.set(id, shortOf(agents.get(id), listeners.get(id), measured?.get(id)));
+  }
+  return nodes;
+}
+
+function shortOf(
+  agent: NodeAgentFacts | undefined,
+  listeners: ReportedListeners | undefined,
+  links: ReportedLinks | undefined,
+): NodeReport {
+  let traffic = noTraffic;
+  for (const listener of listeners?.listeners ?? []) traffic = addTraffic(traffic, listener);
+  return {
+    agent: agent && agentInShort(agent),
+    listeners: listeners && statesOf(listeners),
+    traffic,
+    lossy: lossyOf(links),
+  };
+}
+
+/** No more than is looked at: the errors of a reject may be many. */
+function agentInShort({ connected_once, applied, rejected, session }: NodeAgentFacts): NodeReport['agent'] {
+  return { connected_once, applied, rejected, ...(session === undefined ? {} : { session }) };
+}
+
+function lossyOf(reported: ReportedLinks | undefined): NodeSamples | undefined {
+  const links = (reported?.links ?? []).filter(
+    ({ resource_type, loss_ratio }) =>
+      resource_type === 'l4_chain' && loss_ratio !== null && loss_ratio > tolerableLoss,
+  );
+  return reported === undefined || links.length === 0 ? undefined : byResource({ ...reported, links });
+}

@@ -1,0 +1,87 @@
+/**
+ * What agents measured of a link that is intended: several samples, of either end, as one measurement. Not which links are
+ * intended. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ */
+import { z } from 'zod';
+import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
+import type { LinkSample, ReportedLinks } from '../../../telemetry/port.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { time } from '../schemas/shared-schemas.js';
+
+export const measured = {
+  rtt_ms: described(z.number().nullable(), 'Round trip in milliseconds', 12.5),
+  jitter_ms: described(z.number().nullable(), 'Jitter in milliseconds', 0.8),
+  loss_ratio: described(z.number().nullable(), 'Lost share, 0 to 1', 0),
+  bytes_in: described(z.number().nullable(), 'Bytes from `to_node_id`', 1_048_576),
+  bytes_out: described(z.number().nullable(), 'Bytes to `to_node_id`', 524_288),
+  measured_at: described(time.nullable(), 'When an agent reported this; null if none did', sample.later),
+};
+type Measured = z.output<z.ZodObject<typeof measured>>;
+
+export const unmeasured: Measured = {
+  rtt_ms: null,
+  jitter_ms: null,
+  loss_ratio: null,
+  bytes_in: null,
+  bytes_out: null,
+  measured_at: null,
+};
+
+/** The samples that a node reported last. */
+export interface NodeSamples {
+  readonly reportedAt: string;
+  /** By `resourceKey`. */
+  readonly samples: ReadonlyMap<string, readonly LinkSample[]>;
+}
+
+const resourceKey = (type: string, id: string): string => `${type}/${id}`;
+
+export function byResource({ reported_at, links }: ReportedLinks): NodeSamples {
+  const samples = new Map<string, LinkSample[]>();
+  for (const sample of links) {
+    const key = resourceKey(sample.resource_type, sample.resource_id);
+    const known = samples.get(key);
+    if (known === undefined) samples.set(key, [sample]);
+    else known.push(sample);
+  }
+  return { reportedAt: reported_at, samples };
+}
+
+/**
+ * What the node at one end reports of a link; undefined when it reports nothing. An agent that knows no nodes names the
+ * endpoint that it dials. Several samples are one link: their bytes are added up, and the worst of each other value counts.
+ */
+export function measurement(
+  node: NodeSamples | undefined,
+  link: IntendedLink,
+  end: 'from' | 'to',
+): Measured | undefined {
+  const peerId = end === 'from' ? link.toNodeId : link.fromNodeId;
+  const samples = (node?.samples.get(resourceKey(link.kind, link.resourceId)) ?? []).filter(
+    ({ peer_node_id, peer_endpoint }) =>
+      peer_node_id === peerId || (end === 'from' && peer_node_id === '' && link.endpoints.includes(peer_endpoint)),
+  );
+  if (node === undefined || samples.length === 0) return undefined;
+  const bytesIn = sumOf(samples.map(({ bytes_in }) => bytes_in));
+  const bytesOut = sumOf(samples.map(({ bytes_out }) => bytes_out));
+  return {
+    rtt_ms: worstOf(samples.map(({ rtt_ms }) => rtt_ms)),
+    jitter_ms: worstOf(samples.map(({ jitter_ms }) => jitter_ms)),
+    loss_ratio: worstOf(samples.map(({ loss_ratio }) => loss_ratio)),
+    // What one end takes in, the other end sends.
+    bytes_in: end === 'from' ? bytesIn : bytesOut,
+    bytes_out: end === 'from' ? bytesOut : bytesIn,
+    measured_at: node.reportedAt,
+  };
+}
+
+const sumOf = (values: readonly number[]): number =>
+  Math.min(
+    values.reduce((sum, value) => sum + value, 0),
+    Number.MAX_SAFE_INTEGER,
+  );
+
+function worstOf(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}

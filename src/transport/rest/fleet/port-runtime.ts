@@ -1,0 +1,145 @@
+/**
+ * What agents report of their listeners: the runtime table of each node's last heartbeat, as it came. Not what is intended
+ * there: that is in `ports.ts`. Implements `docs/contract/rest.md#port-management`.
+ */
+import { z } from 'zod';
+import { policyTransports } from '../../../domain/listener-policy/policy.js';
+import { canonicalIp } from '../../../kernel/addresses.js';
+import type { ReportedListeners, RuntimeListener } from '../../../telemetry/port.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers } from '../answers/envelope.js';
+import { ip, oneOf, uuid } from '../schemas/fields.js';
+import { readHeaders } from '../schemas/headers.js';
+import { nodeOptions, nodeStatus } from './node-options.js';
+import { listInPieces, sendPieces } from '../answers/streamed-json.js';
+import { query, queryInteger } from '../schemas/query.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { nodeId, time } from '../schemas/shared-schemas.js';
+
+const counter = (what: string, example: number) =>
+  described(z.number().optional(), `${what}; absent when the agent did not report it`, example);
+
+const runtimeListener = z
+  .object({
+    transport: described(z.string(), 'QUIC listens on udp', 'tcp'),
+    listenAddr: described(z.string(), 'IP address', '0.0.0.0'),
+    listenPort: described(z.int(), 'Port', 443),
+    state: described(z.string(), "The agent's word", 'running'),
+    routes: described(
+      z.array(
+        z
+          .object({
+            service: described(z.string(), 'What the agent calls it', `${sample.chain}/0`),
+            payload: described(z.string(), 'What it carries', 'tcp'),
+            outer: described(z.string(), 'In which transport', 'tcp'),
+            security: described(z.string(), 'Secured how', 'tls'),
+            matchKind: described(z.string(), 'What it is chosen by', 'sni'),
+            matchValue: described(z.string(), 'The value that must match', 'app.example'),
+            nextHop: described(z.string(), 'Next endpoint, or name of an interface', 'edge-2.example:443'),
+          })
+          .meta({ id: 'RuntimeRoute', description: 'A route as an agent reports it' }),
+      ),
+      'The routes that it really runs',
+    ),
+    bytesIn: counter('Bytes received', 1_048_576),
+    bytesOut: counter('Bytes sent', 524_288),
+    activeSessions: counter('Sessions now', 3),
+    totalSessions: counter('Sessions since its start', 120),
+    errorSessions: counter('Sessions that failed', 1),
+  })
+  .meta({ id: 'RuntimeListener', description: 'A listener as its agent last reported it' });
+
+const runtimeNode = z
+  .object({
+    nodeId,
+    name: described(z.string(), 'Its name', 'edge-1'),
+    status: nodeStatus,
+    reportedAt: described(time.nullable(), 'When the heartbeat came; null for a node without a report', sample.later),
+    listeners: described(z.array(runtimeListener), 'Those that match the query'),
+  })
+  .meta({ id: 'RuntimeNode', description: 'A node with the listeners of its last heartbeat' });
+const runtimeTable = z
+  .object({ nodes: described(z.array(runtimeNode), 'By name') })
+  .meta({ description: 'The listeners that agents reported' });
+type RuntimeNode = z.output<typeof runtimeNode>;
+
+const filters = query({
+  node_id: uuid.optional().meta({ description: 'Only this node' }),
+  transport: oneOf(policyTransports).optional().meta({ description: 'Only listeners of this transport' }),
+  listen_addr: ip.optional().meta({ description: 'Only listeners of this address, in any notation' }),
+  listen_port: queryInteger(1, 65_535, 'Only listeners of this port').optional(),
+});
+type Filters = z.output<typeof filters>;
+
+export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/ports/runtime',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listRuntimePorts',
+      summary: 'The listeners that agents reported last',
+      description:
+        'The listeners of each last heartbeat that match the query. A node that has not reported stays with `reportedAt: null`, one without a match with an empty list.',
+      tags: ['ports'],
+      querystring: filters,
+      headers: readHeaders,
+      response: answers(runtimeTable),
+    },
+    handler: async (request, reply) => sendPieces(reply, runtimePieces(deps, request.query)),
+  });
+}
+
+async function* runtimePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<string, void> {
+  const all = deps.fleet.nodeNames();
+  const shown = wanted.node_id === undefined ? all : all.filter(({ id }) => id === wanted.node_id);
+  const online = await deps.telemetry.online();
+  yield '{"nodes":';
+  yield* listInPieces(shown, async (slice): Promise<readonly RuntimeNode[]> => {
+    const [options, reports] = await Promise.all([
+      nodeOptions(deps, slice, online),
+      deps.telemetry.listeners(slice.map(({ id }) => id)),
+    ]);
+    return options.map(({ id, name, status }) => ({ nodeId: id, name, status, ...shownOf(reports.get(id), wanted) }));
+  });
+  yield '}';
+}
+
+function shownOf(
+  report: ReportedListeners | undefined,
+  wanted: Filters,
+): Pick<RuntimeNode, 'reportedAt' | 'listeners'> {
+  if (report === undefined) return { reportedAt: null, listeners: [] };
+  const listeners = report.listeners.filter((listener) => matches(listener, wanted)).map(listenerView);
+  return { reportedAt: report.reported_at, listeners };
+}
+
+/** Agents may write an address in another notation. */
+function matches(listener: RuntimeListener, { transport, listen_addr, listen_port }: Filters): boolean {
+  return (
+    (transport === undefined || listener.transport === transport) &&
+    (listen_port === undefined || listener.listen_port === listen_port) &&
+    (listen_addr === undefined || (canonicalIp(listener.listen_addr) ?? listener.listen_addr) === listen_addr)
+  );
+}
+
+/** JSON leaves out the counters that are undefined. */
+function listenerView(listener: RuntimeListener): RuntimeNode['listeners'][number] {
+  return {
+    transport: listener.transport,
+    listenAddr: listener.listen_addr,
+    listenPort: listener.listen_port,
+    state: listener.state,
+    routes: listener.routes.map(({ match_kind, match_value, next_hop, ...route }) => ({
+      ...route,
+      matchKind: match_kind,
+      matchValue: match_value,
+      nextHop: next_hop,
+    })),
+    bytesIn: listener.bytes_in,
+    bytesOut: listener.bytes_out,
+    activeSessions: listener.active_sessions,
+    totalSessions: listener.total_sessions,
+    errorSessions: listener.error_sessions,
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * The port table: which listeners the control plane wants on which node, beside what its agent says of each. What agents
+ * report in full is in `port-runtime.ts`, policies are saved in `listener-policies.ts`.
+ * Implements `docs/contract/rest.md#port-management`.
+ */
+import { z } from 'zod';
+import { priorityLabels } from '../../../domain/listener-policy/policy.js';
+import { matchKinds, routeSources } from '../../../domain/listeners/intent.js';
+import { listenerKey } from '../../../domain/port-table/intended-listeners.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers } from '../answers/envelope.js';
+import { uuid } from '../schemas/fields.js';
+import { readHeaders } from '../schemas/headers.js';
+import { readStates, stateOf } from './listener-states.js';
+import { nodeOption, nodeOptions } from './node-options.js';
+import { listInPieces, sendPieces } from '../answers/streamed-json.js';
+import { query } from '../schemas/query.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { idOf, listenerOrder } from '../schemas/shared-schemas.js';
+
+const portItem = z
+  .object({
+    ...listenerOrder,
+    policySaved: described(z.boolean(), 'Whether the order comes from a saved policy', false),
+    routes: described(
+      z.array(
+        z
+          .object({
+            source: described(z.enum(routeSources), 'What the route comes from', 'l4_chain'),
+            sourceLabel: described(z.string(), 'For people', 'front'),
+            matchKind: described(z.enum(matchKinds), 'What it is chosen by', 'sni'),
+            matchValue: described(z.string(), 'The value that must match', 'app.example'),
+            nextHop: described(
+              z.string(),
+              'Next endpoint, or name of an interface; empty while no address is known',
+              'edge-2.example:443',
+            ),
+            resourceId: idOf('Id of the chain, route or network', sample.chain),
+            deployed: described(z.boolean(), 'Whether it stands so in a deployed definition', true),
+          })
+          .meta({ id: 'PortRoute', description: 'A route of a listener' }),
+      ),
+      'In the order of source, match kind and match value',
+    ),
+    runtimeState: described(z.string().nullable(), 'As the agent last reported it; null if it did not', 'running'),
+  })
+  .meta({ id: 'Port', description: 'A listener that is intended' });
+type PortItem = z.output<typeof portItem>;
+
+const portTable = z
+  .object({
+    nodes: described(z.array(nodeOption), 'All nodes, by name'),
+    items: described(z.array(portItem), 'The listeners'),
+    defaultPriorityOrder: described(z.array(z.enum(priorityLabels)), 'The order of a listener without a policy', [
+      ...priorityLabels,
+    ]),
+  })
+  .meta({ description: 'The port table' });
+
+export function portRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/ports',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listPorts',
+      summary: 'The listeners that are intended on each node, with their policies and their state on the node',
+      description:
+        'Items are sorted by name of the node, transport, port and address; `nodes` names all nodes, whatever is asked for. A node_id that does not exist has no items.',
+      tags: ['ports'],
+      querystring: query({ node_id: uuid.optional().meta({ description: 'Only listeners of this node' }) }),
+      headers: readHeaders,
+      response: answers(portTable),
+    },
+    handler: async (request, reply) => sendPieces(reply, tablePieces(deps, request.query.node_id)),
+  });
+}
+
+async function* tablePieces(deps: RestDeps, nodeId: string | undefined): AsyncGenerator<string, void> {
+  const all = deps.fleet.nodeNames();
+  const online = await deps.telemetry.online();
+  yield '{"nodes":';
+  yield* listInPieces(all, (slice) => nodeOptions(deps, slice, online));
+  yield ',"items":';
+  const shown = nodeId === undefined ? all : all.filter(({ id }) => id === nodeId);
+  yield* listInPieces(shown, (slice) => itemsOf(deps, slice));
+  yield `,"defaultPriorityOrder":${JSON.stringify(priorityLabels)}}`;
+}
+
+/** The rows of these nodes, in their order. */
+async function itemsOf(deps: RestDeps, nodes: readonly { readonly id: string }[]): Promise<readonly PortItem[]> {
+  const rows = nodes.flatMap(({ id }) => deps.fleet.portRows(id));
+  const reported = await readStates(deps, [...new Set(rows.map(({ nodeId }) => nodeId))]);
+  return rows.map((row) => ({
+    nodeId: row.nodeId,
+    transport: row.transport,
+    listenAddr: row.listenAddr,
+    listenPort: row.listenPort,
+    priorityOrder: [...row.priorityOrder],
+    policySaved: row.policySaved,
+    routes: [...row.routes],
+    runtimeState: stateOf(reported.get(row.nodeId), listenerKey(row)) ?? null,
+  }));
+}

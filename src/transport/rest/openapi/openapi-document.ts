@@ -1,0 +1,213 @@
+/**
+ * The OpenAPI 3.1 document of the routes: what they declare, put into the form of the standard. Nothing is said here a second
+ * time: parameters, bodies and answers are the schemas that validate, and which failures there are follows from them
+ * (`openapi-failures.ts`). Pure. Implements `docs/contract/rest.md#beside-api`.
+ */
+import type { z } from 'zod';
+import type { ErrorCode } from '../../../kernel/errors.js';
+import { httpStatusOf } from '../../../kernel/errors.js';
+import type { DescribedRoute, RouteSchema } from './route-declaration.js';
+import { failureSchema } from '../answers/envelope.js';
+import { answerHeaders, everyRequestHeaders } from '../schemas/headers.js';
+import type { AnswerHeader } from '../schemas/headers.js';
+import { exampleOf } from './openapi-examples.js';
+import { failures, failuresOf, reads } from './openapi-failures.js';
+import type { JsonSchema, JsonSchemas } from './openapi-schemas.js';
+import { jsonSchemas } from './openapi-schemas.js';
+
+export interface Document {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly security: readonly object[];
+  readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } };
+  readonly components: { readonly [kind: string]: { readonly [name: string]: object } };
+}
+
+export interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly security?: readonly object[];
+  readonly parameters: readonly object[];
+  readonly requestBody?: object;
+  readonly responses: { readonly [status: string]: object };
+}
+
+const json = 'application/json';
+
+const title = 'Gateway control service';
+const about = [
+  'The control plane of a fleet of gateway nodes.',
+  'Every answer under /api is the envelope `{success, data, error}`; `error` is "<code>: <sentence>", and the sentence names the offending field by its JSON path.',
+  'A command answers `x-position`; a GET with that as `x-min-position` shows at least what the command did.',
+  'A POST without a body takes an empty one, or `{}`. HEAD is offered beside /api only.',
+  'Bytes that are no HTTP request get a 400, 408 or 431 and the end of the connection.',
+].join('\n\n');
+
+/** @param tags what the document says of each tag; one that is not named stands without a description */
+export function openApiDocument(
+  routes: readonly DescribedRoute[],
+  version: string,
+  tags: { readonly [name: string]: string },
+): Document {
+  const schemas = jsonSchemas(routes.flatMap(requestSchemas), routes.flatMap(answerSchemas).concat(failureSchema));
+  const paths: { [path: string]: { [method: string]: Operation } } = {};
+  for (const route of routes) {
+    const path = route.url.replace(/:([A-Za-z_]+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, schemas) };
+  }
+  const names = [...new Set(routes.flatMap(({ schema }) => schema.tags))];
+  return {
+    openapi: '3.1.0',
+    info: { title, version, description: about },
+    tags: names.map((name) => ({ name, description: tags[name] ?? name })),
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      schemas: schemas.components,
+      responses: failureComponents(routes, schemas),
+      headers: headerComponents(schemas),
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'The `token` of POST /api/auth/login',
+        },
+        metricsToken: { type: 'http', scheme: 'bearer', description: 'The token that the settings give to /metrics' },
+      },
+    },
+  };
+}
+
+const partsOf = ({ params, querystring, headers }: RouteSchema) =>
+  [
+    ['path', params],
+    ['query', querystring],
+    ['header', headers],
+    ['header', everyRequestHeaders],
+  ] as const;
+
+function requestSchemas({ schema }: DescribedRoute): readonly z.ZodType[] {
+  return [...partsOf(schema).map(([, part]) => part), schema.body].filter((part) => part !== undefined);
+}
+
+function answerSchemas({ schema }: DescribedRoute): z.ZodType[] {
+  return [...Object.values(schema.response), ...Object.values(answerHeaders)];
+}
+
+function operationOf(route: DescribedRoute, schemas: JsonSchemas): Operation {
+  const { method, schema } = route;
+  const { operationId, summary, description, tags, security, body } = schema;
+  return {
+    operationId: method === 'HEAD' ? operationId.replace(/^get/, 'head') : operationId,
+    summary,
+    description,
+    tags,
+    ...(security === undefined ? {} : { security }),
+    parameters: partsOf(schema).flatMap(([where, part]) =>
+      part === undefined ? [] : parametersOf(where, schemas.request(part)),
+    ),
+    ...(body === undefined ? {} : { requestBody: { required: true, content: { [json]: mediaOf(body, schemas) } } }),
+    responses: responsesOf(route, schemas),
+  };
+}
+
+/** Each property of an object schema as a parameter. */
+function parametersOf(where: string, { properties, required }: JsonSchema): readonly object[] {
+  const needed = Array.isArray(required) ? required : [];
+  return Object.entries((properties ?? {}) as { readonly [name: string]: JsonSchema }).map(([name, property]) => {
+    const { description, ...schema } = property;
+    return { name, in: where, required: needed.includes(name), description, schema };
+  });
+}
+
+function mediaOf(body: z.ZodType, schemas: JsonSchemas): object {
+  const schema = schemas.request(body);
+  return { schema, example: exampleOf(schema, schemas.components) };
+}
+
+function responsesOf(route: DescribedRoute, schemas: JsonSchemas): Operation['responses'] {
+  const { method, schema, config } = route;
+  const [media] = schema.produces ?? [json];
+  const answers = Object.entries(schema.response).map(([status, answer]) => {
+    const { description = schema.summary, ...shown } = schemas.answer(answer);
+    const content = { [media]: { schema: shown, example: exampleOf(shown, schemas.components) } };
+    const headers: AnswerHeader[] = ['x-request-id'];
+    if (config.sendsEtag === true) headers.push('ETag');
+    if (status === '201') headers.push('Location');
+    if (config.readsStored === true) headers.push('x-projection-lag');
+    const written: AnswerHeader[] = reads(method) || config.access === 'login' ? [] : ['x-position'];
+    const response = {
+      description,
+      headers: { ...referred(headers), ...referred(written, config.mayOnlyLook === true ? sometimes : undefined) },
+    };
+    return [status, method === 'HEAD' ? response : { ...response, content }] as const;
+  });
+  const refusals = failuresOf(route)
+    .map((code) => [String(httpStatusOf(code)), { $ref: `#/components/responses/${code}` }] as const)
+    .filter(([status]) => schema.response[Number(status)] === undefined);
+  return Object.fromEntries([...answers, ...refusals]);
+}
+
+/** A failure of that kind, the same on every route. */
+function failureComponents(
+  routes: readonly DescribedRoute[],
+  schemas: JsonSchemas,
+): { readonly [name: string]: object } {
+  const used = new Set(routes.flatMap(failuresOf));
+  return Object.fromEntries(
+    [...used].map((code) => {
+      const { description, example } = failures[code];
+      const value = { success: false, data: null, error: `${code}: ${example}` };
+      return [
+        code,
+        {
+          description,
+          headers: {
+            ...referred(['x-request-id', ...(failureHeaders[code] ?? [])]),
+            ...referred(headersOfWritten[code] ?? [], sometimes),
+          },
+          content: { [json]: { schema: schemas.answer(failureSchema), example: value } },
+        },
+      ];
+    }),
+  );
+}
+
+const failureHeaders: { readonly [code in ErrorCode]?: readonly AnswerHeader[] } = {
+  unauthenticated: ['WWW-Authenticate'],
+  method_not_allowed: ['Allow'],
+  rate_limited: ['Retry-After'],
+  unavailable: ['Retry-After'],
+};
+
+/** When the change was written and only the answer failed, or what a repeat would answer with is gone. */
+const headersOfWritten: { readonly [code in ErrorCode]?: readonly AnswerHeader[] } = {
+  not_found: ['x-position'],
+  internal: ['x-position'],
+  unavailable: ['x-position'],
+};
+
+/** Headers that are there whenever an answer lists them, but for those that may have written nothing. */
+const alwaysSent: ReadonlySet<AnswerHeader> = new Set(['x-position', 'ETag', 'Location', 'Allow', 'WWW-Authenticate']);
+const sometimes = (name: AnswerHeader): string => (alwaysSent.has(name) ? `${name}-if-known` : name);
+
+/** @param componentOf the component that describes a header */
+function referred(
+  names: readonly AnswerHeader[],
+  componentOf: (name: AnswerHeader) => string = (name) => name,
+): { readonly [name: string]: object } {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${componentOf(name)}` }]));
+}
+
+function headerComponents(schemas: JsonSchemas): { readonly [name: string]: object } {
+  const described = (Object.keys(answerHeaders) as AnswerHeader[]).map((name) => {
+    const { description, ...schema } = schemas.answer(answerHeaders[name]);
+    return [name, { description, required: alwaysSent.has(name), schema }] as const;
+  });
+  const { 'x-position': position } = Object.fromEntries(described);
+  return Object.fromEntries([...described, [sometimes('x-position'), { ...position, required: false }]]);
+}

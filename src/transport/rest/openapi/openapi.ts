@@ -1,0 +1,69 @@
+/**
+ * Serves the OpenAPI document (`openapi-document.ts`) and its page `/docs` (`docs-page.ts`). Implements
+ * `docs/contract/rest.md#beside-api`.
+ */
+import { z } from 'zod';
+import type { Budget } from '../checks/address-budget.js';
+import type { DescribedRoute } from './route-declaration.js';
+import type { RestApp, RestOptions } from '../deps.js';
+import { docsPage } from './docs-page.js';
+import { madeOnce } from '../answers/made-once.js';
+import type { Document } from './openapi-document.js';
+import { openApiDocument } from './openapi-document.js';
+import { tagDescriptions } from './openapi-tags.js';
+
+/**
+ * @param routes every route of the app, these two included; read on the first request
+ * @param budget of what needs no token
+ */
+export function openApiRoutes(
+  app: RestApp,
+  routes: readonly DescribedRoute[],
+  budget: Budget,
+  { version }: RestOptions,
+): void {
+  const config = { access: 'open', takes: 'none', refuses: ['rate_limited'] } as const;
+  let made: Document | undefined;
+  const document = (): Document => (made ??= openApiDocument(routes, version, tagDescriptions));
+  const sendDocument = madeOnce('application/json; charset=utf-8', () => JSON.stringify(document()));
+  const sendPage = madeOnce('text/html; charset=utf-8', () => docsPage(document()));
+
+  app.route({
+    method: 'GET',
+    url: '/openapi.json',
+    exposeHeadRoute: true,
+    config,
+    schema: {
+      operationId: 'getOpenApiDocument',
+      summary: 'This document',
+      description: 'OpenAPI 3.1, made from the schemas that validate requests and answers.',
+      tags: ['operation'],
+      security: [],
+      response: {
+        200: z.looseObject({
+          openapi: z.string().meta({ description: 'Version of the standard', examples: ['3.1.0'] }),
+        }),
+      },
+    },
+    onRequest: budget,
+    handler: sendDocument,
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/docs',
+    exposeHeadRoute: true,
+    config,
+    schema: {
+      operationId: 'getDocsPage',
+      summary: 'This document as a page',
+      description: 'One HTML page without scripts and without anything from elsewhere.',
+      tags: ['operation'],
+      produces: ['text/html'],
+      security: [],
+      response: { 200: z.string().meta({ description: 'The page', examples: ['<!doctype html>…'] }) },
+    },
+    onRequest: budget,
+    handler: sendPage,
+  });
+}

@@ -1,0 +1,50 @@
+/**
+ * What a route must say of itself, so that the OpenAPI document is complete: a route without it does not compile. Types
+ * only; the document is made in `openapi-document.ts`. Implements `docs/contract/rest.md#beside-api`.
+ */
+import type { FastifyContextConfig, FastifySchema } from 'fastify';
+import type { z } from 'zod';
+import type { ErrorCode } from '../../../kernel/errors.js';
+import type { Access, BodyRule } from '../request-state.js';
+
+/** The schemas of a route, which validate, type the handler and are published; and the words that go with them. */
+export interface RouteSchema extends FastifySchema {
+  /** The name of the method in generated clients, unique and stable: `listNodes`, `resetNodePsk`. */
+  readonly operationId: string;
+  /** One line. */
+  readonly summary: string;
+  /** What a caller has to know beside parameters, body and answers. */
+  readonly description: string;
+  readonly tags: readonly [string];
+  /** Instead of the access token: none, or another token. */
+  readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
+  /** The media type of the answer, when it is not JSON. */
+  readonly produces?: readonly [string];
+  readonly params?: z.ZodType;
+  readonly querystring?: z.ZodType;
+  readonly headers?: z.ZodType;
+  readonly body?: z.ZodType;
+  /** By status, the answers that are no failures; failures follow from the rest (`openapi-failures.ts`). */
+  readonly response: { readonly [status: number]: z.ZodType };
+}
+
+export interface RouteConfig extends FastifyContextConfig {
+  readonly access: Access;
+  readonly takes: BodyRule;
+  /** The answer carries the `ETag` of the resource. */
+  readonly sendsEtag?: boolean;
+  /** Not every success has written something, and sent its `x-position`. */
+  readonly mayOnlyLook?: boolean;
+  /** It reads stored read models, and so waits until they hold what this instance has answered before. */
+  readonly readsStored?: boolean;
+  /** Failures that do not follow from access, parameters and body. */
+  readonly refuses?: readonly ErrorCode[];
+}
+
+export interface DescribedRoute {
+  readonly method: string;
+  /** `/api/nodes/:id` */
+  readonly url: string;
+  readonly schema: RouteSchema;
+  readonly config: RouteConfig;
+}

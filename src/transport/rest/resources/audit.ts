@@ -1,0 +1,128 @@
+/** The list of audit entries. Their revert is in `revert.ts`. Implements `docs/contract/rest.md#audit`. */
+import { z } from 'zod';
+import { auditedTypes } from '../../../domain/audit/types.js';
+import { auditVerbs } from '../../../domain/resource/audit-change.js';
+import { timestamp } from '../../../kernel/clock.js';
+import type { Json } from '../../../kernel/json.js';
+import type { AuditEntry } from '../../../projections/port.js';
+import { callerOf } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok, pageOf } from '../answers/envelope.js';
+import { canonical } from '../schemas/fields.js';
+import { readHeaders } from '../schemas/headers.js';
+import { pageOfQuery, paging, query, queryText } from '../schemas/query.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { idOf, timeOf } from '../schemas/shared-schemas.js';
+import { expected } from '../checks/validation.js';
+
+const rfc3339 = z.iso.datetime({ offset: true });
+
+const instant = canonical('a time such as 2030-01-31T12:00:00.000Z', (value) => {
+  // RFC 3339 allows lower-case letters; zod and `Date.parse` do not accept all of them.
+  const parsed = rfc3339.safeParse(value.toUpperCase());
+  return parsed.success ? timestamp(Date.parse(parsed.data)) : undefined;
+});
+
+const listQuerystring = query({
+  ...paging,
+  resource_type: z
+    .enum(auditedTypes, { error: expected(`one of ${auditedTypes.join(', ')}`) })
+    .optional()
+    .meta({ description: 'Only entries about resources of this type' }),
+  resource_id: queryText
+    .optional()
+    .meta({ description: 'Only entries about this resource', examples: ['1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10'] }),
+  actor: queryText.optional().meta({ description: 'Only entries of this actor: id or user name', examples: ['admin'] }),
+  action: canonical(`<resource_type>.<verb>, the verb one of ${auditVerbs.join(', ')}`, (value) => {
+    const [type, verb, ...more] = value.split('.');
+    const valid = auditedTypes.includes(type ?? '') && auditVerbs.some((one) => one === verb) && more.length === 0;
+    return valid ? value : undefined;
+  })
+    .optional()
+    .meta({ description: 'Only entries of this action, `<resource_type>.<verb>`', examples: ['l4_chain.deploy'] }),
+  from: instant.optional().meta({ description: 'Only entries of this time or later' }),
+  to: instant.optional().meta({ description: 'Only entries of this time or earlier' }),
+});
+
+const named = (what: string, id: string, name: string) => ({
+  id: described(z.string().nullable(), `Id of ${what}; null when there is none`, id),
+  name: described(z.string().nullable(), 'Its name at that time', name),
+});
+const json = z.unknown() as z.ZodType<Json>;
+
+/** The resource that an entry is about. */
+export const auditedResource = z
+  .object({
+    type: described(z.string(), 'Type of the resource', 'l4_chain'),
+    ...named('the resource', sample.chain, 'front'),
+  })
+  .meta({ id: 'AuditedResource', description: 'What was changed' });
+
+/** A field of a change. */
+export const auditChange = {
+  path: described(z.string(), 'JSON path of the field', 'hops[0].listen_port'),
+  before: described(json, 'Its value before; null at a create', 443),
+  after: described(json, 'Its value after; null at a delete', 8443),
+};
+
+export const entrySchema: z.ZodType<AuditEntry> = z
+  .object({
+    id: idOf("Id of the entry, the command's", sample.entry),
+    at: timeOf('When'),
+    actor: described(
+      z
+        .object({
+          type: described(z.enum(['user', 'agent', 'system']), 'What it is', 'user'),
+          ...named('the actor', sample.user, 'admin'),
+        })
+        .meta({ id: 'AuditActor', description: 'Who did it' }),
+      'Who did it',
+    ),
+    action: described(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
+    resource: described(auditedResource, 'What was changed'),
+    changes: described(
+      z.array(z.object(auditChange).meta({ id: 'AuditChange', description: 'A field that changed' })),
+      'The fields that changed; secrets are masked',
+    ),
+    request_id: described(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
+    position: described(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
+    revertible: described(z.boolean(), 'Whether it can be undone', true),
+    not_revertible_because: described(z.string().nullable(), 'Why it cannot; null if it can', null),
+    reverts: described(z.string().nullable(), 'The entry that this one undoes', null),
+    reverted_by: described(z.string().nullable(), 'The entry that undoes this one', null),
+  })
+  .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
+
+export function auditRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/audit',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: {
+      operationId: 'listAuditEntries',
+      summary: 'List audit entries, newest first',
+      description:
+        'Secrets are masked. Entries about users and sign-ins are shown to admins only. Both ends of `from` and `to` count.',
+      tags: ['audit'],
+      querystring: listQuerystring,
+      headers: readHeaders,
+      response: answers(pageOf(entrySchema)),
+    },
+    handler: async (request) => {
+      const { page, pageSize } = pageOfQuery(request.query);
+      const { resource_type, resource_id, actor, action, from, to } = request.query;
+      const { items, total } = await deps.projections.audit.list({
+        page,
+        pageSize,
+        resourceType: resource_type,
+        resourceId: resource_id,
+        actor,
+        action,
+        from,
+        to,
+        includeAccounts: callerOf(request).role === 'admin',
+      });
+      return ok({ items, total, page, page_size: pageSize });
+    },
+  });
+}

@@ -1,0 +1,144 @@
+/**
+ * Sign-in and the caller's own account. Budgets, passwords and tokens are behind `commands/handlers-port.ts`.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
+ */
+import { z } from 'zod';
+import { plainIp } from '../../../kernel/addresses.js';
+import { limits } from '../../../kernel/limits.js';
+import { createAddressBudget } from '../checks/address-budget.js';
+import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok } from '../answers/envelope.js';
+import { body, text } from '../schemas/fields.js';
+import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
+import { noQuery } from '../schemas/query.js';
+import { described } from '../openapi/openapi-text.js';
+import { tuning } from '../tuning.js';
+import { knownPassword, newPassword, profileFields, tokenFields, tokenView, userSchema } from './user-schema.js';
+
+const credentials = body({
+  username: described(text(0, limits.rest.stringChars), 'Upper and lower case are the same', 'ada'),
+  password: knownPassword,
+}).meta({ id: 'SignIn', description: 'Who signs in' });
+
+const profile = body(profileFields).meta({
+  id: 'OwnAccountChanges',
+  description: "Changes of the caller's account. What is left out stays",
+});
+
+const passwords = body({ current_password: knownPassword, new_password: newPassword }).meta({
+  id: 'PasswordChange',
+  description: 'The own password, and what it becomes',
+});
+
+const signedIn = z
+  .object({ ...tokenFields, user: described(userSchema, 'Who has signed in') })
+  .meta({ id: 'SignedIn', description: 'The token and its user' });
+
+const newToken = z.object(tokenFields).meta({ id: 'NewToken', description: 'The token that replaces all others' });
+
+export function authRoutes(app: RestApp, deps: RestDeps): void {
+  const { accounts } = deps.commands;
+
+  app.route({
+    method: 'POST',
+    url: '/api/auth/login',
+    config: {
+      access: 'login',
+      takes: 'json',
+      refuses: ['rate_limited'],
+    },
+    onRequest: createAddressBudget(tuning.signIns, 'sign-ins', deps.clock),
+    schema: {
+      operationId: 'signIn',
+      summary: 'Sign in',
+      description:
+        'Answers with an access token for `Authorization: Bearer <token>`. A wrong name and a wrong password get the same 401. Failed sign-ins have a budget, and an Idempotency-Key is not looked at.',
+      tags: ['auth'],
+      security: [],
+      querystring: noQuery,
+      body: credentials,
+      response: answers(signedIn),
+    },
+    handler: async (request) => {
+      const { username, password } = request.body;
+      const login = await accounts.login(username, password, plainIp(request.ip), request.id);
+      return ok({ ...tokenView(login), user: login.user });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/auth/me',
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
+    schema: {
+      operationId: 'getOwnAccount',
+      summary: "The caller's account",
+      description: 'The user that the token belongs to.',
+      tags: ['auth'],
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(userSchema),
+    },
+    handler: async (request, reply) => {
+      const me = await accounts.me(callerOf(request).userId);
+      void reply.header('etag', etag(me.version));
+      return ok(me);
+    },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/api/auth/me',
+    config: { access: 'anyone', takes: 'json' },
+    schema: {
+      operationId: 'updateOwnAccount',
+      summary: "Change the caller's account",
+      description: 'A field that is left out stays, null clears it. The role and the user name cannot be changed.',
+      tags: ['auth'],
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      body: profile,
+      response: answers(userSchema),
+    },
+    handler: async (request, reply) => {
+      const { userId } = callerOf(request);
+      const outcome = await accounts.updateMe(
+        commandContext(request),
+        userId,
+        request.headers['if-match'],
+        request.body,
+      );
+      setCommandHeaders(reply, outcome);
+      return ok(outcome.kind === 'done' ? outcome.result : await accounts.me(userId));
+    },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/api/auth/password',
+    config: { access: 'anyone', takes: 'json', refuses: ['rate_limited'] },
+    schema: {
+      operationId: 'changeOwnPassword',
+      summary: "Change the caller's password",
+      description:
+        'Ends every older token of the user at once, that of this request included, and answers with a fresh one. A wrong current password is a 400 that names it, and counts in the budget of failed sign-ins.',
+      tags: ['auth'],
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      body: passwords,
+      response: answers(newToken),
+    },
+    handler: async (request, reply) => {
+      const outcome = await accounts.changePassword(
+        commandContext(request),
+        callerOf(request).userId,
+        request.headers['if-match'],
+        plainIp(request.ip),
+        request.body,
+      );
+      setCommandHeaders(reply, outcome);
+      return ok(tokenView(outcome.result));
+    },
+  });
+}

@@ -1,0 +1,176 @@
+/**
+ * The fields of an L4 chain's definition in requests and answers; the whole answer is in `chain-view.ts`. Which combinations
+ * of payload, outer and security are allowed is in `domain/chain/definition.ts`, which also checks bodies here, before
+ * anything else is read. Implements `docs/contract/rest.md#l4-chains`.
+ */
+import { z } from 'zod';
+import type { ChainFields, Hop, Target } from '../../../domain/chain/chain.js';
+import { outers, payloads, securities } from '../../../domain/chain/chain.js';
+import type { PartialDefinition } from '../../../domain/chain/definition.js';
+import { definitionProblems } from '../../../domain/chain/definition.js';
+import { limits } from '../../../kernel/limits.js';
+import {
+  anyAddress,
+  boolean,
+  description,
+  distinct,
+  endpoint,
+  host,
+  integer,
+  ip,
+  list,
+  name,
+  namePattern,
+  object,
+  oneOf,
+  port,
+  upstreamTls,
+  uuid,
+} from '../schemas/fields.js';
+import type { Shape } from './resource-shape.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { idOf, nodeId, upstreamTlsSchema } from '../schemas/shared-schemas.js';
+import { expected } from '../checks/validation.js';
+
+const { maxStreams } = limits.fleet;
+
+const exampleHop: Hop = {
+  node_id: sample.entryNode,
+  listen_addr: anyAddress,
+  listen_port: 443,
+  outer: 'tcp',
+  security: 'reality',
+  server_names: ['app.example'],
+  credential_id: sample.reality,
+};
+
+/** What the document says of the fields of a hop, in requests and in answers. */
+const aboutHop = {
+  node_id: 'Node of the hop',
+  listen_addr: 'Address that it listens on',
+  listen_port: 'Port that it listens on',
+  outer: 'Transport that the hop before, or the client, comes with',
+  security: 'How that transport is secured',
+  server_names: 'Names that the hop answers to, wildcards allowed; those of its credential when there are none',
+  credential_id: 'Credential of `tls` and `reality`, and of UDP with `enc`',
+  max_streams: 'Streams of a connection, for outer `quic`',
+  dial_addr: "Host name or IP address that the hop before dials, instead of the node's",
+};
+
+const requestedHop = object({
+  node_id: described(uuid, aboutHop.node_id),
+  listen_addr: described(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
+  listen_port: described(port, aboutHop.listen_port, 443),
+  outer: described(oneOf(outers), aboutHop.outer),
+  security: described(oneOf(securities), aboutHop.security),
+  server_names: described(distinct(namePattern).optional(), aboutHop.server_names, ['app.example']),
+  credential_id: described(uuid.optional(), aboutHop.credential_id, sample.reality),
+  max_streams: described(
+    integer(1, maxStreams.max).optional(),
+    `${aboutHop.max_streams}; default \`${maxStreams.default}\``,
+    maxStreams.default,
+  ),
+  dial_addr: described(host.optional(), aboutHop.dial_addr, 'edge-1.example'),
+}).meta({ id: 'Hop', description: 'A hop of a chain', examples: [exampleHop] });
+
+/** A hop as it is stored and answered: defaults filled in, unset fields left out. */
+function hopOf({ listen_addr, server_names, ...requested }: z.output<typeof requestedHop>): Hop {
+  const { node_id, credential_id, max_streams: requestedStreams, dial_addr, ...rest } = requested;
+  const max_streams = requestedStreams ?? (rest.outer === 'quic' ? maxStreams.default : undefined);
+  return {
+    node_id,
+    listen_addr: listen_addr ?? anyAddress,
+    ...rest,
+    ...(server_names === undefined || server_names.length === 0 ? {} : { server_names }),
+    ...(credential_id === undefined ? {} : { credential_id }),
+    ...(max_streams === undefined ? {} : { max_streams }),
+    ...(dial_addr === undefined ? {} : { dial_addr }),
+  };
+}
+
+const aboutTarget = {
+  upstream_id: 'Upstream that the chain ends at',
+  endpoint: '`host:port` that the chain ends at, with an IPv6 address in brackets',
+  tls: 'TLS to the endpoint; without, it is plain',
+};
+
+const requestedTarget = z
+  .union(
+    [
+      object({ upstream_id: described(uuid, aboutTarget.upstream_id, sample.upstream) }),
+      object({
+        endpoint: described(endpoint, aboutTarget.endpoint, 'app.example:8443'),
+        tls: described(upstreamTls.optional(), aboutTarget.tls),
+      }),
+    ],
+    { error: expected('either {"upstream_id"} or {"endpoint", "tls"?}') },
+  )
+  .meta({ id: 'Target', description: 'Where a chain ends: an upstream, or an endpoint' });
+
+function targetOf(requested: z.output<typeof requestedTarget>): Target {
+  if ('upstream_id' in requested) return requested;
+  const { tls } = requested;
+  return tls === undefined ? { endpoint: requested.endpoint } : { endpoint: requested.endpoint, tls };
+}
+
+const hopSchema = z
+  .object({
+    node_id: described(nodeId, aboutHop.node_id),
+    listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
+    listen_port: described(z.int(), aboutHop.listen_port, 443),
+    outer: described(z.enum(outers), aboutHop.outer),
+    security: described(z.enum(securities), aboutHop.security),
+    server_names: described(z.array(z.string()).optional(), aboutHop.server_names, ['app.example']),
+    credential_id: described(idOf('', sample.reality).optional(), aboutHop.credential_id, sample.reality),
+    max_streams: described(z.int().optional(), aboutHop.max_streams, maxStreams.default),
+    dial_addr: described(z.string().optional(), aboutHop.dial_addr, 'edge-1.example'),
+  })
+  .meta({ id: 'ShownHop', description: 'A hop of a chain; what is not set is left out', examples: [exampleHop] });
+
+const targetSchema = z
+  .union([
+    z.object({ upstream_id: idOf(aboutTarget.upstream_id, sample.upstream) }),
+    z.object({
+      endpoint: described(z.string(), aboutTarget.endpoint, 'app.example:8443'),
+      tls: described(upstreamTlsSchema.optional(), aboutTarget.tls),
+    }),
+  ])
+  .meta({ id: 'ShownTarget', description: 'Where a chain ends: an upstream, or an endpoint' });
+
+export const chainShape: Shape<ChainFields> = {
+  name: { about: 'Name, unique among chains', example: 'front', request: name, response: z.string() },
+  description: {
+    about: 'Free text',
+    example: 'customers of the app',
+    request: description,
+    response: z.string().nullable(),
+    initial: null,
+  },
+  enabled: {
+    about: 'Whether its deployed definition runs; takes effect at once',
+    example: true,
+    request: boolean(),
+    response: z.boolean(),
+    initial: true,
+  },
+  payload: { about: 'What it carries', example: 'tcp', request: oneOf(payloads), response: z.enum(payloads) },
+  hops: {
+    about: 'Nodes that it goes through, in their order',
+    example: [exampleHop],
+    request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops),
+    response: z.array(hopSchema),
+  },
+  target: {
+    about: 'Where it ends',
+    example: { upstream_id: sample.upstream },
+    request: requestedTarget.transform(targetOf),
+    response: targetSchema,
+  },
+};
+
+/** Checks the fields of a body against one another. */
+export function checkDefinition(checked: PartialDefinition, ctx: z.core.$RefinementCtx): void {
+  for (const { path, message } of definitionProblems(checked)) {
+    ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined });
+  }
+}

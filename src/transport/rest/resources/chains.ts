@@ -1,0 +1,138 @@
+/**
+ * The routes of L4 chains, less those of deploys (`deployments.ts`). Their fields are in `chain-schema.ts`.
+ * Implements `docs/contract/rest.md#l4-chains`.
+ */
+import { z } from 'zod';
+import { chainStatuses } from '../../../domain/chain/chain.js';
+import type { ChainState } from '../../../domain/chain/chain.js';
+import type { DeployPlan } from '../../../domain/compile/plan.js';
+import { healthStates } from '../../../domain/chain/health.js';
+import { chainStatus } from '../../../domain/chain/status.js';
+import { yieldToEventLoop } from '../../../kernel/background.js';
+import type { ListOf, ListQuery } from '../../../projections/port.js';
+import { chainShape, checkDefinition } from './chain-schema.js';
+import { chainSchema, chainView, chainViews, healthOf, oneChainView } from './chain-view.js';
+import type { ChainView } from './chain-view.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok } from '../answers/envelope.js';
+import { oneOf } from '../schemas/fields.js';
+import { createFleetReports } from '../fleet/fleet-reports.js';
+import { etag, readHeaders } from '../schemas/headers.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { noQuery } from '../schemas/query.js';
+import { resourceRoutes } from './resource-routes.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { nodeId } from '../schemas/shared-schemas.js';
+import { tuning } from '../tuning.js';
+
+const planSchema: z.ZodType<DeployPlan> = z
+  .object({
+    nodes: described(
+      z.array(
+        z
+          .object({
+            node_id: nodeId,
+            added: described(z.array(z.string()), 'Ids of new rules', [`${sample.chain}/0`]),
+            changed: described(z.array(z.string()), 'Ids of rules that differ', []),
+            removed: described(z.array(z.string()), 'Ids of rules that go', []),
+          })
+          .meta({ id: 'PlannedNode', description: 'What a deploy would change on a node' }),
+      ),
+      'Nodes on which something changes',
+    ),
+    collisions: described(z.array(z.string()), 'Sentences for which a deploy would be refused', []),
+  })
+  .meta({ id: 'L4ChainPlan', description: 'What a deploy would change' });
+
+const filters = {
+  status: oneOf(chainStatuses).optional().meta({ description: 'Only chains with this status' }),
+  health: oneOf(healthStates)
+    .optional()
+    .meta({ description: 'Only chains of this health; in a large fleet by reports of up to 15 seconds ago' }),
+};
+type Filters = z.output<z.ZodObject<typeof filters>>;
+
+export function chainRoutes(app: RestApp, deps: RestDeps): void {
+  const queries = deps.fleet.resources.l4_chain;
+  const commands = deps.commands.resources.l4_chain;
+  const fleetReports = createFleetReports(deps, { reuseMs: 0, links: true });
+
+  /** A chain's status follows from its definitions, its health from all reports. */
+  async function filtered(paged: ListQuery, { status, health }: Filters): Promise<ListOf<ChainView>> {
+    const reports = health === undefined ? undefined : await fleetReports();
+    const matching = new Set<ChainState>();
+    let looked = 0;
+    for (const chain of deps.fleet.chains()) {
+      looked += 1;
+      if (looked % tuning.chainsPerTurn === 0) await yieldToEventLoop();
+      if (status !== undefined && chainStatus(chain) !== status) continue;
+      if (reports !== undefined && healthOf(deps, chain, reports).state !== health) continue;
+      matching.add(chain);
+    }
+    const { items, total } = queries.list({ ...paged, matches: (chain) => matching.has(chain) });
+    // By the same reports, so that every item shows what it was chosen for.
+    if (reports !== undefined) return { items: items.map((chain) => chainView(deps, chain, reports)), total };
+    return { items: await chainViews(deps, items), total };
+  }
+
+  resourceRoutes(app, {
+    path: '/api/l4-chains',
+    what: 'L4 chain',
+    tag: 'l4-chains',
+    names: { one: 'L4Chain', many: 'L4Chains' },
+    summaries: {
+      list: 'List L4 chains',
+      create: 'Create an L4 chain; nothing runs before it is deployed',
+      get: 'Get an L4 chain',
+      update: 'Change an L4 chain; what is deployed stays until the next deploy',
+      remove: 'Delete an L4 chain, at once where it is deployed',
+    },
+    details: {
+      update: '`enabled` and `name` take effect at once.',
+    },
+    shape: chainShape,
+    check: checkDefinition,
+    schema: chainSchema,
+    filters,
+    async list(paged, checked) {
+      const wanted = checked as Filters;
+      if (wanted.status !== undefined || wanted.health !== undefined) return filtered(paged, wanted);
+      const { items, total } = queries.list(paged);
+      return { items: await chainViews(deps, items), total };
+    },
+    async get(id) {
+      const chain = queries.get(id);
+      return chain === undefined ? undefined : oneChainView(deps, chain);
+    },
+    create: commands.create,
+    update: commands.update,
+    remove: commands.remove,
+    view: (chain) => oneChainView(deps, chain),
+    createdView: (chain) => oneChainView(deps, chain),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/l4-chains/:id/plan',
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
+    schema: {
+      operationId: 'planL4Chain',
+      summary: 'What a deploy would change now; writes nothing',
+      description:
+        'The rules that a deploy would add, change and remove on each node, without nodes on which nothing changes, and the collisions for which it would be refused. The `ETag` is the version of the chain that was looked at: with it as `If-Match`, a deploy does what the plan says or is a 412.',
+      tags: ['l4-chains'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(planSchema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, 'L4 chain');
+      // Both come from the same fold in one turn of the event loop, so the plan is that of the version.
+      const { version } = orNotFound(deps.fleet.chain(id), 'L4 chain');
+      const plan = orNotFound(deps.fleet.plan(id), 'L4 chain');
+      void reply.header('etag', etag(version));
+      return ok(plan);
+    },
+  });
+}

@@ -1,0 +1,252 @@
+/**
+ * Deploying a chain, waiting until its nodes have applied it, and the list of its deployments. The states of nodes
+ * follow `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains`.
+ */
+import { z } from 'zod';
+import type { ChainState } from '../../../domain/chain/chain.js';
+import type { DeployResult } from '../../../commands/handlers-port.js';
+import { limits } from '../../../kernel/limits.js';
+import type { Deployment } from '../../../projections/port.js';
+import type { DeploymentNodeState } from '../fleet/apply-state.js';
+import { deploymentNodeStates, deploymentState } from '../fleet/apply-state.js';
+import type { ChainView } from './chain-view.js';
+import { chainSchema, listenersOn, oneChainView } from './chain-view.js';
+import { callerOf, commandContext, setCommandHeaders, untilStored } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok } from '../answers/envelope.js';
+import { oneOf } from '../schemas/fields.js';
+import { deployHeaders, readHeaders } from '../schemas/headers.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import type { ShownListeners } from '../fleet/listener-states.js';
+import { listenersShown, readStates, shownListeners } from '../fleet/listener-states.js';
+import { presencesOf } from '../fleet/node-status.js';
+import { pushFacts } from './node-view.js';
+import { noQuery, query, queryInteger } from '../schemas/query.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { applyErrors, idOf, nodeId, timeOf } from '../schemas/shared-schemas.js';
+import { tuning } from '../tuning.js';
+
+interface DeploymentStates extends Omit<Deployment, 'nodes'> {
+  readonly nodes: readonly (Deployment['nodes'][number] & DeploymentNodeState)[];
+}
+
+interface DeploymentView extends DeploymentStates {
+  readonly nodes: readonly (DeploymentStates['nodes'][number] & { readonly listeners: ShownListeners })[];
+}
+
+const deploymentSchema: z.ZodType<DeploymentView> = z
+  .object({
+    id: idOf('Id of the deployment', sample.deployment),
+    chain_id: idOf('Id of the chain', sample.chain),
+    chain_version: described(z.int(), 'Version of the chain that was deployed', 2),
+    at: timeOf('When', sample.later),
+    nodes: described(
+      z.array(
+        z
+          .object({
+            node_id: nodeId,
+            generation: described(z.int(), 'The generation with the deployment', 42),
+            state: described(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
+            errors: applyErrors,
+            listeners: described(
+              shownListeners,
+              'Of the chain on this node, as it is deployed now, beside what the agent reported last; null before a report',
+            ),
+          })
+          .meta({ id: 'DeploymentNode', description: 'How far a node is with a deployment' }),
+      ),
+      'The nodes of the old and of the new definition',
+    ),
+  })
+  .meta({ id: 'Deployment', description: 'A deployment, with the states of its nodes as they are now' });
+
+const deployedSchema = z
+  .object({
+    chain: described(chainSchema as unknown as z.ZodType<ChainView>, 'The chain'),
+    deployment: described(deploymentSchema, 'What was deployed'),
+  })
+  .meta({ id: 'DeployedL4Chain', description: 'The chain and its deployment' });
+
+const deploymentsSchema = z
+  .object({ items: described(z.array(deploymentSchema), 'Newest first') })
+  .meta({ description: 'The deployments' });
+
+const deployQuery = query({
+  wait: oneOf(['applied'])
+    .optional()
+    .meta({ description: 'Answer when every connected node has applied or rejected; too many at a time are a 429' }),
+  timeout_ms: queryInteger(0, limits.rest.deployWaitMaxMs, 'How long to wait at most; means nothing without `wait`')
+    .optional()
+    .meta({ default: limits.rest.deployWaitDefaultMs }),
+});
+
+const tags = ['l4-chains'] as const;
+
+export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
+  const stopping = new AbortController();
+  // A waiting deploy must not delay the shutdown: it is answered with the states as they are.
+  app.addHook('preClose', async () => stopping.abort());
+
+  app.route({
+    method: 'POST',
+    url: '/api/l4-chains/:id/deploy',
+    config: { access: 'operator', takes: 'none', refuses: ['rate_limited'] },
+    schema: {
+      operationId: 'deployL4Chain',
+      summary: 'Make the definition the deployed one and push it',
+      description:
+        'The nodes of the old and of the new definition get new snapshots. Without `wait`, the answer does not wait for agents. With `wait=applied` it comes when every connected node has applied or rejected, or at the timeout: always a 200, the states tell.',
+      tags,
+      params: idParams,
+      querystring: deployQuery,
+      headers: deployHeaders,
+      response: answers(deployedSchema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, 'L4 chain');
+      // A place first: without one, nothing is deployed.
+      const leave = request.query.wait === undefined ? undefined : deps.waitingDeploys.take(callerOf(request).userId);
+      try {
+        const outcome = await deps.commands.chains.deploy(commandContext(request), id, request.headers['if-match']);
+        setCommandHeaders(reply, outcome);
+        const { chain, deployment } =
+          outcome.kind === 'done'
+            ? { chain: outcome.result.chain, deployment: newDeployment(outcome.commandId, outcome.result) }
+            : await untilStored(deps, request, reply).then(() =>
+                repeatedDeploy(deps, outcome.resourceId, outcome.commandId),
+              );
+        if (leave !== undefined) {
+          const disconnected = new AbortController();
+          reply.raw.once('close', () => disconnected.abort());
+          const ms = request.query.timeout_ms ?? limits.rest.deployWaitDefaultMs;
+          await waitApplied(deps, deployment, ms, AbortSignal.any([stopping.signal, disconnected.signal]));
+        }
+        const [shown, [view]] = await Promise.all([oneChainView(deps, chain), viewsOf(deps, [deployment])]);
+        return ok({ chain: shown, deployment: orNotFound(view, 'deployment') });
+      } finally {
+        leave?.();
+      }
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/l4-chains/:id/deployments',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: {
+      operationId: 'listL4ChainDeployments',
+      summary: "The chain's deployments, newest first",
+      description: 'All deployments with the states of their nodes as they are now, not paged.',
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(deploymentsSchema),
+    },
+    handler: async (request) => {
+      const id = pathId(request.params, 'L4 chain');
+      orNotFound(deps.fleet.resources.l4_chain.get(id), 'L4 chain');
+      return ok({ items: await viewsOf(deps, await deps.projections.deployments.ofChain(id)) });
+    },
+  });
+}
+
+function newDeployment(commandId: string, { chain, nodes }: DeployResult): Deployment {
+  return {
+    id: chain.deployed?.deployment_id ?? commandId,
+    chain_id: chain.id,
+    chain_version: chain.deployed?.chain_version ?? chain.version,
+    at: chain.deployed?.at ?? chain.updated_at,
+    nodes,
+  };
+}
+
+async function repeatedDeploy(
+  deps: RestDeps,
+  chainId: string,
+  commandId: string,
+): Promise<{ readonly chain: ChainState; readonly deployment: Deployment }> {
+  const chain = orNotFound(deps.fleet.resources.l4_chain.get(chainId), 'L4 chain');
+  return { chain, deployment: orNotFound(await deps.projections.deployments.get(commandId), 'deployment') };
+}
+
+const nodesIn = (deployments: readonly Deployment[]): readonly string[] => [
+  ...new Set(deployments.flatMap(({ nodes }) => nodes.map(({ node_id }) => node_id))),
+];
+
+/** Deployments with their nodes as they are now; the stores are read once for all of them. */
+async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
+  const [states, reported] = await Promise.all([statesOf(deps, deployments), readStates(deps, nodesIn(deployments))]);
+  return states.map((deployment) => {
+    const chain = deps.fleet.chain(deployment.chain_id);
+    const nodes = deployment.nodes.map((node) => {
+      const keys = chain === undefined ? [] : listenersOn(chain, node.node_id);
+      return { ...node, listeners: listenersShown([{ keys, states: reported.get(node.node_id) }]) };
+    });
+    return { ...deployment, nodes };
+  });
+}
+
+/** How far the nodes of deployments are now. */
+async function statesOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentStates[]> {
+  const ids = nodesIn(deployments);
+  const [facts, presences] = await Promise.all([deps.projections.agents.getMany(ids), presencesOf(deps, ids)]);
+  const stateOf = (node_id: string, generation: number): DeploymentNodeState => {
+    const presence = presences.get(node_id);
+    const push = pushFacts(deps, node_id, presence);
+    return deploymentState(generation, facts.get(node_id), push, presence !== undefined);
+  };
+  return deployments.map((deployment) => ({
+    ...deployment,
+    nodes: deployment.nodes.map((node) => ({ ...node, ...stateOf(node.node_id, node.generation) })),
+  }));
+}
+
+/** Resolves once every connected node has applied or rejected the deployment, after `ms`, or at the signal. */
+async function waitApplied(deps: RestDeps, deployment: Deployment, ms: number, signal: AbortSignal): Promise<void> {
+  const ids = new Set(deployment.nodes.map((node) => node.node_id));
+  const deadline = deps.clock.monotonic() + ms;
+  const bell = createBell();
+  const stop = deps.projections.onAgentFact((fact) => {
+    if (ids.has(fact.data.node_id)) bell.ring();
+  });
+  signal.addEventListener('abort', bell.ring);
+  try {
+    for (;;) {
+      const states = (await statesOf(deps, [deployment])).flatMap(({ nodes }) => nodes.map(({ state }) => state));
+      const left = deadline - deps.clock.monotonic();
+      const waiting = states.some((state) => state === 'pending' || state === 'pushed');
+      if (!waiting || left <= 0 || signal.aborted) return;
+      // No fact says that a session has ended, so presence is polled as well.
+      await bell.wait(Math.min(left, tuning.waitPollMs));
+    }
+  } finally {
+    stop();
+    signal.removeEventListener('abort', bell.ring);
+  }
+}
+
+/** A wake-up that is not lost when it comes while nobody waits. */
+function createBell(): { ring(): void; wait(ms: number): Promise<void> } {
+  let rung = false;
+  let wake: (() => void) | undefined;
+  return {
+    ring() {
+      rung = true;
+      wake?.();
+    },
+    async wait(ms) {
+      if (!rung) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      rung = false;
+      wake = undefined;
+    },
+  };
+}

@@ -1,0 +1,198 @@
+/**
+ * L3 networks: nodes joined by tunnels that carry IP packets. What the fields of one network must keep among themselves is in
+ * `domain/l3-network/definition.ts`, which also checks bodies here. Implements `docs/contract/rest.md#l3-networks-extension`.
+ */
+import { z } from 'zod';
+import type { PartialNetwork } from '../../../domain/l3-network/definition.js';
+import { definitionProblems } from '../../../domain/l3-network/definition.js';
+import type { RequestedMember, RequestedNetwork, RequestedTunnel } from '../../../domain/l3-network/l3-network.js';
+import { canonicalCidr, canonicalNetwork } from '../../../kernel/cidr.js';
+import { limits } from '../../../kernel/limits.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import {
+  boolean,
+  canonical,
+  distinct,
+  dnsName,
+  integer,
+  ip,
+  list,
+  name,
+  object,
+  port,
+  text,
+  uuid,
+} from '../schemas/fields.js';
+import { resourceRoutes } from './resource-routes.js';
+import type { Shape } from './resource-shape.js';
+import { resourceSchema } from './resource-shape.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { idOf, nodeId } from '../schemas/shared-schemas.js';
+
+const { members, networkIdMax, contextIdMax, mtu, interfaceNameChars } = limits.fleet.l3;
+
+const address = canonical('an address as CIDR, such as 10.0.0.1/24 or fd00::1/64', canonicalCidr);
+const network = canonical(
+  'a network as CIDR without bits after its prefix, such as 10.0.0.0/8 or fd00::/64',
+  canonicalNetwork,
+);
+
+/** What the document says of members and tunnels, in requests and in answers. */
+const about = {
+  node_id: 'Node of the member',
+  interface_name: 'Name of the TUN interface',
+  addresses: 'Addresses of the interface, as CIDR',
+  routes: 'Networks that are reached through this member, as CIDR',
+  features: 'Flags for the agent',
+  listener_node_id: 'Member that listens',
+  listen_addr: 'Address that it listens on',
+  listen_port: 'Port that it listens on',
+  connector_node_id: 'Member that dials',
+  context_id: 'Number of the tunnel between both',
+};
+const interfaceName = 'svc1';
+
+const requestedMember = object({
+  node_id: described(uuid, about.node_id),
+  interface_name: described(
+    text(1, interfaceNameChars).optional(),
+    `${about.interface_name}; \`svc<network_id>\` when absent`,
+    interfaceName,
+  ),
+  addresses: described(distinct(address, 1, 'address'), about.addresses, ['10.20.0.1/24']),
+  routes: described(distinct(network, 0, 'network'), about.routes, ['10.30.0.0/16']),
+  features: described(distinct(text(1, limits.rest.stringChars), 0, 'feature').optional(), about.features, ['gso']),
+}).meta({ id: 'Member', description: 'A node in a network' });
+
+/** A member as it is stored and answered, but for a name of its interface: unset fields left out. */
+function memberOf(requested: z.output<typeof requestedMember>): RequestedMember {
+  const { node_id, interface_name, addresses, routes, features } = requested;
+  return {
+    node_id,
+    ...(interface_name === undefined ? {} : { interface_name }),
+    addresses,
+    routes,
+    ...(features === undefined || features.length === 0 ? {} : { features }),
+  };
+}
+
+const requestedTunnel = object({
+  listener_node_id: described(uuid, about.listener_node_id),
+  listen_addr: described(ip, about.listen_addr),
+  listen_port: described(port, about.listen_port, 4443),
+  connector_node_id: described(uuid, about.connector_node_id, sample.exitNode),
+  context_id: described(
+    integer(1, contextIdMax).optional(),
+    `${about.context_id}; assigned when absent, and kept for the same listener and connector`,
+    1,
+  ),
+}).meta({ id: 'Tunnel', description: 'A tunnel between two members' });
+
+function tunnelOf({ context_id, ...ends }: z.output<typeof requestedTunnel>): RequestedTunnel {
+  return context_id === undefined ? ends : { ...ends, context_id };
+}
+
+const memberSchema = z
+  .object({
+    node_id: described(nodeId, about.node_id),
+    interface_name: described(z.string(), about.interface_name, interfaceName),
+    addresses: described(z.array(z.string()), about.addresses, ['10.20.0.1/24']),
+    routes: described(z.array(z.string()), about.routes, ['10.30.0.0/16']),
+    features: described(z.array(z.string()).optional(), about.features, ['gso']),
+  })
+  .meta({ id: 'ShownMember', description: 'A node in a network' });
+
+const tunnelSchema = z
+  .object({
+    listener_node_id: idOf(about.listener_node_id, sample.entryNode),
+    listen_addr: described(z.string(), about.listen_addr, '0.0.0.0'),
+    listen_port: described(z.int(), about.listen_port, 4443),
+    connector_node_id: idOf(about.connector_node_id, sample.exitNode),
+    context_id: described(z.int(), about.context_id, 1),
+  })
+  .meta({ id: 'ShownTunnel', description: 'A tunnel between two members' });
+
+const exampleMembers = [
+  { node_id: sample.entryNode, interface_name: interfaceName, addresses: ['10.20.0.1/24'], routes: ['10.30.0.0/16'] },
+  { node_id: sample.exitNode, interface_name: interfaceName, addresses: ['10.20.0.2/24'], routes: [] },
+];
+
+const shape: Shape<RequestedNetwork> = {
+  name: { about: 'Name, unique among networks', example: 'backbone', request: name, response: z.string() },
+  enabled: { about: 'Whether it is live', example: true, request: boolean(), response: z.boolean(), initial: true },
+  mtu: {
+    about: 'MTU of the interfaces',
+    example: mtu.default,
+    request: integer(mtu.min, mtu.max),
+    response: z.int(),
+    initial: mtu.default,
+  },
+  credential_id: {
+    about: 'REALITY credential of the tunnels',
+    example: sample.reality,
+    request: uuid,
+    response: idOf('', sample.reality),
+  },
+  server_name: {
+    about: "One of the credential's names",
+    example: 'app.example',
+    request: dnsName,
+    response: z.string(),
+  },
+  members: {
+    about: 'Its nodes',
+    example: exampleMembers,
+    request: list(requestedMember.transform(memberOf), 1, members),
+    response: z.array(memberSchema),
+  },
+  tunnels: {
+    about: 'Which member listens for which other',
+    example: [
+      {
+        listener_node_id: sample.entryNode,
+        listen_addr: '0.0.0.0',
+        listen_port: 4443,
+        connector_node_id: sample.exitNode,
+        context_id: 1,
+      },
+    ],
+    request: list(requestedTunnel.transform(tunnelOf), 0, limits.rest.tunnels),
+    response: z.array(tunnelSchema),
+    initial: [],
+  },
+};
+
+/** Checks the fields of a body against one another. */
+function checkDefinition(checked: PartialNetwork, ctx: z.core.$RefinementCtx): void {
+  for (const { path, message } of definitionProblems(checked)) {
+    ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined });
+  }
+}
+
+export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
+  resourceRoutes(app, {
+    path: '/api/l3-networks',
+    what: 'L3 network',
+    tag: 'l3-networks',
+    names: { one: 'L3Network', many: 'L3Networks' },
+    summaries: {
+      list: 'List L3 networks',
+      create: 'Create an L3 network; it is live at once where it is enabled',
+      get: 'Get an L3 network',
+      update: 'Change an L3 network, at once where it is enabled',
+      remove: 'Delete an L3 network, at once where it is enabled',
+    },
+    details: { create: 'The service assigns `network_id`, and a `context_id` to each tunnel that gives none.' },
+    shape,
+    check: checkDefinition,
+    schema: resourceSchema('L3Network', 'A network of tunnels that carry IP packets', shape, {
+      id: idOf('Id, a UUID', sample.network),
+      network_id: described(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
+    }),
+    ...deps.fleet.resources.l3_network,
+    ...deps.commands.resources.l3_network,
+    // Answered as it is stored.
+    view: (state) => state,
+    createdView: (state) => state,
+  });
+}

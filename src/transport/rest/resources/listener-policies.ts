@@ -1,0 +1,111 @@
+/**
+ * Listener policies: saved and deleted by their listener. They are shown in the port table (`ports.ts`). Fields are
+ * camelCase, as in all endpoints of ports. Implements `docs/contract/rest.md#port-management`.
+ */
+import { z } from 'zod';
+import type { PolicyKey, PolicyState } from '../../../domain/listener-policy/policy.js';
+import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
+import { commandContext, setCommandHeaders } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, nothing, ok } from '../answers/envelope.js';
+import { body, ip, list, oneOf, port, uuid } from '../schemas/fields.js';
+import { conditionalHeaders, etag } from '../schemas/headers.js';
+import { query, queryInteger } from '../schemas/query.js';
+import { described } from '../openapi/openapi-text.js';
+import { listenerOrder, version } from '../schemas/shared-schemas.js';
+
+const saveBody = body({
+  nodeId: described(uuid, 'Node of the listener'),
+  transport: described(oneOf(policyTransports), 'QUIC listens on udp', 'tcp'),
+  listenAddr: described(ip, 'IP address, in any notation', '0.0.0.0'),
+  listenPort: described(port, 'Port', 443),
+  priorityOrder: described(list(oneOf(priorityLabels)), 'In which order kinds of routes match', ['tls', 'reality']),
+}).meta({ id: 'NewListenerPolicy', description: 'The order in which a listener matches' });
+
+const policySchema = z
+  .object({
+    ...listenerOrder,
+    version,
+  })
+  .meta({ id: 'ListenerPolicy', description: 'The order in which a listener matches, as it is saved' });
+
+const keyOf = (named: {
+  readonly nodeId: string;
+  readonly transport: PolicyKey['transport'];
+  readonly listenAddr: string;
+  readonly listenPort: number;
+}): PolicyKey => ({
+  node_id: named.nodeId,
+  transport: named.transport,
+  listen_addr: named.listenAddr,
+  listen_port: named.listenPort,
+});
+
+function view(policy: PolicyState): z.output<typeof policySchema> {
+  return {
+    nodeId: policy.node_id,
+    transport: policy.transport,
+    listenAddr: policy.listen_addr,
+    listenPort: policy.listen_port,
+    priorityOrder: [...policy.priority_order],
+    version: policy.version,
+  };
+}
+
+const url = '/api/nodes/ports/policies';
+const tags = ['ports'] as const;
+
+export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'PUT',
+    url,
+    config: { access: 'operator', takes: 'json', sendsEtag: true, refuses: ['conflict'] },
+    schema: {
+      operationId: 'saveListenerPolicy',
+      summary: "Save a listener's policy; labels that are missing are added in the default order",
+      description:
+        'Creates the policy of the listener or replaces it; always a 200. Labels are kept in their order, duplicates removed.',
+      tags,
+      querystring: query({}),
+      headers: conditionalHeaders,
+      body: saveBody,
+      response: answers(policySchema),
+    },
+    handler: async (request, reply) => {
+      const fields = { ...keyOf(request.body), priority_order: request.body.priorityOrder };
+      const outcome = await deps.commands.policies.save(commandContext(request), request.headers['if-match'], fields);
+      setCommandHeaders(reply, outcome);
+      // Only a POST can be a repeat.
+      if (outcome.kind !== 'done') throw new Error('a PUT was answered as a repeat');
+      // There is no GET of one policy that would send it.
+      void reply.header('etag', etag(outcome.result.version));
+      return ok(view(outcome.result));
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url,
+    config: { access: 'operator', takes: 'none', refuses: ['not_found', 'conflict'] },
+    schema: {
+      operationId: 'deleteListenerPolicy',
+      summary: "Delete a listener's policy; the default order holds again",
+      description: 'The listener is named by the query. A listener without a policy is a 404.',
+      tags,
+      querystring: query({
+        nodeId: uuid.meta({ description: 'Node of the listener' }),
+        transport: oneOf(policyTransports).meta({ description: 'Transport of the listener; QUIC is udp' }),
+        listenAddr: ip.meta({ description: 'Address of the listener, in any notation' }),
+        listenPort: queryInteger(1, 65_535, 'Port of the listener'),
+      }),
+      headers: conditionalHeaders,
+      response: answers(nothing),
+    },
+    handler: async (request, reply) => {
+      const ifMatch = request.headers['if-match'];
+      const outcome = await deps.commands.policies.remove(commandContext(request), ifMatch, keyOf(request.query));
+      setCommandHeaders(reply, outcome);
+      return ok({});
+    },
+  });
+}

@@ -1,0 +1,120 @@
+/**
+ * A node's snapshot over REST: refresh it, read it as it is now or as it was at an earlier generation. Implements
+ * `docs/contract/rest.md#nodes`.
+ */
+import { z } from 'zod';
+import { sleep } from '../../../kernel/background.js';
+import type { SnapshotJson } from '../../../delivery/port.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import { commandContext, setCommandHeaders } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok } from '../answers/envelope.js';
+import { postHeaders, readHeaders } from '../schemas/headers.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { pushFacts } from './node-view.js';
+import { noQuery, query, queryInteger } from '../schemas/query.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { nodeId } from '../schemas/shared-schemas.js';
+import { tuning } from '../tuning.js';
+
+const tags = ['nodes'] as const;
+
+const generationOf = described(z.int(), 'Number of the snapshot, growing for each node', 42);
+
+const snapshotSchema = z
+  .object({
+    node_id: nodeId,
+    generation: generationOf,
+    checksum: described(z.string(), 'SHA-256 in lower-case hex', sample.fingerprint),
+    snapshot: described(z.record(z.string(), z.unknown()), 'proto3 JSON with the names of the proto, secrets `***`', {
+      generation: '42',
+      node_config: { multiplex: false, multiplex_port: 0 },
+    }),
+  })
+  .meta({ id: 'NodeSnapshot', description: 'What the agent is to run' });
+
+const refreshedSchema = z
+  .object({
+    node_id: nodeId,
+    generation: generationOf,
+    pushed: described(z.boolean(), 'Whether it was sent to a connected agent', true),
+  })
+  .meta({ id: 'RefreshedNode', description: 'The new generation' });
+
+export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'POST',
+    url: '/api/nodes/:id/config',
+    config: { access: 'operator', takes: 'none' },
+    schema: {
+      operationId: 'refreshNodeConfig',
+      summary: 'Give the node a new generation and push it',
+      description:
+        'Compiles the node again under a new generation. `pushed` is true when the agent is connected and the snapshot was sent to it. Takes no rules: they follow from chains, routes, networks and settings.',
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: postHeaders,
+      response: answers(refreshedSchema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, 'node');
+      const outcome = await deps.commands.nodes.refresh(commandContext(request), id);
+      setCommandHeaders(reply, outcome);
+      const generation =
+        outcome.kind === 'done'
+          ? outcome.result.generation
+          : orNotFound(deps.fleet.generation(outcome.resourceId), 'node');
+      return ok({ node_id: id, generation, pushed: await isPushed(deps, id, generation) });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/:id/config',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'getNodeConfig',
+      summary: "The node's snapshot as its agent gets it, now or at an earlier generation, secrets masked",
+      description:
+        'The snapshot as proto3 JSON with the names of the proto, every secret replaced by `***`. An earlier one is folded ' +
+        "again from the log and compiled by today's compiler.",
+      tags,
+      params: idParams,
+      querystring: query({
+        generation: queryInteger(0, Number.MAX_SAFE_INTEGER, 'The newest snapshot up to this generation').optional(),
+      }),
+      headers: readHeaders,
+      response: answers(snapshotSchema),
+    },
+    handler: async (request) => {
+      const id = pathId(request.params, 'node');
+      const { generation, checksum, snapshot } = await snapshotOf(deps, id, request.query.generation);
+      return ok({ node_id: id, generation, checksum, snapshot: { ...snapshot } });
+    },
+  });
+}
+
+/** The newest snapshot, or an earlier one from the log. @throws ServiceError `not_found`, `unavailable` */
+async function snapshotOf(deps: RestDeps, id: string, wanted: number | undefined): Promise<SnapshotJson> {
+  const snapshot = await deps.delivery.snapshotJson(id, wanted);
+  if (snapshot !== undefined) return snapshot;
+  orNotFound(deps.fleet.generation(id), 'node');
+  throw new ServiceError('not_found', `generation: the first one of this node is above ${wanted}`);
+}
+
+/**
+ * True once the generation was sent to the node's live session; false without a session, where its agent does not read, or
+ * when time is up.
+ */
+async function isPushed(deps: RestDeps, id: string, generation: number): Promise<boolean> {
+  const deadline = deps.clock.monotonic() + tuning.pushWaitMs;
+  for (;;) {
+    const presence = await deps.telemetry.presence(id);
+    if (presence === undefined) return false;
+    if ((pushFacts(deps, id, presence)?.generation ?? 0) >= generation) return true;
+    // What an agent reads is taken at once: the rest of the time is for snapshots that many changes make late.
+    if (deps.delivery.unsentMs(id) > tuning.takenWithinMs || deps.clock.monotonic() >= deadline) return false;
+    await sleep(tuning.pushPollMs);
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * A node as answers show it: definition, agent facts, telemetry, presence and generation in one. Not the routes
+ * (`nodes.ts`). Implements `docs/contract/rest.md#nodes`.
+ */
+import { z } from 'zod';
+import { neverConnected } from '../../../domain/agents/node-agent-facts.js';
+import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
+import type { NodeDefinition, NodeState } from '../../../domain/node/node.js';
+import type { ResourceMeta } from '../../../domain/resource/meta.js';
+import { effectiveMultiplex } from '../../../domain/settings/settings.js';
+import { timestamp } from '../../../kernel/clock.js';
+import type { NodeVitals, PresenceFacts } from '../../../telemetry/port.js';
+import { applyState, applyStates, newestPush } from '../fleet/apply-state.js';
+import type { PushFacts } from '../fleet/apply-state.js';
+import type { RestDeps } from '../deps.js';
+import { description, host, labels, name } from '../schemas/fields.js';
+import type { ListenerStates } from '../fleet/listener-states.js';
+import { listenersShown, readStates, shownListeners } from '../fleet/listener-states.js';
+import { nodeStatus } from '../fleet/node-options.js';
+import { statusOf } from '../fleet/node-status.js';
+import type { Shape } from './resource-shape.js';
+import { resourceSchema } from './resource-shape.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { applyErrors, time } from '../schemas/shared-schemas.js';
+
+export const nodeShape: Shape<NodeDefinition> = {
+  name: { about: 'Name, unique among nodes', example: 'edge-1', request: name, response: z.string() },
+  description: {
+    about: 'Free text',
+    example: 'rack 4, left',
+    request: description,
+    response: z.string().nullable(),
+    initial: null,
+  },
+  address: {
+    about: 'Host name or IP address that other nodes dial; null for the addresses that the agent reports',
+    example: 'edge-1.example',
+    request: host.nullable(),
+    response: z.string().nullable(),
+    initial: null,
+  },
+  labels: {
+    about: 'Free labels, to filter by',
+    example: { region: 'eu' },
+    request: labels,
+    response: z.record(z.string(), z.string()),
+    initial: {},
+  },
+};
+
+export const pskFingerprint = 'SHA256:LHBtW1vyR50BQz0eP9XcPV-V_9C0egqGEXSoPQsAuVY';
+
+/** What an answer adds to the definition of a node. */
+const derived = {
+  status: nodeStatus,
+  psk_fingerprint: described(z.string().nullable(), 'Of the current PSK; null without one', pskFingerprint),
+  psk_issued_at: described(time.nullable(), 'When the current PSK was issued', sample.time),
+  multiplex: described(
+    z.boolean(),
+    'Whether links between nodes are multiplexed here, by the connectivity settings',
+    true,
+  ),
+  multiplex_port: described(z.int().nullable(), 'On which port', 7443),
+  reported_multiplex: described(z.boolean().nullable(), 'What the agent said of it when it connected', true),
+  reported_multiplex_port: described(z.int().nullable(), 'What the agent said of the port', 7443),
+  duplicate_agent: described(z.boolean(), 'Two agents take turns with the PSK of this node', false),
+  version_conflict_at: described(
+    time.nullable(),
+    'When the agent named a configuration that this service has not made; null if it did not',
+    null,
+  ),
+  agent_version: described(z.string().nullable(), 'As the agent says', '0.1.0'),
+  public_ipv4: described(z.string().nullable(), 'As the agent says', '192.0.2.10'),
+  public_ipv6: described(z.string().nullable(), 'As the agent says', '2001:db8::10'),
+  detected_addresses: described(z.array(z.string()), 'All addresses that the agent found', ['192.0.2.10']),
+  cpu_usage: described(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.25),
+  memory_usage: described(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.5),
+  uptime_seconds: described(z.number().nullable(), 'At the last heartbeat', 86_400),
+  last_seen_at: described(time.nullable(), 'When the last heartbeat came', sample.later),
+  generation: described(z.int().nullable(), 'The newest compiled for the node, rejected or not', 42),
+  applied_generation: described(
+    z.int().nullable(),
+    'The last that the agent has applied, whatever it rejected since',
+    42,
+  ),
+  apply: z
+    .object({
+      state: described(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
+      generation: described(z.int().nullable(), 'The generation that the state is about', 42),
+      at: described(time.nullable(), 'Since when', sample.later),
+      errors: applyErrors,
+    })
+    .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
+  listeners: shownListeners,
+  // Nothing holds a node back, manages it, or reads features from a hello in this release.
+  held_by: described(z.string().nullable(), 'The rollout that holds the node back; always null in this release', null),
+  features: described(z.array(z.string()), 'What the agent says that it can do; always empty in this release', []),
+  managed_by: described(z.string().nullable(), 'The set that owns the node; always null in this release', null),
+};
+
+export const nodeSchema = resourceSchema(
+  'Node',
+  'A gateway node, with what its agent last reported',
+  nodeShape,
+  derived,
+);
+export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<typeof derived>>;
+
+/** Views of several nodes, with one read of what their agents told for all of them. */
+export async function nodeViews(
+  deps: RestDeps,
+  nodes: readonly NodeState[],
+  online: ReadonlyMap<string, PresenceFacts>,
+): Promise<NodeView[]> {
+  const ids = nodes.map(({ id }) => id);
+  const [agents, told] = await Promise.all([deps.projections.agents.getMany(ids), readTold(deps, ids)]);
+  return nodes.map((node) =>
+    nodeView(deps, node, agents.get(node.id) ?? neverConnected, told(node.id), online.get(node.id)),
+  );
+}
+
+/** The view of one node. @param agent undefined when the read models do not know the node yet */
+export async function oneNodeView(
+  deps: RestDeps,
+  node: NodeState,
+  agent: NodeAgentFacts | undefined,
+): Promise<NodeView> {
+  const [presence, told] = await Promise.all([deps.telemetry.presence(node.id), readTold(deps, [node.id])]);
+  return nodeView(deps, node, agent ?? neverConnected, told(node.id), presence);
+}
+
+/** The view of a node that was just created. No agent can have connected yet, so no store is read. */
+export function newNodeView(deps: RestDeps, node: NodeState): NodeView {
+  return nodeView(deps, node, neverConnected, {}, undefined);
+}
+
+/** What the agent of a node told in its last heartbeat. */
+interface Told {
+  readonly vitals?: NodeVitals | undefined;
+  readonly listeners?: ListenerStates | undefined;
+}
+
+async function readTold(deps: RestDeps, nodeIds: readonly string[]): Promise<(nodeId: string) => Told> {
+  const [vitals, listeners] = await Promise.all([deps.telemetry.vitals(nodeIds), readStates(deps, nodeIds)]);
+  return (nodeId) => ({ vitals: vitals.get(nodeId), listeners: listeners.get(nodeId) });
+}
+
+/** The last push to a node, by this instance or by the one that holds its session. */
+export function pushFacts(deps: RestDeps, nodeId: string, presence: PresenceFacts | undefined): PushFacts | undefined {
+  const local = deps.delivery.pushed(nodeId);
+  return newestPush(
+    local === undefined ? undefined : { generation: local.generation, at: timestamp(local.at) },
+    presence === undefined || presence.pushed_generation === 0
+      ? undefined
+      : { generation: presence.pushed_generation, at: presence.pushed_at },
+  );
+}
+
+function nodeView(
+  deps: RestDeps,
+  node: NodeState,
+  agent: NodeAgentFacts,
+  { vitals, listeners }: Told,
+  presence: PresenceFacts | undefined,
+): NodeView {
+  const generation = deps.fleet.generation(node.id) ?? null;
+  const apply = applyState(generation, agent, pushFacts(deps, node.id, presence));
+  const { multiplex, multiplex_port } = effectiveMultiplex(deps.fleet.settings(), node.id);
+  // One literal without spreads: an object of so many fields that is put together of parts costs ten times as much.
+  return {
+    id: node.id,
+    name: node.name,
+    description: node.description,
+    address: node.address,
+    labels: node.labels,
+    status: statusOf(presence !== undefined, agent),
+    psk_fingerprint: node.psk?.fingerprint ?? null,
+    psk_issued_at: node.psk?.issued_at ?? null,
+    multiplex,
+    multiplex_port,
+    reported_multiplex: agent.reported_multiplex,
+    reported_multiplex_port: agent.reported_multiplex_port,
+    duplicate_agent: agent.duplicate_until !== null && Date.parse(agent.duplicate_until) > deps.clock.now(),
+    version_conflict_at: agent.version_conflict_at,
+    agent_version: agent.agent_version,
+    public_ipv4: node.public_ipv4,
+    public_ipv6: node.public_ipv6,
+    detected_addresses: [...agent.detected_addresses],
+    cpu_usage: vitals?.cpu_usage ?? null,
+    memory_usage: vitals?.memory_usage ?? null,
+    uptime_seconds: vitals?.uptime_seconds ?? null,
+    last_seen_at: vitals?.last_seen_at ?? null,
+    generation,
+    applied_generation: agent.applied?.generation ?? null,
+    apply: { ...apply, errors: [...apply.errors] },
+    listeners: listenersShown([{ keys: deps.fleet.liveListeners(node.id), states: listeners }]),
+    held_by: null,
+    features: [],
+    managed_by: null,
+    created_at: node.created_at,
+    updated_at: node.updated_at,
+    version: node.version,
+  };
+}

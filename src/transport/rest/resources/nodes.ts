@@ -1,0 +1,175 @@
+/**
+ * The routes of nodes: list with filters, create with a PSK, update, delete, a new PSK. How a node is shown is in
+ * `node-view.ts`, its snapshot in `node-config.ts`, its agent's commands in `node-commands.ts`.
+ * Implements `docs/contract/rest.md#nodes`.
+ */
+import { z } from 'zod';
+import type { CommandOutcome } from '../../../commands/port.js';
+import type { NodeState } from '../../../domain/node/node.js';
+import { limits } from '../../../kernel/limits.js';
+import type { PresenceFacts } from '../../../telemetry/port.js';
+import { commandContext, setCommandHeaders } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok } from '../answers/envelope.js';
+import { boolean, canonical, oneOf } from '../schemas/fields.js';
+import { postHeaders } from '../schemas/headers.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { nodeStatuses } from '../fleet/node-status.js';
+import type { NodeStatus } from '../fleet/node-status.js';
+import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerprint } from './node-view.js';
+import type { NodeView } from './node-view.js';
+import { noQuery } from '../schemas/query.js';
+import { resourceRoutes } from './resource-routes.js';
+import { described } from '../openapi/openapi-text.js';
+import { nodeId } from '../schemas/shared-schemas.js';
+
+const filters = {
+  status: oneOf(nodeStatuses).optional().meta({ description: 'Only nodes with this status' }),
+  label: canonical('key:value', (value) => (value.indexOf(':') > 0 ? value : undefined))
+    .optional()
+    .meta({ description: 'Only nodes with this label, as `key:value`', examples: ['region:eu'] }),
+};
+type Filters = z.output<z.ZodObject<typeof filters>>;
+
+const controlPsk = described(
+  z.string().nullable(),
+  "The secret of the node's agent, shown this once; null in the answer of a repeat, or if none was issued",
+  'svcpsk1_…',
+);
+
+const createdSchema = nodeSchema
+  .extend({ control_psk: controlPsk })
+  .meta({ id: 'CreatedNode', description: 'The new node, with its PSK' });
+type CreatedNodeView = NodeView & { readonly control_psk: string | null };
+
+const pskSchema = z
+  .object({
+    node_id: nodeId,
+    control_psk: controlPsk,
+    psk_fingerprint: described(z.string().nullable(), 'Of the new PSK', pskFingerprint),
+    sessions_ended: described(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
+  })
+  .meta({ id: 'NodePsk', description: 'The new PSK' });
+
+export function nodeRoutes(app: RestApp, deps: RestDeps): void {
+  const { nodes } = deps.commands;
+
+  async function get(id: string): Promise<NodeView | undefined> {
+    const node = deps.fleet.nodes.get(id);
+    return node === undefined ? undefined : oneNodeView(deps, node, await deps.projections.agents.get(id));
+  }
+
+  resourceRoutes(app, {
+    path: '/api/nodes',
+    what: 'node',
+    tag: 'nodes',
+    names: { one: 'Node', many: 'Nodes' },
+    summaries: {
+      list: 'List nodes',
+      create: 'Create a node; its PSK is shown this once',
+      get: 'Get a node',
+      update: 'Change a node',
+      remove: 'Delete a node and end its session',
+    },
+    details: {
+      list: '`label` is `key:value`.',
+      create:
+        "`control_psk` is the secret of the node's agent, shown in this answer and never again: a repeat has null. With `issue_psk: false` there is none before POST /api/nodes/{id}/psk.",
+      remove: 'A chain, route or L3 network that names the node uses it, enabled or not. Its session ends at once.',
+    },
+    shape: nodeShape,
+    schema: nodeSchema,
+    createExtra: {
+      issue_psk: described(boolean().optional(), 'Whether to issue a PSK at once; default `true`', true),
+    },
+    createdSchema,
+    filters,
+    async list(paged, checked) {
+      const { status, label } = checked as Filters;
+      const online = await deps.telemetry.online();
+      const hasLabel = labelFilter(label);
+      const hasStatus = await statusFilter(deps, status, online);
+      const matches = (node: NodeState): boolean => hasLabel(node) && hasStatus(node);
+      const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
+      return { items: await nodeViews(deps, items, online), total };
+    },
+    get,
+    create: (context, definition, checked) =>
+      nodes.create(context, { ...definition, issuePsk: checked['issue_psk'] !== false }),
+    createdView: ({ node, controlPsk }): CreatedNodeView => ({
+      ...newNodeView(deps, node),
+      control_psk: controlPsk,
+    }),
+    // The secret itself is not stored.
+    repeated: { control_psk: null },
+    update: nodes.update,
+    view: async (node) => oneNodeView(deps, node, await deps.projections.agents.get(node.id)),
+    async remove(context, id, ifMatch) {
+      const outcome = await nodes.remove(context, id, ifMatch);
+      await sessionsEnded(deps, id, outcome);
+      return outcome;
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/nodes/:id/psk',
+    config: { access: 'operator', takes: 'none' },
+    schema: {
+      operationId: 'resetNodePsk',
+      summary: 'Replace the PSK; it is shown this once, and sessions of the old one end',
+      description:
+        'The old PSK stops working and its sessions end before the answer is sent, on every live instance; `sessions_ended` is false if that took longer than two seconds. The answer of a repeat has `control_psk: null`.',
+      tags: ['nodes'],
+      params: idParams,
+      querystring: noQuery,
+      headers: postHeaders,
+      response: answers(pskSchema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, 'node');
+      const outcome = await nodes.issuePsk(commandContext(request), id);
+      setCommandHeaders(reply, outcome);
+      if (outcome.kind === 'repeated') {
+        const node = orNotFound(await get(outcome.resourceId), 'node');
+        return ok({ node_id: node.id, control_psk: null, psk_fingerprint: node.psk_fingerprint, sessions_ended: true });
+      }
+      const { controlPsk, fingerprint } = outcome.result;
+      const sessions_ended = await sessionsEnded(deps, id, outcome);
+      return ok({ node_id: id, control_psk: controlPsk, psk_fingerprint: fingerprint, sessions_ended });
+    },
+  });
+}
+
+/** Waits until no session of a revoked node is left on any instance. */
+function sessionsEnded(deps: RestDeps, id: string, outcome: CommandOutcome<unknown>): Promise<boolean> {
+  const revision = outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined;
+  return deps.sessionsEnded(id, limits.agent.sessionsEndedWaitMs, revision);
+}
+
+type NodeFilter = (node: NodeState) => boolean;
+
+function labelFilter(label: string | undefined): NodeFilter {
+  if (label === undefined) return () => true;
+  const at = label.indexOf(':');
+  const [key, value] = [label.slice(0, at), label.slice(at + 1)];
+  return ({ labels }) => Object.hasOwn(labels, key) && labels[key] === value;
+}
+
+async function statusFilter(
+  { projections }: RestDeps,
+  status: NodeStatus | undefined,
+  online: ReadonlyMap<string, PresenceFacts>,
+): Promise<NodeFilter> {
+  switch (status) {
+    case undefined:
+      return () => true;
+    case 'online':
+      return ({ id }) => online.has(id);
+    case 'offline':
+    case 'pending': {
+      const connected = await projections.agents.connected();
+      return ({ id }) => !online.has(id) && connected.has(id) === (status === 'offline');
+    }
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * The routes that every resource has: list, create, get, update, delete, with their headers, statuses and order of
+ * checks. Not what is special about a resource: that stands in its own file, which calls this. Implements
+ * `docs/contract/rest.md#envelope`, `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
+ */
+import type { z } from 'zod';
+import type { CommandContext, CommandOutcome } from '../../../commands/port.js';
+import type { IfMatch } from '../../../domain/resource/if-match.js';
+import type { PartialUpdate } from '../../../domain/resource/lifecycle.js';
+import type { ListOf, ListQuery } from '../../../projections/port.js';
+import { commandContext, setCommandHeaders } from '../checks/consistency.js';
+import type { RestApp } from '../deps.js';
+import { answers, created, nothing, ok, pageOf } from '../answers/envelope.js';
+import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { listQuery, listing, noQuery, query } from '../schemas/query.js';
+import type { CheckedBody, Schemas, Shape } from './resource-shape.js';
+import { createBody, definitionReader, updateBody } from './resource-shape.js';
+
+interface Addressable {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** Filters of a list that have passed their schemas. */
+export type CheckedFilters = { readonly [name: string]: unknown };
+
+/**
+ * @typeParam D the definition of the resource
+ * @typeParam State the state that an update answers with
+ * @typeParam View the resource as a GET answers it
+ * @typeParam Created what a create answers with, which may hold a secret that is shown once
+ */
+export interface ResourceRoutes<D, State, View extends Addressable, Created = State> {
+  /** `/api/l4-upstreams`. */
+  readonly path: string;
+  /** What sentences call one: `L4 upstream`. */
+  readonly what: string;
+  readonly tag: string;
+  /** What operations and schemas call one and several: `L4Upstream`, `L4Upstreams`. */
+  readonly names: { readonly one: string; readonly many: string };
+  readonly summaries: {
+    readonly list: string;
+    readonly create: string;
+    readonly get: string;
+    readonly update: string;
+    readonly remove: string;
+  };
+  /** What a caller has to know of single operations, beside what holds for every resource. */
+  readonly details?: { readonly [operation in keyof ResourceRoutes<D, State, View, Created>['summaries']]?: string };
+  readonly shape: Shape<D>;
+  /** The bodies, when they do not follow from the shape. */
+  readonly bodies?: { readonly create: z.ZodType; readonly update: z.ZodType };
+  /** What the schemas of single fields cannot check; applied to the bodies that follow from the shape. */
+  readonly check?: (checked: CheckedBody, ctx: z.core.$RefinementCtx) => void;
+  /** The schema of an answer. */
+  readonly schema: z.ZodType;
+  /** Fields of a create that are not part of the definition. */
+  readonly createExtra?: Schemas;
+  /** The schema of a create's answer, when it differs from `schema`. */
+  readonly createdSchema?: z.ZodType;
+  /** Filters of the list beside those that every list has. */
+  readonly filters?: Schemas;
+
+  list(paged: ListQuery, filters: CheckedFilters): ListOf<View> | Promise<ListOf<View>>;
+  get(id: string): View | undefined | Promise<View | undefined>;
+  create(context: CommandContext, definition: D, checked: CheckedBody): Promise<CommandOutcome<Created>>;
+  update(
+    context: CommandContext,
+    id: string,
+    ifMatch: IfMatch,
+    changes: PartialUpdate<D>,
+  ): Promise<CommandOutcome<State>>;
+  remove(context: CommandContext, id: string, ifMatch: IfMatch): Promise<CommandOutcome<void>>;
+  /**
+   * Called after the answer's headers are set, so a failure here still tells the caller that the command was written.
+   */
+  view(state: State): View | Promise<View>;
+  createdView(created: Created): View | Promise<View>;
+  /** Fields that the repeat of a create sets in the resource as it is now: one-time secrets, to null. */
+  readonly repeated?: { readonly [field: string]: unknown };
+}
+
+/** What holds for every resource. */
+const rules = {
+  list: 'Paged. A value out of range, and a filter or a query parameter that does not exist, is a 400; a page past the end is empty.',
+  create: 'Answers with the whole resource, and with its path in `Location`.',
+  get: 'The `ETag` is the version, for `If-Match`.',
+  update:
+    'A field that is left out stays, null clears one that can be null. A change to what is there already is a 200 and leaves the version as it is.',
+  remove: 'What is still used by another resource is a 409 that names the user.',
+};
+
+function sentences(rule: string, detail: string | undefined): string {
+  return detail === undefined ? rule : `${rule} ${detail}`;
+}
+
+/** Adds the routes to the app. */
+export function resourceRoutes<D, State, View extends Addressable, Created = State>(
+  app: RestApp,
+  routes: ResourceRoutes<D, State, View, Created>,
+): void {
+  const { path, what, shape, summaries, names, details = {} } = routes;
+  const tags = [routes.tag] as const;
+  const check = routes.check ?? (() => undefined);
+  const definitionIn = definitionReader(shape);
+  const stored = async (id: string): Promise<View> => orNotFound(await routes.get(id), what);
+
+  app.route({
+    method: 'GET',
+    url: path,
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: `list${names.many}`,
+      summary: summaries.list,
+      description: sentences(rules.list, details.list),
+      tags,
+      querystring: query({ ...listing, ...routes.filters }),
+      headers: readHeaders,
+      response: answers(pageOf(routes.schema)),
+    },
+    handler: async (request) => {
+      const paged = listQuery(request.query as Parameters<typeof listQuery>[0]);
+      const { items, total } = await routes.list(paged, request.query as CheckedFilters);
+      return ok({ items, total, page: paged.page, page_size: paged.pageSize });
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: path,
+    config: { access: 'operator', takes: 'json' },
+    schema: {
+      operationId: `create${names.one}`,
+      summary: summaries.create,
+      description: sentences(rules.create, details.create),
+      tags,
+      querystring: noQuery,
+      headers: postHeaders,
+      body:
+        routes.bodies?.create ??
+        createBody(shape, routes.createExtra)
+          .superRefine(check)
+          .meta({ id: `New${names.one}`, description: summaries.create }),
+      response: created(routes.createdSchema ?? routes.schema),
+    },
+    handler: async (request, reply) => {
+      const checked = request.body as CheckedBody;
+      const outcome = await routes.create(commandContext(request), definitionIn(checked), checked);
+      setCommandHeaders(reply, outcome);
+      const view =
+        outcome.kind === 'done'
+          ? await routes.createdView(outcome.result)
+          : { ...(await stored(outcome.resourceId)), ...routes.repeated };
+      return reply.code(201).header('location', `${path}/${view.id}`).send(ok(view));
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: `${path}/:id`,
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
+    schema: {
+      operationId: `get${names.one}`,
+      summary: summaries.get,
+      description: sentences(rules.get, details.get),
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(routes.schema),
+    },
+    handler: async (request, reply) => {
+      const view = await stored(pathId(request.params, what));
+      void reply.header('etag', etag(view.version));
+      return ok(view);
+    },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: `${path}/:id`,
+    config: { access: 'operator', takes: 'json', refuses: ['conflict'] },
+    schema: {
+      operationId: `update${names.one}`,
+      summary: summaries.update,
+      description: sentences(rules.update, details.update),
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      body:
+        routes.bodies?.update ??
+        updateBody(shape)
+          .superRefine(check)
+          .meta({ id: `${names.one}Changes`, description: `${summaries.update}. What is left out stays` }),
+      response: answers(routes.schema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, what);
+      const changes = request.body as PartialUpdate<D>;
+      const outcome = await routes.update(commandContext(request), id, request.headers['if-match'], changes);
+      setCommandHeaders(reply, outcome);
+      return ok(outcome.kind === 'done' ? await routes.view(outcome.result) : await stored(id));
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: `${path}/:id`,
+    config: { access: 'operator', takes: 'none', refuses: ['conflict'] },
+    schema: {
+      operationId: `delete${names.one}`,
+      summary: summaries.remove,
+      description: sentences(rules.remove, details.remove),
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      response: answers(nothing),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, what);
+      setCommandHeaders(reply, await routes.remove(commandContext(request), id, request.headers['if-match']));
+      return ok({});
+    },
+  });
+}

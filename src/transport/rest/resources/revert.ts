@@ -1,0 +1,132 @@
+/**
+ * The revert of an audit entry, and what it would change. The rules are in `src/domain/revert`.
+ * Implements `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
+ */
+import { z } from 'zod';
+import type { RevertHandlers } from '../../../commands/handlers-port.js';
+import type { CommandOutcome } from '../../../commands/port.js';
+import { notRevertible } from '../../../domain/aggregate/reverts.js';
+import { describeCommand } from '../../../domain/audit/describe.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import type { RecordedCommand } from '../../../kernel/event.js';
+import { lastEvent, streams } from '../../../kernel/event.js';
+import type { AuditEntry } from '../../../projections/port.js';
+import { auditChange, auditedResource, entrySchema } from './audit.js';
+import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok } from '../answers/envelope.js';
+import { postHeaders } from '../schemas/headers.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { query } from '../schemas/query.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { idOf } from '../schemas/shared-schemas.js';
+import { expected } from '../checks/validation.js';
+
+const what = 'audit entry';
+
+const previewSchema = z
+  .object({
+    entry_id: idOf('Id of the entry that would be undone', sample.entry),
+    changes: described(
+      z.array(
+        z
+          .object({ resource: described(auditedResource, 'What would be changed'), ...auditChange })
+          .meta({ id: 'RevertChange', description: 'A field that a revert would change' }),
+      ),
+      'What the revert would change',
+    ),
+  })
+  .meta({ id: 'RevertPreview', description: 'What a revert would change, with `dry_run=true`' });
+
+const dryRun = z.enum(['true', 'false'], { error: expected('true or false') }).optional();
+
+export function revertRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'POST',
+    url: '/api/audit/:id/revert',
+    config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true },
+    schema: {
+      operationId: 'revertAuditEntry',
+      summary: 'Revert an audit entry',
+      description:
+        'Writes the inverse of what the entry did, as a new entry, which it answers. A 409 names each field that was changed since, ' +
+        'with the entry that changed it, or what else is in the way. With `dry_run=true` it answers what it would change.',
+      tags: ['audit'],
+      params: idParams,
+      querystring: query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) }),
+      headers: postHeaders,
+      response: answers(
+        z.union([entrySchema, previewSchema]).meta({ description: 'The new entry, or what it would change' }),
+      ),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, what);
+      const isAdmin = callerOf(request).role === 'admin';
+      const command = await commandOf(deps, id, isAdmin);
+      const handlers = handlersOf(deps, command);
+      if (request.query.dry_run === 'true') {
+        const changes = await handlers.preview(command);
+        return ok({ entry_id: id, changes: changes.map((change) => ({ ...change })) });
+      }
+      const outcome = await handlers.revert(commandContext(request), command);
+      setCommandHeaders(reply, outcome);
+      return ok(await entryOf(deps, outcome));
+    },
+  });
+}
+
+/** @throws ServiceError `not_found`, also for an entry that the caller is not shown; `conflict` when its events are gone */
+async function commandOf(deps: RestDeps, id: string, isAdmin: boolean): Promise<RecordedCommand> {
+  const entry = await deps.projections.audit.get(id);
+  const shown = entry === undefined || (!isAdmin && isOfAccounts(entry)) ? undefined : entry;
+  const { not_revertible_because } = orNotFound(shown, what);
+  const command = await deps.projections.auditTrail.command(id);
+  if (command !== undefined) return command;
+  throw refused(not_revertible_because ?? 'its events are gone');
+}
+
+const isOfAccounts = ({ position }: AuditEntry): boolean =>
+  [streams.accounts, streams.signins].some((stream) => position.startsWith(`${stream}@`));
+
+/** @throws ServiceError `conflict` for an entry of a stream that has no reverts */
+function handlersOf({ commands }: RestDeps, command: RecordedCommand): RevertHandlers {
+  switch (command.stream) {
+    case streams.fleet:
+      return commands.reverts.fleet;
+    case streams.accounts:
+      return commands.reverts.accounts;
+    default:
+      throw refused(describeCommand(command)?.notRevertibleBecause ?? 'it is a fact');
+  }
+}
+
+function refused(because: string): ServiceError {
+  const { code, message } = notRevertible(because);
+  return new ServiceError(code, message);
+}
+
+/** The new entry, made from its events, because the read models may lag; that of a repeat as it now is. */
+async function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: string | null }>): Promise<AuditEntry> {
+  if (outcome.kind === 'repeated') return orNotFound(await deps.projections.audit.get(outcome.commandId), what);
+  const [first, ...rest] = outcome.events;
+  if (first === undefined) throw new Error('a revert always changes something');
+  const command: RecordedCommand = { stream: first.stream, events: [first, ...rest] };
+  const entry = describeCommand(command);
+  if (entry === null) throw new Error('a revert always has an entry');
+  const { metadata } = first;
+  const { resource, action, changes, notRevertibleBecause } = entry;
+  return {
+    id: outcome.commandId,
+    at: metadata.occurred_at,
+    actor: metadata.actor,
+    action,
+    resource: { ...resource, name: resource.name ?? outcome.result.name },
+    changes,
+    request_id: metadata.request_id,
+    position: `${first.stream}@${lastEvent(command).revision}`,
+    revertible: notRevertibleBecause === null,
+    not_revertible_because: notRevertibleBecause,
+    reverts: metadata.revert_of ?? null,
+    reverted_by: null,
+  };
+}

@@ -1,0 +1,192 @@
+/** Legacy routes: HTTP by host and path prefix. Implements `docs/contract/rest.md#legacy-routes`. */
+import { z } from 'zod';
+import { dialAddress } from '../../../domain/node/node.js';
+import type { NodeState } from '../../../domain/node/node.js';
+import { routeProblems } from '../../../domain/route/definition.js';
+import type { RouteDefinition, RouteHop, RouteState } from '../../../domain/route/route.js';
+import { formatHostPort } from '../../../kernel/host-port.js';
+import { limits } from '../../../kernel/limits.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok } from '../answers/envelope.js';
+import {
+  anyAddress,
+  boolean,
+  canonical,
+  endpoint,
+  host,
+  ip,
+  list,
+  name,
+  object,
+  port,
+  uuid,
+} from '../schemas/fields.js';
+import { readHeaders } from '../schemas/headers.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { nodeStatus } from '../fleet/node-options.js';
+import { presencesOf, statusOf } from '../fleet/node-status.js';
+import { noQuery } from '../schemas/query.js';
+import { resourceRoutes } from './resource-routes.js';
+import type { Shape } from './resource-shape.js';
+import { resourceSchema } from './resource-shape.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { idOf, nodeId } from '../schemas/shared-schemas.js';
+
+/** What a path of RFC 3986 consists of, with every escape sequence whole. */
+const path = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
+const pathPrefix = canonical('a path that starts with /, in the characters of a URL', (value) =>
+  path.test(value) ? value : undefined,
+);
+
+const aboutHop = {
+  node_id: 'Node of the hop',
+  listen_addr: 'Address that it listens on',
+  listen_port: 'Port that it listens on',
+};
+
+const requestedHop = object({
+  node_id: described(uuid, aboutHop.node_id),
+  listen_addr: described(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
+  listen_port: described(port, aboutHop.listen_port, 80),
+}).meta({ id: 'RouteHop', description: 'A hop of a legacy route' });
+
+const hopSchema = z
+  .object({
+    node_id: described(nodeId, aboutHop.node_id),
+    listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
+    listen_port: described(z.int(), aboutHop.listen_port, 80),
+  })
+  .meta({ id: 'ShownRouteHop', description: 'A hop of a legacy route' });
+
+/** A hop as it is stored and answered. */
+function hopOf({ node_id, listen_addr, listen_port }: z.output<typeof requestedHop>): RouteHop {
+  return { node_id, listen_addr: listen_addr ?? anyAddress, listen_port };
+}
+
+const shape: Shape<RouteDefinition> = {
+  name: { about: 'Name, unique among routes', example: 'shop', request: name, response: z.string() },
+  host: {
+    about: 'Host of the requests that it takes: a name or an IP address',
+    example: 'shop.example',
+    request: host,
+    response: z.string(),
+  },
+  path_prefix: {
+    about: 'Begin of the paths that it takes',
+    example: '/api',
+    request: pathPrefix,
+    response: z.string(),
+    initial: '/',
+  },
+  enabled: { about: 'Whether it is live', example: true, request: boolean(), response: z.boolean(), initial: true },
+  hops: {
+    about: 'Nodes that requests go through, in their order',
+    example: [{ node_id: sample.entryNode, listen_addr: anyAddress, listen_port: 80 }],
+    request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops),
+    response: z.array(hopSchema),
+  },
+  backend: {
+    about: 'Where the last hop sends requests: `host:port`, with an IPv6 address in brackets',
+    example: 'shop.internal.example:8080',
+    request: endpoint,
+    response: z.string(),
+  },
+};
+
+const hopViews = z
+  .object({
+    items: described(
+      z.array(
+        z
+          .object({
+            index: described(z.int(), 'Place in the route, from 0', 0),
+            node_id: described(nodeId, aboutHop.node_id),
+            node_name: described(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
+            listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
+            listen_port: described(z.int(), aboutHop.listen_port, 80),
+            next_hop: described(
+              z.string(),
+              '`host:port` that it sends requests to; empty while no address is known',
+              'shop.internal.example:8080',
+            ),
+            node_status: nodeStatus,
+          })
+          .meta({ id: 'RouteHopView', description: 'A hop with its node, and where it leads' }),
+      ),
+      'In the order of the route',
+    ),
+  })
+  .meta({ description: 'The hops' });
+
+export function routeRoutes(app: RestApp, deps: RestDeps): void {
+  const queries = deps.fleet.resources.route;
+
+  resourceRoutes(app, {
+    path: '/api/routes',
+    what: 'route',
+    tag: 'routes',
+    names: { one: 'Route', many: 'Routes' },
+    summaries: {
+      list: 'List legacy routes',
+      create: 'Create a legacy route; it is live at once',
+      get: 'Get a legacy route',
+      update: 'Change a legacy route, at once',
+      remove: 'Delete a legacy route, at once',
+    },
+    shape,
+    check(checked, ctx) {
+      for (const { path: at, message } of routeProblems(checked['hops'] as RouteDefinition['hops'] | undefined)) {
+        ctx.issues.push({ code: 'custom', path: [...at], message, input: undefined });
+      }
+    },
+    schema: resourceSchema('Route', 'A legacy HTTP route', shape, { id: idOf('Id, a UUID', sample.route) }),
+    ...queries,
+    ...deps.commands.resources.route,
+    // Answered as it is stored.
+    view: (route) => route,
+    createdView: (route) => route,
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/routes/:id/hops',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listRouteHops',
+      summary: 'The hops of a legacy route with their nodes, and where each leads',
+      description: 'In the order of the hops, not paged.',
+      tags: ['routes'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(hopViews),
+    },
+    handler: async (request) => {
+      const route = orNotFound(queries.get(pathId(request.params, 'route')), 'route');
+      return ok({ items: await hopsOf(deps, route) });
+    },
+  });
+}
+
+async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.output<typeof hopViews>['items']> {
+  const ids = hops.map((hop) => hop.node_id);
+  const [agents, presences] = await Promise.all([deps.projections.agents.getMany(ids), presencesOf(deps, ids)]);
+  return hops.map((hop, index) => {
+    const next = hops[index + 1];
+    return {
+      index,
+      node_id: hop.node_id,
+      node_name: deps.fleet.node(hop.node_id)?.name ?? '',
+      listen_addr: hop.listen_addr,
+      listen_port: hop.listen_port,
+      next_hop: next === undefined ? backend : dialled(deps.fleet.node(next.node_id), next.listen_port),
+      node_status: statusOf(presences.has(hop.node_id), agents.get(hop.node_id)),
+    };
+  });
+}
+
+/** The address that the hop before dials. */
+function dialled(node: NodeState | undefined, portOfHop: number): string {
+  const address = node === undefined ? null : dialAddress(node);
+  return address === null ? '' : formatHostPort({ host: address, port: portOfHop });
+}

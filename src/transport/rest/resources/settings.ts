@@ -1,0 +1,138 @@
+/** Connectivity settings: one value per installation. Implements `docs/contract/rest.md#connectivity-settings`. */
+import { z } from 'zod';
+import { settingsProblems, settingsRanges } from '../../../domain/settings/definition.js';
+import type { SettingsState } from '../../../domain/settings/settings.js';
+import { limits } from '../../../kernel/limits.js';
+import { commandContext, setCommandHeaders } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, ok } from '../answers/envelope.js';
+import { body, boolean, integer, list, object, port, uuid } from '../schemas/fields.js';
+import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
+import { noQuery } from '../schemas/query.js';
+import { described } from '../openapi/openapi-text.js';
+import { nodeId, version } from '../schemas/shared-schemas.js';
+
+/** What the document says of fields that requests and answers share. */
+const about = {
+  multiplex: 'Whether links between nodes are multiplexed',
+  multiplex_port: 'On which port; null without',
+  heartbeat_interval_secs: 'Seconds between heartbeats',
+  metrics_interval_secs: 'Seconds between reports of metrics',
+  offline_after_secs: 'Seconds without a heartbeat after which a node is offline; null derives them from the heartbeat',
+  node_id: 'Node that differs from the others',
+  override: 'Whether its links are multiplexed',
+  override_port: 'On which port; null for the port of all nodes',
+};
+
+const override = object({
+  node_id: described(uuid, about.node_id),
+  multiplex: described(boolean().nullable(), `${about.override}; null removes the override`, true),
+  multiplex_port: described(port.nullable().optional(), about.override_port, 7444),
+}).meta({ id: 'NewMultiplexOverride', description: 'What one node does differently' });
+
+const seconds = (field: keyof typeof settingsRanges) => integer(settingsRanges[field].min, settingsRanges[field].max);
+
+const updateBody = body({
+  multiplex: described(boolean().optional(), about.multiplex, true),
+  multiplex_port: described(port.nullable().optional(), about.multiplex_port, 7443),
+  heartbeat_interval_secs: described(seconds('heartbeat_interval_secs').optional(), about.heartbeat_interval_secs, 10),
+  metrics_interval_secs: described(seconds('metrics_interval_secs').optional(), about.metrics_interval_secs, 60),
+  offline_after_secs: described(seconds('offline_after_secs').nullable().optional(), about.offline_after_secs, 30),
+  nodes: described(
+    list(override, 0, limits.rest.settingsNodes).optional(),
+    'Overrides of these nodes; those of others stay',
+  ),
+})
+  .superRefine((update, ctx) => {
+    const refuse = (path: PropertyKey[], message: string): void => {
+      ctx.issues.push({ code: 'custom', path, message, input: undefined });
+    };
+    for (const { field, message } of settingsProblems(update)) refuse([field], message);
+    const ids = new Set<string>();
+    for (const [index, { node_id, multiplex, multiplex_port }] of (update.nodes ?? []).entries()) {
+      if (ids.has(node_id)) refuse(['nodes', index, 'node_id'], 'expected each node once');
+      ids.add(node_id);
+      if (multiplex === null && typeof multiplex_port === 'number') {
+        refuse(['nodes', index, 'multiplex_port'], 'expected none when multiplex is null, which removes the override');
+      }
+    }
+  })
+  .meta({ id: 'ConnectivitySettingsChanges', description: 'Changes of the settings. What is left out stays' });
+
+const settings = z
+  .object({
+    multiplex: described(z.boolean(), about.multiplex, true),
+    multiplex_port: described(z.int().nullable(), about.multiplex_port, 7443),
+    heartbeat_interval_secs: described(z.int(), about.heartbeat_interval_secs, 10),
+    metrics_interval_secs: described(z.int(), about.metrics_interval_secs, 60),
+    offline_after_secs: described(z.int().nullable(), about.offline_after_secs, 30),
+    nodes: described(
+      z.array(
+        z
+          .object({
+            node_id: described(nodeId, about.node_id),
+            multiplex: described(z.boolean(), about.override, true),
+            multiplex_port: described(z.int().nullable(), about.override_port, 7444),
+          })
+          .meta({ id: 'MultiplexOverride', description: 'What one node does differently' }),
+      ),
+      'Overrides, one for each node that has any',
+    ),
+    version,
+  })
+  .meta({ id: 'ConnectivitySettings', description: 'How agents and nodes connect' });
+
+const tags = ['settings'] as const;
+
+export function settingsRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/settings/connectivity',
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
+    schema: {
+      operationId: 'getConnectivitySettings',
+      summary: 'Get the connectivity settings',
+      description: 'The settings of all nodes, and the overrides of single nodes.',
+      tags,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(settings),
+    },
+    handler: async (_request, reply) => {
+      const current = deps.fleet.settings();
+      void reply.header('etag', etag(current.version));
+      return ok(view(current));
+    },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/api/settings/connectivity',
+    config: { access: 'operator', takes: 'json', refuses: ['conflict'] },
+    schema: {
+      operationId: 'updateConnectivitySettings',
+      summary: "Change the connectivity settings; `nodes` sets those nodes' overrides",
+      description:
+        'A field that is left out stays. An entry of `nodes` sets the override of that node, one with `multiplex: null` removes it; the overrides of other nodes stay.',
+      tags,
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      body: updateBody,
+      response: answers(settings),
+    },
+    handler: async (request, reply) => {
+      const outcome = await deps.commands.settings.update(
+        commandContext(request),
+        request.headers['if-match'],
+        request.body,
+      );
+      setCommandHeaders(reply, outcome);
+      return ok(view(outcome.kind === 'done' ? outcome.result : deps.fleet.settings()));
+    },
+  });
+}
+
+/** The schema of the answer leaves out what it does not name. */
+function view(state: SettingsState): z.output<typeof settings> {
+  return { ...state, nodes: Object.entries(state.nodes).map(([node_id, node]) => ({ node_id, ...node })) };
+}

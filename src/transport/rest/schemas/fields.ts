@@ -1,0 +1,155 @@
+/**
+ * The building blocks of request schemas: bounded strings, integers, hosts, endpoints, names. The error of each says
+ * what was expected; each brings its value into canonical form and puts its bounds into the OpenAPI document. Not the
+ * schemas of resources, which stand beside their handlers. Implements `docs/contract/rest.md#envelope`.
+ */
+import { z } from 'zod';
+import {
+  canonicalDnsName,
+  canonicalEndpoint,
+  canonicalHost,
+  canonicalIp,
+  canonicalNamePattern,
+} from '../../../kernel/addresses.js';
+import { isUuid } from '../../../kernel/ids.js';
+import { limits } from '../../../kernel/limits.js';
+import { described, sample } from '../openapi/openapi-text.js';
+import { expected } from '../checks/validation.js';
+
+const loneSurrogate = /\p{Surrogate}/u;
+
+/** A string of `min` to `max` characters (code points), well-formed Unicode. */
+export function text(min: number, max: number) {
+  const error = expected(
+    min === 0 ? `a string of at most ${max} characters` : `a string of ${min} to ${max} characters`,
+  );
+  return z
+    .string({ error })
+    .refine(
+      (value) => {
+        // A code point is one or two code units, so the code points of most strings need not be counted.
+        if (value.length > 2 * max || value.length < min) return false;
+        const certain = value.length <= max && value.length >= 2 * min;
+        const length = certain ? value.length : [...value].length;
+        return length >= min && length <= max && !loneSurrogate.test(value);
+      },
+      { error },
+    )
+    .meta({ minLength: min, maxLength: max });
+}
+
+export const name = text(1, limits.rest.nameChars);
+export const description = text(0, limits.rest.descriptionChars).nullable();
+
+/** A JSON integer from `min` to `max`. */
+export function integer(min: number, max: number) {
+  const error = expected(`an integer from ${min} to ${max}`);
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+export const port = integer(1, 65_535);
+
+/** The `listen_addr` of a hop that gives none. */
+export const anyAddress = '0.0.0.0';
+
+export function boolean() {
+  return z.boolean({ error: expected('true or false') });
+}
+
+/** A string in its canonical form. @param read gives that form, or undefined for a string that is not `what` */
+export function canonical(what: string, read: (value: string) => string | undefined) {
+  const error = expected(what);
+  return z
+    .string({ error })
+    .transform((value, ctx) => {
+      const form = value.length > limits.rest.stringChars ? undefined : read(value);
+      if (form !== undefined) return form;
+      ctx.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
+      return z.NEVER;
+    })
+    .meta({ maxLength: limits.rest.stringChars, description: what });
+}
+
+export const uuid = canonical('a UUID in lower case', (value) => (isUuid(value) ? value : undefined)).meta({
+  format: 'uuid',
+  examples: [sample.entryNode],
+});
+export const ip = canonical('an IPv4 or IPv6 address', canonicalIp).meta({ examples: ['0.0.0.0'] });
+export const host = canonical('a host name or an IP address', canonicalHost);
+export const endpoint = canonical('host:port, with an IPv6 address in brackets', canonicalEndpoint);
+export const dnsName = canonical('a DNS name', canonicalDnsName);
+export const namePattern = canonical(
+  'a DNS name, which may start with one wildcard label (*.a.b)',
+  canonicalNamePattern,
+);
+
+/** Base64 of exactly `size` bytes, padded, or base64url without padding; without stray bits. */
+export function base64(size: number, encoding: 'base64' | 'base64url' = 'base64') {
+  return canonical(`${encoding} of ${size} bytes`, (value) => {
+    const bytes = Buffer.from(value, encoding);
+    return bytes.length === size && bytes.toString(encoding) === value ? value : undefined;
+  });
+}
+
+/** A list of `min` to `max` entries. */
+export function list<T extends z.ZodType>(entry: T, min = 0, max: number = limits.rest.listEntries) {
+  const error = expected(min === 0 ? `a list of at most ${max} entries` : `a list of ${min} to ${max} entries`);
+  return z.array(entry, { error }).min(min, { error }).max(max, { error });
+}
+
+/** A list of at least `min` names, each once. @param what what sentences call an entry */
+export function distinct<T extends z.ZodType<string>>(entry: T, min = 0, what = 'name') {
+  return list(entry, min).superRefine((values, ctx) => {
+    const seen = new Set<string>();
+    for (const [index, value] of values.entries()) {
+      if (seen.has(value)) ctx.addIssue({ code: 'custom', path: [index], message: `expected each ${what} once` });
+      seen.add(value);
+    }
+  });
+}
+
+/** The body of a request; unknown fields are refused. */
+export function body<S extends z.core.$ZodLooseShape>(shape: S) {
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'invalid_type' ? 'expected a JSON object' : undefined),
+  });
+}
+
+/** An object inside a body; unknown fields are refused. */
+export function object<S extends z.core.$ZodLooseShape>(shape: S) {
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'invalid_type' ? expected('an object')(issue) : undefined),
+  });
+}
+
+export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
+  return z.enum(values, { error: expected(values.map((value) => `"${value}"`).join(' or ')) });
+}
+
+export const labels = z
+  .record(z.string(), text(0, limits.rest.stringChars), { error: expected('an object of strings') })
+  .superRefine((value, ctx) => {
+    const keys = Object.keys(value);
+    if (keys.length > limits.rest.labels) {
+      ctx.addIssue({ code: 'custom', message: `expected at most ${limits.rest.labels} labels` });
+    }
+    const invalid = keys.find((key) => !text(1, limits.rest.stringChars).safeParse(key).success);
+    if (invalid !== undefined) {
+      ctx.addIssue({
+        code: 'custom',
+        path: [invalid],
+        message: `expected a key of 1 to ${limits.rest.stringChars} characters`,
+      });
+    }
+  })
+  .meta({ maxProperties: limits.rest.labels });
+
+/** The TLS from a gateway to an upstream, with at least one pin. */
+export const upstreamTls = object({
+  server_name: described(dnsName, 'Name that the gateway asks for and the certificate must have', 'app.example'),
+  spki_pins_sha256: described(
+    list(base64(32), 1),
+    "Base64 of the SHA-256 of the certificate's public key; one of them must match",
+    [sample.pin],
+  ),
+}).meta({ id: 'UpstreamTls', description: 'The TLS from a gateway to an upstream, with at least one pin' });

@@ -1,0 +1,141 @@
+/**
+ * The headers of consistency: If-Match, Idempotency-Key, x-min-position, and the ETag of answers. Not those of
+ * authentication and CORS. Implements `docs/contract/rest.md#consistency`.
+ */
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { IfMatch } from '../../../domain/resource/if-match.js';
+import type { IdempotencyMark } from '../../../kernel/event.js';
+import { limits } from '../../../kernel/limits.js';
+import { expected } from '../checks/validation.js';
+
+/** An entry of a list (RFC 9110): an entity tag, which may hold a comma, or nothing. */
+const listEntry = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[ \t]*(?:,|$)/y;
+
+/**
+ * @returns `*`, or the versions of the entity tags; undefined for a malformed header. A weak or foreign tag is well
+ * formed and matches nothing.
+ */
+function readIfMatch(header: string): Exclude<IfMatch, undefined> | undefined {
+  if (header.trim() === '*') return '*';
+  const versions: number[] = [];
+  let tags = 0;
+  listEntry.lastIndex = 0;
+  while (listEntry.lastIndex < header.length) {
+    const entry = listEntry.exec(header);
+    if (entry === null) return undefined;
+    const [, weak, version] = entry;
+    if (version === undefined) continue;
+    tags += 1;
+    if (weak === undefined && /^(?:0|[1-9][0-9]{0,15})$/.test(version)) versions.push(Number(version));
+  }
+  return tags === 0 ? undefined : versions;
+}
+
+export function etag(version: number): string {
+  return `"${version}"`;
+}
+
+const ifMatch = z
+  .string()
+  .transform((value, ctx) => {
+    const versions = readIfMatch(value);
+    if (versions !== undefined) return versions;
+    ctx.issues.push({ code: 'custom', message: 'expected * or entity tags such as "3"', input: value });
+    return z.NEVER;
+  })
+  .optional()
+  .meta({ description: '`*`, or the `ETag` that the resource must have, else 412', examples: ['"3"'] });
+
+const idempotencyKey = z
+  .string()
+  .regex(new RegExp(`^[\\x21-\\x7e]{1,${limits.rest.idempotencyKeyChars}}$`), {
+    error: expected(`1 to ${limits.rest.idempotencyKeyChars} visible ASCII characters`),
+  })
+  .optional()
+  .meta({
+    description:
+      'A repeat within 24 hours with the same key, caller, path and body writes nothing and gets the first status with the resource as it is now',
+    examples: ['0d7c8f0a-create-edge-1'],
+  });
+
+const minPosition = z
+  .string()
+  .transform((value, ctx) => {
+    const position = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+    if (Number.isSafeInteger(position)) return position;
+    ctx.issues.push({ code: 'custom', message: 'expected a log position, as x-position gave it', input: value });
+    return z.NEVER;
+  })
+  .optional()
+  .meta({
+    description: 'Wait until this log position is shown (2 s, else 503)',
+    type: 'integer',
+    minimum: 0,
+    examples: [1284],
+  });
+
+/** Loose objects: all other headers pass. */
+export const conditionalHeaders = z.looseObject({ 'if-match': ifMatch });
+export const postHeaders = z.looseObject({ 'idempotency-key': idempotencyKey });
+export const deployHeaders = z.looseObject({ 'if-match': ifMatch, 'idempotency-key': idempotencyKey });
+export const readHeaders = z.looseObject({ 'x-min-position': minPosition });
+
+/** Taken on every request; one that is not valid is replaced, never refused. */
+export const everyRequestHeaders = z.looseObject({
+  'x-request-id': z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'The correlation id of the events and log lines of this request, 1 to 128 characters of `A-Za-z0-9._:/+=@-`; another one is replaced',
+      examples: ['console-7f3a'],
+    }),
+});
+
+const position = z.string().regex(/^[0-9]+$/);
+
+/** The headers that answers carry. Described here and sent where they are known. */
+export const answerHeaders = {
+  'x-request-id': z.string().meta({
+    description: "The request's `x-request-id`, or one that was made",
+    examples: ['console-7f3a'],
+  }),
+  'x-position': position.meta({
+    description: 'The log position of the command, for `x-min-position`',
+    examples: ['1284'],
+  }),
+  'x-projection-lag': z.literal('true').meta({
+    description: 'The newest commands may be missing in the answer; absent otherwise',
+  }),
+  ETag: z
+    .string()
+    .regex(/^"[0-9]+"$/)
+    .meta({ description: 'The version of the resource in quotes, for `If-Match`', examples: ['"3"'] }),
+  Location: z.string().meta({
+    description: 'The path of what was created',
+    examples: ['/api/nodes/1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10'],
+  }),
+  Allow: z.string().meta({ description: 'The methods that the path has', examples: ['GET, POST'] }),
+  'Retry-After': z
+    .string()
+    .regex(/^[0-9]+$/)
+    .meta({ description: 'Seconds after which to try again', examples: ['30'] }),
+  'WWW-Authenticate': z.literal('Bearer').meta({ description: 'How to authenticate' }),
+} as const;
+export type AnswerHeader = keyof typeof answerHeaders;
+
+/** The mark of a POST in the log: hashes, from which neither key nor body can be read. */
+export function idempotencyMark(request: FastifyRequest, callerId: string): IdempotencyMark | undefined {
+  const key = request.headers['idempotency-key'];
+  if (request.method !== 'POST' || typeof key !== 'string') return undefined;
+  return {
+    key_hash: sha256(JSON.stringify([callerId, request.pathname, key])),
+    body_hash: sha256(request.bodyBytes ?? new Uint8Array()),
+  };
+}
+
+function sha256(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex');
+}

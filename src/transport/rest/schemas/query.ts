@@ -1,0 +1,57 @@
+/** The schemas of query strings: strict, nothing is clamped. Implements `docs/contract/rest.md#envelope`. */
+import { z } from 'zod';
+import { limits } from '../../../kernel/limits.js';
+import { text } from './fields.js';
+import { expected } from '../checks/validation.js';
+
+/** A decimal integer in a range. @param description what the document says of it */
+export function queryInteger(min: number, max: number, description: string) {
+  const what = `an integer from ${min} to ${max}, once`;
+  return z
+    .string({ error: expected(what) })
+    .transform((value, ctx) => {
+      const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+      if (number >= min && number <= max) return number;
+      ctx.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
+      return z.NEVER;
+    })
+    .meta({ type: 'integer', minimum: min, maximum: max, description, examples: [min] });
+}
+
+/** Free text of a filter. */
+export const queryText = text(1, limits.rest.stringChars);
+
+const page = queryInteger(1, Number.MAX_SAFE_INTEGER, 'Number of the page')
+  .optional()
+  .meta({ default: 1, examples: [1] });
+const pageSize = queryInteger(1, limits.rest.pageSizeMax, 'Items of a page')
+  .optional()
+  .meta({ default: limits.rest.pageSizeDefault, examples: [20] });
+export const sorts = ['name', 'created_at', 'updated_at', '-name', '-created_at', '-updated_at'] as const;
+
+export const paging = { page, page_size: pageSize };
+
+export const listing = {
+  ...paging,
+  sort: z
+    .enum(sorts, { error: expected('name, created_at or updated_at, or one of them after "-"') })
+    .optional()
+    .meta({ description: 'Order of the items, with `-` backwards; then by id', default: 'name' }),
+  q: queryText.optional().meta({ description: 'Case-insensitive substring of the name', examples: ['edge'] }),
+};
+
+export function query<S extends z.core.$ZodLooseShape>(shape: S) {
+  return z.strictObject(shape);
+}
+
+export const noQuery = query({});
+
+/** The page that a query asks for. */
+export function pageOfQuery(checked: { readonly page?: number | undefined; readonly page_size?: number | undefined }) {
+  return { page: checked.page ?? 1, pageSize: checked.page_size ?? limits.rest.pageSizeDefault };
+}
+
+/** The query of the read models. */
+export function listQuery(checked: z.output<z.ZodObject<typeof listing>>) {
+  return { ...pageOfQuery(checked), sort: checked.sort ?? ('name' as const), q: checked.q };
+}

@@ -1,0 +1,49 @@
+/**
+ * The HTTP(S) server under fastify, with its bounds. It does not listen: the app does. Implements SVC_HTTP_TLS_* of
+ * `docs/contract/configuration.md#configuration`.
+ */
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { RestApp, RestOptions } from '../deps.js';
+import type { AnswersUnderWay } from './answers-under-way.js';
+import type { RestSockets } from './sockets.js';
+import { tuning } from '../tuning.js';
+import type { Patience } from '../tuning.js';
+
+/** Longer than load balancers keep idle connections, so that the balancer closes first. */
+const keepAliveMs = 72_000;
+
+interface HttpServerOptions {
+  readonly tls: RestOptions['tls'];
+  readonly sockets: Pick<RestSockets, 'guard'>;
+  readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn'>;
+  /** Instead of that of `tuning.ts`. */
+  readonly patience?: Patience | undefined;
+}
+
+export function createHttpServer(handler: RequestListener, options: HttpServerOptions): Server {
+  const { tls, sockets, answers, patience = tuning.patience } = options;
+  const listener = answers.inTurn(handler);
+  const times = {
+    headersTimeout: patience.headersMs,
+    requestTimeout: patience.requestMs,
+    connectionsCheckingInterval: patience.checkEveryMs,
+    keepAliveTimeout: keepAliveMs,
+  };
+  const server =
+    tls === undefined
+      ? createServer(times, listener)
+      : createTlsServer({ ...tls, ...times, minVersion: 'TLSv1.2', handshakeTimeout: patience.headersMs }, listener);
+  sockets.guard(server);
+  answers.guard(server);
+  return server;
+}
+
+/** Closes the connections that are still open a while after the stop began: an endless request must not delay it. */
+export function boundClosing(app: RestApp): void {
+  app.addHook('preClose', async () => {
+    const timer = setTimeout(() => app.server.closeAllConnections(), tuning.closeWithinMs);
+    app.server.once('close', () => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,126 @@
+/**
+ * What is kept of each request once it is over: its time for `/metrics`, and one line in the log. A line holds only what is
+ * listed here, so neither a body nor a header can get into it. What a caller with a token does has a line for each request,
+ * within the budget of that logger; what a stranger is refused goes to the sampled log; probes, metrics and documentation
+ * are at level debug. `docs/operations.md#the-log` describes the fields.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { plainIp } from '../../../kernel/addresses.js';
+import { errorText } from '../../../kernel/errors.js';
+import type { ServiceError } from '../../../kernel/errors.js';
+import type { LogFields, Logger } from '../../../kernel/logger.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import type { RouteTable } from '../checks/route-table.js';
+import { createShownPath } from './shown-path.js';
+
+/** The only values of the label `method`: a client may send any word. */
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
+const addressChars = 64;
+/** Of a sentence in a line. */
+const textChars = 512;
+/** The route of what has none. */
+const unknown = 'unknown';
+
+type Records = Pick<RestDeps, 'requests' | 'requestLog' | 'refusals' | 'clock' | 'logger'>;
+
+/** Adds the record to every request, including those to unknown paths and those whose client does not wait. */
+export function installRecords(app: RestApp, deps: Records, table: RouteTable): void {
+  const shownPath = createShownPath(() => table.all().map(({ template }) => template));
+  app.decorateRequest('failure', null);
+  app.decorateRequest('streamedBytes', null);
+  app.addHook('onRequest', (request, reply, next) => {
+    const began = deps.clock.monotonic();
+    let recorded = false;
+    const record = (aborted: boolean): void => {
+      if (recorded) return;
+      recorded = true;
+      // Nobody is left to take an error: thrown in a listener of the answer, it would end the process.
+      try {
+        note(request, reply, { ms: deps.clock.monotonic() - began, aborted }, shownPath, deps);
+      } catch (error) {
+        deps.logger.error({ request_id: request.id, error: errorText(error) }, 'a request could not be recorded');
+      }
+    };
+    // Fastify's own hook does not come when the client has closed the connection before the answer.
+    reply.raw.on('finish', () => record(false));
+    reply.raw.on('close', () => record(true));
+    next();
+  });
+}
+
+function note(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { ms, aborted }: { readonly ms: number; readonly aborted: boolean },
+  shownPath: (pathname: string) => string,
+  deps: Records,
+): void {
+  const { routeOptions, failure } = request;
+  const access = routeOptions.config?.access;
+  const route = access === undefined ? unknown : (routeOptions.url ?? unknown);
+  const method = methods.has(request.method) ? request.method : 'other';
+  const status = reply.raw.headersSent ? reply.statusCode : null;
+  deps.requests.seconds.observe([route, method, classOf(status)], ms / 1000);
+  const userId = request.caller?.userId ?? null;
+  if (userId !== null && failure !== null) deps.requests.refused.add([failure.code]);
+  const line: RequestLine = {
+    request_id: request.id,
+    method,
+    route: route === unknown ? null : route,
+    path: route === unknown || route.includes(':') ? shownPath(request.pathname) : route,
+    status,
+    duration_ms: Math.round(ms * 100) / 100,
+    bytes: bytesOf(request, reply),
+    user_id: userId,
+    // What a trusted proxy forwards may be any text.
+    address: plainIp(request.ip).slice(0, addressChars),
+    ...(aborted ? { aborted } : {}),
+  };
+  write(line, failure, access, deps);
+}
+
+type RequestLine = LogFields & {
+  /** Null when the client did not wait for it. */
+  readonly status: number | null;
+  readonly user_id: string | null;
+  readonly address: string;
+};
+
+function write(
+  line: RequestLine,
+  failure: ServiceError | null,
+  access: string | undefined,
+  { requestLog, refusals }: Records,
+): void {
+  if (line.user_id === null && failure !== null && failure.code !== 'internal') {
+    const { user_id: _none, ...rest } = line;
+    refusals.note({ reason: `rest_${failure.code}`, ...rest, ...described(failure) }, 'request refused');
+    return;
+  }
+  const fields = failure === null ? line : { ...line, ...described(failure) };
+  requestLog[levelOf(line, access)](fields, 'request');
+}
+
+const described = (failure: ServiceError): LogFields => ({
+  error: (failure.hints.logged ?? failure.message).slice(0, textChars),
+  ...(failure.cause === undefined ? {} : { cause: errorText(failure.cause).slice(0, textChars) }),
+});
+
+function levelOf({ status, user_id }: RequestLine, access: string | undefined): keyof Logger {
+  if (status === null) return user_id === null ? 'debug' : 'info';
+  // Of requests without a token only the sign-in is one that people make: strangers can repeat the others.
+  if (user_id === null && access !== 'login' && status < 500) return 'debug';
+  // A probe of an instance that is not ready gets its 503; why it is not ready is logged where it comes from.
+  if (access === 'open' && status === 503) return 'debug';
+  if (status === 503) return 'warn';
+  return status >= 500 ? 'error' : 'info';
+}
+
+function classOf(status: number | null): string {
+  return status === null ? 'aborted' : `${Math.floor(status / 100)}xx`;
+}
+
+/** Length of the answer's body. */
+function bytesOf({ streamedBytes }: FastifyRequest, reply: FastifyReply): number {
+  return streamedBytes ?? Number(reply.getHeader('content-length') ?? 0);
+}

@@ -1,0 +1,45 @@
+/** Beacons. Invented, to show what the routes of a resource take. */
+import { z } from 'zod';
+import type { BeaconDefinition } from '../../../domain/beacon/beacon.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { distinct, integer, name, text, uuid } from '../schemas/fields.js';
+import { resourceRoutes } from './resource-routes.js';
+import type { Shape } from './resource-shape.js';
+import { resourceSchema } from './resource-shape.js';
+import { sample } from '../openapi/openapi-text.js';
+
+const shape: Shape<BeaconDefinition> = {
+  name: { about: 'Name', example: 'north', request: name, response: z.string() },
+  node_id: { about: 'Node that it stands on', example: sample.entryNode, request: uuid, response: z.string() },
+  interval_secs: { about: 'Seconds', example: 5, request: integer(1, 3600), response: z.int(), initial: 30 },
+  colours: {
+    about: 'Of its light',
+    example: ['red'],
+    request: distinct(text(1, 32)),
+    response: z.array(z.string()),
+    initial: [],
+  },
+};
+
+export function beaconRoutes(app: RestApp, deps: RestDeps): void {
+  resourceRoutes(app, {
+    path: '/api/beacons',
+    what: 'beacon',
+    tag: 'beacons',
+    names: { one: 'Beacon', many: 'Beacons' },
+    summaries: {
+      list: 'List beacons',
+      create: 'Create a beacon',
+      get: 'Get a beacon',
+      update: 'Change a beacon',
+      remove: 'Delete a beacon',
+    },
+    shape,
+    schema: resourceSchema('Beacon', 'A beacon on a node', shape, {}),
+    ...deps.fleet.resources.beacon,
+    ...deps.commands.resources.beacon,
+    // Answered as it is stored.
+    view: (state) => state,
+    createdView: (state) => state,
+  });
+}
