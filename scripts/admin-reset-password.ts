@@ -8,10 +8,9 @@ import { tokensEnded } from '../src/cluster/ended-tokens.js';
 import { liveInstances } from '../src/cluster/instance-lease.js';
 import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
-import { shredPassword, userField } from '../src/accounts/fields.js';
+import { userField } from '../src/accounts/fields.js';
 import { followAccounts } from '../src/accounts/view.js';
-import { openDataKeyStore } from '../src/security/data-key-documents.js';
-import { ensureServiceIdentity } from '../src/start/service-identity.js';
+import { ensureKeyring } from '../src/start/keyring.js';
 import { systemContext } from '../src/commands/system.js';
 import { userByName } from '../src/domain/accounts/accounts.js';
 import { isPassword } from '../src/domain/accounts/rules.js';
@@ -68,19 +67,17 @@ await runCommand(usage, async (argv, signal) => {
  * @throws CommandError, WrongMasterKeyError, ServiceError
  */
 async function resetPassword(installation: Installation, name: string, password: string): Promise<boolean> {
-  const { eventStore, readStore } = installation;
+  const { eventStore } = installation;
   const [clock, ids, logger] = [systemClock, randomIds, plainLogger];
   if ((await lastRevision(eventStore, streams.service)) === undefined) {
     throw new CommandError('The service has never started on these stores: there are no accounts.');
   }
   const { masterKey } = await masterKeyOf(installation);
-  const keyring = createKeyring({ masterKey, store: await openDataKeyStore(readStore) });
+  const keyring = createKeyring((await ensureKeyring({ eventStore, masterKey, clock, ids })).content);
   const logChain = createLogChain(await openLogChainKeys(eventStore, masterKey));
   const view = followAccounts(eventStore, logChain, logger);
   const hasher = createPasswordHasher();
   try {
-    // Reject a wrong master key before sealing anything with it.
-    await ensureServiceIdentity({ eventStore, keyring, clock, ids });
     await view.caughtUp();
     const gateway = createGateway(accountsAggregate, view, {
       eventStore,
@@ -96,13 +93,12 @@ async function resetPassword(installation: Installation, name: string, password:
       if (user === undefined) throw new CommandError(`There is no account "${name}".`);
       const hashed = await hasher.hash(password);
       if (hashed.kind !== 'hashed') throw new CommandError('The password could not be hashed: try again.');
-      const sealed = await keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
+      const sealed = keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
       const outcome = await gateway.execute(
         { type: 'ChangeUserPassword', id: user.id, ifMatch: undefined, password: sealed, replaces: null },
         systemContext('password reset'),
         () => undefined,
       );
-      await shredPassword(keyring, user, user.password.key_id);
       return await refusedEverywhere(
         installation,
         outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined,

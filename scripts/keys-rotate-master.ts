@@ -1,22 +1,23 @@
-/** `npm run keys:rotate-master`: wraps every data key, and the key of the log chain, by a new master key. See `docs/operations.md#maintenance-commands`. */
+/** `npm run keys:rotate-master`: wraps the keyring, and the key of the log chain, by a new master key. See `docs/operations.md#maintenance-commands`. */
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newestServiceEvent } from '../src/start/service-identity.js';
-import { openDataKeyStore } from '../src/security/data-key-documents.js';
 import type { Config } from '../src/config/config.js';
-import { dropOtherWraps, rewrapDataKeys } from '../src/security/rewrap.js';
+import { systemClock } from '../src/kernel/clock.js';
+import { randomIds } from '../src/kernel/ids.js';
 import type { MasterKey } from '../src/security/master-key.js';
 import { masterKeyBytes } from '../src/security/master-key.js';
 import { loadMasterKey } from '../src/security/master-key-source.js';
-import { liveInstances } from '../src/cluster/instance-lease.js';
-import { CommandError, exitCodes, isReadable, parseArguments, runCommand, say } from './maintenance/command-line.js';
-import { openInstallation } from './maintenance/installation.js';
+import { nextVersion } from '../src/security/wrapped-keyring.js';
+import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../src/start/keyring.js';
+import type { EventStore } from '../src/storage/event-store.js';
+import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
+import { openInstallation, refuseRunning } from './maintenance/installation.js';
 import { keepLogChainKey, masterKeyOf } from './maintenance/log-chain.js';
 
 const usage = `Usage: npm run keys:rotate-master
 
-Replaces the master key of the installation that the environment names: unwraps each data key with the current master key
+Replaces the master key of the installation that the environment names: unwraps the keyring with the current master key
 (SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key) and wraps it with the one in SVC_NEW_MASTER_KEY or
 SVC_NEW_MASTER_KEY_FILE. If the current key is the data folder's and no new one is given, a new one is created and
 replaces it. Keeps the key of the log chain, sealed under the new one, so that the whole log can still be proven. Stop every
@@ -38,43 +39,20 @@ await runCommand(usage, async (argv, signal) => {
   try {
     const { config, readStore } = installation;
     const current = await masterKeyOf(installation);
-    const live = await liveInstances(readStore);
-    if (live.length > 0) {
-      throw new CommandError(
-        `${live.length} instances run on these stores, or died less than 10 s ago: stop all of them first, because they ` +
-          'would continue with the old key.',
-      );
-    }
+    await refuseRunning(readStore, 'they would continue with the old key');
     const { masterKey } = current;
-    const dataKeys = await openDataKeyStore(readStore);
-    const createsKey = current.source === 'data folder' && newKeyGiven() === undefined;
-    // The new key is in place already, and only the wraps of the old one are left.
-    const finished =
-      createsKey && !(await isReadable(join(config.dataDir, nextFile))) ? await dropOtherWraps(dataKeys, masterKey) : 0;
-    if (finished > 0) {
-      say(`The interrupted rotation is finished: ${finished} data keys are now wrapped by ${masterKey.keyId} only.`);
-      return exitCodes.done;
-    }
     const next = await nextKey(config, current.source === 'data folder');
     if (next.masterKey.keyId === masterKey.keyId) {
       throw new CommandError('The new master key is the current one: give a different key.');
     }
-    // First, because the service may start with the new key as soon as that opens every data key.
-    const chained = await keepLogChainKey(installation.eventStore, masterKey, next.masterKey);
-    const oldFile = `${keyFile}.${masterKey.keyId}`;
-    const outcome = await rewrapDataKeys(dataKeys, masterKey, next.masterKey, {
-      startsWith: (await newestServiceEvent(installation.eventStore))?.event.data.installation_id,
-      async openByBoth() {
-        if (next.file !== undefined) await putInPlace(config.dataDir, next.file, oldFile);
-      },
-    });
-    if (!outcome.ok) throw new CommandError(`The data keys cannot be wrapped again: ${outcome.error}.`);
-    const { rewrapped, kept: alreadyWrapped } = outcome.value;
-    say(`${rewrapped} data keys are now wrapped by ${next.masterKey.keyId}; ${alreadyWrapped} already were.`);
+    const chained = await rotate(installation.eventStore, masterKey, next.masterKey);
+    say(`The keyring is now wrapped by ${next.masterKey.keyId}.`);
     if (chained) say('The log chain goes over to the new key at the next start.');
     if (next.file === undefined) {
       say('Start the service with the new key as SVC_MASTER_KEY or SVC_MASTER_KEY_FILE.');
     } else {
+      const oldFile = `${keyFile}.${masterKey.keyId}`;
+      await putInPlace(config.dataDir, next.file, oldFile);
       say(`The new key is ${join(config.dataDir, keyFile)}; the old one is ${oldFile} in the same folder.`);
     }
     say('Earlier backups need the old key: keep it as long as you keep them, and in another place.');
@@ -83,6 +61,27 @@ await runCommand(usage, async (argv, signal) => {
     await installation.close();
   }
 });
+
+/** Wraps the keyring by another master key, unless an interrupted run has done it. @returns whether the log has a chain */
+async function rotate(eventStore: EventStore, from: MasterKey, to: MasterKey): Promise<boolean> {
+  if (await opensKeyring(eventStore, to)) return true;
+  const stored = await storedKeyring({ eventStore, masterKey: from });
+  if (stored === undefined) throw new CommandError('The service has never started on these stores.');
+  // First, because the service may start with the new key as soon as that opens the keyring.
+  const chained = await keepLogChainKey(eventStore, from, to);
+  const options = { eventStore, masterKey: to, clock: systemClock, ids: randomIds };
+  await replaceKeyring(options, stored, nextVersion(stored.content));
+  return chained;
+}
+
+async function opensKeyring(eventStore: EventStore, masterKey: MasterKey): Promise<boolean> {
+  try {
+    return (await storedKeyring({ eventStore, masterKey })) !== undefined;
+  } catch (error) {
+    if (error instanceof WrongMasterKeyError) return false;
+    throw error;
+  }
+}
 
 interface GivenKey {
   readonly inline: string | undefined;
@@ -111,7 +110,7 @@ async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<Next
   throw new CommandError(`The new master key cannot be used: ${problem}.`);
 }
 
-/** Reuses the key of an interrupted run, because data keys may already be wrapped by it. */
+/** Reuses the key of an interrupted run, because the keyring may already be wrapped by it. */
 async function createKey(path: string): Promise<void> {
   let file;
   try {

@@ -2,13 +2,12 @@
  * `npm run keys:rotate-signing`: replaces the key that signs access tokens, so that every token ends.
  * See `docs/operations.md#maintenance-commands`.
  */
-import { openDataKeyStore } from '../src/security/data-key-documents.js';
 import { createKeyring } from '../src/security/keyring.js';
 import { replaceSigningKey } from '../src/start/signing-key.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
-import { ensureServiceIdentity } from '../src/start/service-identity.js';
+import { ensureKeyring } from '../src/start/keyring.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
@@ -24,16 +23,16 @@ await runCommand(usage, async (argv, signal) => {
   parseArguments(argv, [], 0);
   const installation = await openInstallation({ signal });
   try {
-    const { eventStore, readStore } = installation;
+    const { eventStore } = installation;
     if ((await lastRevision(eventStore, streams.service)) === undefined) {
       throw new CommandError('The service has never started on these stores: there is no key to replace.');
     }
     const { masterKey } = await masterKeyOf(installation);
-    const keyring = createKeyring({ masterKey, store: await openDataKeyStore(readStore) });
+    const clock = systemClock;
+    const { content } = await ensureKeyring({ eventStore, masterKey, clock, ids: randomIds });
+    const keyring = createKeyring(content);
     try {
-      const options = { eventStore, keyring, clock: systemClock, ids: randomIds };
-      // Rejects a wrong master key before sealing anything with it.
-      await ensureServiceIdentity(options);
+      const options = { eventStore, keyring, clock, ids: randomIds };
       const publicKey = await replaceSigningKey(options);
       say(`Tokens are signed by a new key now; every earlier token has ended. Public key: ${publicKey}`);
     } finally {

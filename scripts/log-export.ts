@@ -10,7 +10,7 @@ import { createProgressBar } from './maintenance/progress-bar.js';
 
 const usage = `Usage: npm run log:export -- FILE
 
-Writes the log and the wrapped data keys of the installation that the environment names (SVC_DATA_DIR,
+Writes the log, with its wrapped keyring, of the installation that the environment names (SVC_DATA_DIR,
 SVC_EVENTSTORE_URL, SVC_MONGODB_URL) to FILE, which must not exist. An interrupted export continues when it is repeated.`;
 
 await runCommand(usage, async (argv, signal) => {
@@ -40,9 +40,7 @@ await runCommand(usage, async (argv, signal) => {
     }
     say(`Exported ${installation.name} to ${path}:`);
     printLog(report.log);
-    say(
-      `  ${report.totals.documents} documents (wrapped data keys, last-good snapshots, command claims, last-seen times)`,
-    );
+    say(`  ${report.totals.documents} documents (last-good snapshots, command claims, last-seen times)`);
     if (report.continued > 0) say(`  ${report.continued} events are from an interrupted run`);
     return printProblems(report.problems, report.problems.length) ? exitCodes.failed : exitCodes.done;
   } finally {

@@ -74,7 +74,7 @@ await runCommand(usage, async (argv, signal) => {
       say(`${stream}: its first ${first} events have expired; the remaining ones are numbered from revision 0.`);
     }
     if (unproven !== undefined) say(`The log chain is not proven: ${unproven}`);
-    say('Start the service with the master key of the exported installation: the data keys are still wrapped by it.');
+    say('Start the service with the master key of the exported installation: the keyring is still wrapped by it.');
     return exitCodes.done;
   } finally {
     await installation.close();

@@ -10,7 +10,7 @@ import { openCommandClaims } from './cluster/command-claims.js';
 import { joinCluster } from './cluster/membership.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
 import { createGateway } from './commands/gateway.js';
-import { createFactRecorder, setFactRetention } from './commands/facts.js';
+import { createFactRecorder, setRetentions } from './commands/facts.js';
 import { agentContext } from './commands/system.js';
 import type { Config } from './config/config.js';
 import { readTls } from './config/tls-files.js';
@@ -39,7 +39,6 @@ import { bodyHashBlinder } from './security/body-hashes.js';
 import { createLoginLimiter } from './security/login-limiter.js';
 import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
-import { createKeySupply } from './security/key-supply.js';
 import { createCommandHandlers } from './start/command-handlers.js';
 import { createCommandMetrics } from './start/command-metrics.js';
 import { raiseCompilerVersion } from './start/compiler-version.js';
@@ -50,7 +49,7 @@ import { createFollowers } from './start/followers.js';
 import { openInstallation } from './start/installation.js';
 import { ensureLogChain } from './start/log-chain.js';
 import { retriedStart } from './start/retried-start.js';
-import { forgetDeletedNodes, shredReplacedVerifiers } from './start/revocations.js';
+import { forgetDeletedNodes } from './start/revocations.js';
 import { followSigningKey } from './start/signing-key.js';
 import { serviceMetrics } from './start/service-metrics.js';
 import type { Measured } from './start/service-metrics.js';
@@ -209,7 +208,6 @@ async function wire(
     compileEarlier: createHistory({ eventStore, logChain, workers }),
   });
   closers.add('delivery', () => delivery.close());
-  shredReplacedVerifiers(delivery, keyring, logger);
   committed.start();
   await followers.caughtUp(logger);
 
@@ -217,7 +215,7 @@ async function wire(
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
   const firstCommands = async (): Promise<void> => {
-    await setFactRetention(eventStore);
+    await setRetentions(eventStore);
     await ensureLogChain(streams.fleet, fleet, logChain, logger);
     await ensureLogChain(streams.accounts, accounts, logChain, logger);
     await raiseCompilerVersion(fleet, logger);
@@ -246,19 +244,16 @@ async function wire(
     blindBodyHash: bodyHashBlinder(servicePrivate),
   });
   const audit = projections.auditTrail;
-  const keySupply = createKeySupply({ keyring, ids, logger });
-  closers.add('key supply', () => keySupply.close());
   const changes = {
     fleet,
     accounts,
     accountHandlers,
     keyring,
-    keySupply,
     servicePublic,
     projections,
     audit,
   };
-  const commands = createCommandHandlers({ ...changes, clock, ids, logger });
+  const commands = createCommandHandlers({ ...changes, clock, ids });
 
   // Agents.
   const queries = fleetQueries(committed, clock);
@@ -268,7 +263,12 @@ async function wire(
   const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
   closers.add('store health', () => health.close());
   const storeProblems = (): readonly string[] => [...health.problems(), ...clocks.problems()];
-  const claims = await openCommandClaims({ readStore, clock, logger });
+  const claims = await openCommandClaims({
+    readStore,
+    clock,
+    logger,
+    queued: () => [...queries.nodeIds()].map((id) => [id, queries.node(id)?.commands ?? []] as const),
+  });
   closers.add('command claims', () => claims.close());
   const agents = await createAgentTransport(
     {

@@ -3,8 +3,7 @@
  * and lists what an archive carries.
  */
 import { join } from 'node:path';
-import { dataKeyCollection } from '../../src/security/data-key-documents.js';
-import { factRetentions } from '../../src/commands/facts.js';
+import { retentions } from '../../src/commands/facts.js';
 import type { Config } from '../../src/config/config.js';
 import { readConfig } from '../../src/config/config.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
@@ -19,6 +18,7 @@ import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
 import { DataFolderError, openStores } from '../../src/storage/open-stores.js';
 import type { OpenStores } from '../../src/storage/open-stores.js';
+import { liveInstances } from '../../src/cluster/instance-lease.js';
 import { commandClaims } from '../../src/cluster/command-claims.js';
 import { telemetryCollections } from '../../src/telemetry/node-documents.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
@@ -26,14 +26,14 @@ import { CommandError, isReadable, plainLogger } from './command-line.js';
 /** Streams and collections that are moved with an installation; read models are not, because the log gives them again. */
 export const archiveScope: ArchiveScope = {
   prefix: streams.prefix,
-  retentions: factRetentions,
-  collections: [dataKeyCollection, lastGoodSnapshots, commandClaims, telemetryCollections.seen],
+  retentions,
+  collections: [lastGoodSnapshots, commandClaims, telemetryCollections.seen],
 };
 
 /** Projections that must not have started where an archive is imported. */
 export const importedProjections = [{ name: groupName, version: groupVersion }] as const;
 
-const expiring: ReadonlySet<string> = new Set(factRetentions.map(({ stream }) => stream));
+const expiring: ReadonlySet<string> = new Set(retentions.map(({ stream }) => stream));
 
 export const logCheck: LogCheckOptions = {
   expires: (stream) => expiring.has(stream),
@@ -59,6 +59,15 @@ export interface InstallationOptions {
   readonly mayBeNew?: boolean;
   /** The stores may hold an unfinished import: only for an import that continues, and for reading. */
   readonly mayBeHalf?: boolean;
+}
+
+/** @param why what would go wrong, as the end of a sentence @throws CommandError while instances run */
+export async function refuseRunning(readStore: OpenStores['readStore'], why: string): Promise<void> {
+  const { length } = await liveInstances(readStore);
+  if (length === 0) return;
+  throw new CommandError(
+    `${length} instances run on these stores, or died less than 10 s ago: stop all of them first, because ${why}.`,
+  );
 }
 
 /** How long to wait for an external store. */

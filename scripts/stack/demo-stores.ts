@@ -78,7 +78,6 @@ async function namedStores(given: Variables, dataDir: string): Promise<DemoStore
         : 'The demo does not delete what it writes.',
     ].join('\n'),
     async close() {
-      // A log that stays needs its data keys in this database; an embedded log is deleted with its folder.
       if (log === undefined && database !== undefined && database !== mongo) await dropDatabase(database);
     },
   };

@@ -1,19 +1,17 @@
 /** The caller's own account: profile and password. Implements `docs/contract/rest.md#authentication-and-roles`. */
 import type { CommandHandlers } from '../commands/handlers-port.js';
-import { withNewSecret } from '../commands/new-secrets.js';
 import type { UserState } from '../domain/accounts/user.js';
 import { versionMismatch } from '../domain/resource/if-match.js';
-import { errorText, ServiceError } from '../kernel/errors.js';
+import { ServiceError } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
-import { shredPassword } from './fields.js';
 import type { AccountParts } from './parts.js';
 import { subjectOf } from './sign-in.js';
 
 type OwnAccount = Pick<CommandHandlers['accounts'], 'me' | 'updateMe' | 'changePassword'>;
 
 export function ownAccountHandlers(parts: AccountParts): OwnAccount {
-  const { gateway, view, keyring, tokens, tokensEnded, logger, fields, passwords } = parts;
+  const { gateway, view, tokens, tokensEnded, logger, fields, passwords } = parts;
 
   /** @throws ServiceError `not_found` */
   function present(user: UserState | undefined, id: string): UserState {
@@ -32,12 +30,10 @@ export function ownAccountHandlers(parts: AccountParts): OwnAccount {
   return {
     me: (userId) => fields.show(stored(userId)),
     async updateMe(context, userId, ifMatch, changes) {
-      const { display_name, email, underNewKey } = await fields.sealProfile(stored(userId), changes);
-      const command = { type: 'UpdateUserProfile', id: userId, ifMatch, display_name, email } as const;
-      const outcome = await withNewSecret({ keyring, logger }, { sealed: underNewKey, what: 'profile' }, () =>
-        gateway.execute(command, context, ({ users }) => present(users.get(userId), userId)),
-      );
-      return outcome.kind === 'done' ? { ...outcome, result: await fields.show(outcome.result) } : outcome;
+      const profile = fields.sealProfile(stored(userId), changes);
+      const command = { type: 'UpdateUserProfile', id: userId, ifMatch, ...profile } as const;
+      const outcome = await gateway.execute(command, context, ({ users }) => present(users.get(userId), userId));
+      return outcome.kind === 'done' ? { ...outcome, result: fields.show(outcome.result) } : outcome;
     },
     async changePassword(context, userId, ifMatch, address, given) {
       const user = stored(userId);
@@ -53,17 +49,11 @@ export function ownAccountHandlers(parts: AccountParts): OwnAccount {
       if (known === undefined) {
         throw new ServiceError('invalid_request', 'current_password: expected the password of this account');
       }
-      const sealed = await fields.sealPassword(userId, await passwords.hash(given.new_password));
+      const sealed = fields.sealPassword(userId, await passwords.hash(given.new_password));
       const replaces = known.user.password;
       const command = { type: 'ChangeUserPassword', id: userId, ifMatch, password: sealed, replaces } as const;
-      const outcome = await withNewSecret({ keyring, logger }, { sealed, what: 'password' }, () =>
-        gateway.execute(command, context, ({ users }) => present(users.get(userId), userId)),
-      );
+      const outcome = await gateway.execute(command, context, ({ users }) => present(users.get(userId), userId));
       if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
-      // The change is written: it is not to fail because the former hash outlives it.
-      await shredPassword(keyring, outcome.result, replaces.key_id).catch((error: unknown) =>
-        logger.warn({ error: errorText(error), user_id: userId }, 'a replaced password hash could not be shredded'),
-      );
       await endEverywhere(outcome.events, userId);
       return { ...outcome, result: tokens.issue(subjectOf(outcome.result)) };
     },

@@ -9,7 +9,6 @@ import type { UserState } from '../domain/accounts/user.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { TokenSubject } from '../security/tokens.js';
-import { shredPassword } from './fields.js';
 import type { AccountParts } from './parts.js';
 
 /** What a token of the user says. */
@@ -18,7 +17,7 @@ export function subjectOf(user: UserState): TokenSubject {
 }
 
 export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accounts'], 'login' | 'authenticate'> {
-  const { gateway, view, keyring, hasher, tokens, facts, logger, fields, passwords } = parts;
+  const { gateway, view, hasher, tokens, facts, logger, fields, passwords } = parts;
   const { users } = view.accounts;
 
   /** Stores the password under today's hash parameters. The sign-in has succeeded and does not depend on it. */
@@ -26,14 +25,9 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
     const hashed = await hasher.hash(password);
     // Too many sign-ins at once: the next one tries again.
     if (hashed.kind === 'busy') return;
-    const sealed = await fields.sealPassword(user.id, hashed.phc);
+    const sealed = fields.sealPassword(user.id, hashed.phc);
     const command = { type: 'RehashUserPassword', id: user.id, password: sealed, replaces: user.password } as const;
-    const outcome = await gateway.execute(command, systemContext('password rehash'), (accounts) =>
-      accounts.users.get(user.id),
-    );
-    const stored = outcome.kind === 'done' && outcome.result?.password.key_id === sealed.key_id;
-    // Not stored when the password was changed meanwhile.
-    await shredPassword(keyring, user, stored ? user.password.key_id : sealed.key_id);
+    await gateway.execute(command, systemContext('password rehash'), () => undefined);
   }
 
   return {
@@ -60,7 +54,7 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
           logger.warn({ error: errorText(error), user_id: user.id }, 'a password was not stored under a stronger hash'),
         );
       }
-      return { ...tokens.issue(subjectOf(user)), user: await fields.show(user) };
+      return { ...tokens.issue(subjectOf(user)), user: fields.show(user) };
     },
     authenticate(token) {
       const verified = tokens.verify(token);

@@ -4,7 +4,6 @@
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { CommandHandlers, UserListQuery } from '../commands/handlers-port.js';
-import { withNewSecret } from '../commands/new-secrets.js';
 import type { CommandContext } from '../commands/port.js';
 import { present } from '../commands/resources.js';
 import type { AccountCommand, UserState } from '../domain/accounts/user.js';
@@ -15,12 +14,12 @@ import type { AccountParts } from './parts.js';
 type Users = Pick<CommandHandlers['accounts'], 'users' | 'user' | 'createUser'>;
 
 export function userHandlers(parts: AccountParts): Users {
-  const { gateway, view, keyring, ids, logger, blindBodyHash, fields, passwords } = parts;
+  const { gateway, view, ids, blindBodyHash, fields, passwords } = parts;
 
   return {
     async users(query) {
       const { items, total } = pageOf(view.accounts.users.values(), query);
-      return { items: await Promise.all(items.map((user) => fields.show(user))), total };
+      return { items: items.map((user) => fields.show(user)), total };
     },
     async user(id) {
       const user = view.accounts.users.get(id);
@@ -29,8 +28,8 @@ export function userHandlers(parts: AccountParts): Users {
     async createUser(context, { username, password, role, ...given }) {
       const id = ids.next();
       const phc = await passwords.hash(password);
-      const profile = await fields.sealProfile({ id, display_name: null, email: null }, given);
-      const sealed = await fields.sealPassword(id, phc);
+      const profile = fields.sealProfile({ id, display_name: null, email: null }, given);
+      const sealed = fields.sealPassword(id, phc);
       const command: AccountCommand = {
         type: 'CreateUser',
         id,
@@ -41,13 +40,8 @@ export function userHandlers(parts: AccountParts): Users {
         password: sealed,
         onlyIfFirst: false,
       };
-      const secrets = { keyring, logger };
-      const outcome = await withNewSecret(secrets, { sealed: profile.underNewKey, what: 'profile' }, () =>
-        withNewSecret(secrets, { sealed, what: 'password' }, () =>
-          gateway.execute(command, blinded(context), ({ users }) => present(users.get(id))),
-        ),
-      );
-      return outcome.kind === 'done' ? { ...outcome, result: await fields.show(outcome.result) } : outcome;
+      const outcome = await gateway.execute(command, blinded(context), ({ users }) => present(users.get(id)));
+      return outcome.kind === 'done' ? { ...outcome, result: fields.show(outcome.result) } : outcome;
     },
   };
 

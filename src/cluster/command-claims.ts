@@ -39,12 +39,28 @@ export interface CommandClaimsDeps {
   readonly readStore: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** All commands that are queued now, by node. */
+  queued(): Iterable<readonly [nodeId: string, queued: readonly Queued<unknown>[]]>;
 }
 
-/** @throws ServiceError `unavailable` */
-export async function openCommandClaims({ readStore, clock, logger }: CommandClaimsDeps): Promise<CommandClaims> {
+/** The document that says that this read store has all claims: without it, the store was emptied. */
+const marker = 'all_claims';
+const never = '9999-12-31T00:00:00.000Z';
+
+/**
+ * Commands that were queued before the read store was emptied count as sent: nobody knows any more which of them were.
+ * @throws ServiceError `unavailable`
+ */
+export async function openCommandClaims(deps: CommandClaimsDeps): Promise<CommandClaims> {
+  const { readStore, clock, logger } = deps;
   type Claim = { readonly node_id: string; readonly expires_at: string };
   const claims = await readStore.collection<Claim>(commandClaims);
+  if ((await claims.get(marker)) === undefined) {
+    for (const [node_id, queued] of deps.queued()) {
+      for (const { id, expires_at } of queued) await claims.insert(id, { node_id, expires_at });
+    }
+    await claims.insert(marker, { node_id: '', expires_at: never });
+  }
   /** Expiry by id of commands with a claim, of whichever instance: the store is not asked again at every heartbeat. */
   const claimedIds = new Map<string, string>();
   /** Nodes with a claim under way: the next call does not wait for it again. */

@@ -1,5 +1,5 @@
 /**
- * The handlers of credentials: each new private key is sealed under a data key of its own before its command is decided.
+ * The handlers of credentials: each new private key is sealed before its command is decided.
  * How keys and certificates are made and read is in `credential-keys.ts`, the rules are in `src/domain/credential`.
  * Implements `docs/contract/rest.md#credentials`.
  */
@@ -10,13 +10,11 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
 import type { SealedValue } from '../security/sealing.js';
 import type { KeyMaterial } from './credential-keys.js';
 import { keyMaterial } from './credential-keys.js';
 import type { CommandHandlers, CredentialChanges } from './handlers-port.js';
-import { withNewSecret } from './new-secrets.js';
 import type { CommandContext, CommandOutcome, Gateway } from './port.js';
 import { lifecycleHandlers, present } from './resources.js';
 
@@ -25,33 +23,21 @@ export interface CredentialHandlerOptions {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly logger: Logger;
 }
 
 export function createCredentialHandlers(options: CredentialHandlerOptions): CommandHandlers['credentials'] {
-  const { gateway, keyring, clock, ids, logger } = options;
+  const { gateway, keyring, clock, ids } = options;
   const { remove } = lifecycleHandlers('credential', gateway, ids);
 
-  async function seal(id: string, { privateKey }: KeyMaterial): Promise<SealedValue | null> {
+  function seal(id: string, { privateKey }: KeyMaterial): SealedValue | null {
     if (privateKey === undefined) return null;
-    const place = { stream: streams.fleet, resourceId: id, field: 'private_key' };
-    const sealed = await keyring.seal(privateKey, place);
+    const sealed = keyring.seal(privateKey, { stream: streams.fleet, resourceId: id, field: 'private_key' });
     privateKey.fill(0);
     return sealed;
   }
 
-  function run(
-    id: string,
-    sealed: SealedValue | null,
-    command: FleetCommand,
-    context: CommandContext,
-  ): Promise<CommandOutcome<CredentialState>> {
-    // A credential that has the same key already keeps it as it is sealed.
-    const stored = ({ private_key }: CredentialState): boolean => private_key?.key_id === sealed?.key_id;
-    return withNewSecret({ keyring, logger }, { sealed, what: 'private key', stored }, () =>
-      gateway.execute(command, context, (fleet) => present(fleet.get(credentialKey, id))),
-    );
-  }
+  const run = (id: string, command: FleetCommand, context: CommandContext): Promise<CommandOutcome<CredentialState>> =>
+    gateway.execute(command, context, (fleet) => present(fleet.get(credentialKey, id)));
 
   return {
     remove,
@@ -61,7 +47,7 @@ export function createCredentialHandlers(options: CredentialHandlerOptions): Com
       const wanted: CredentialChanges = given;
       const asked = key_type === 'x25519' ? { private_key: wanted.private_key ?? null } : wanted;
       const material = await keyMaterial(asked, clock.now());
-      const sealed = await seal(id, material);
+      const sealed = seal(id, material);
       const definition = {
         ...noFields,
         name,
@@ -70,17 +56,17 @@ export function createCredentialHandlers(options: CredentialHandlerOptions): Com
         ...material.fields,
         private_key: sealed,
       };
-      return run(id, sealed, { type: 'CreateCredential', id, ...definition }, context);
+      return run(id, { type: 'CreateCredential', id, ...definition }, context);
     },
     async update(context, id, ifMatch, changes) {
       const material = await keyMaterial(changes, clock.now());
-      const sealed = await seal(id, material);
+      const sealed = seal(id, material);
       const definition = {
         ...realityFields(changes),
         ...material.fields,
         ...(sealed === null ? {} : { private_key: sealed }),
       };
-      return run(id, sealed, { type: 'UpdateCredential', id, ifMatch, name: changes.name, ...definition }, context);
+      return run(id, { type: 'UpdateCredential', id, ifMatch, name: changes.name, ...definition }, context);
     },
   };
 }

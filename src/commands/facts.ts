@@ -31,18 +31,19 @@ export interface FactRecorderOptions {
   readonly logger: Logger;
 }
 
-/** How long facts are kept, per stream. */
-export const factRetentions: readonly { readonly stream: string; readonly retention: Retention }[] = [
+/** What the log keeps of the streams that it does not keep whole. */
+export const retentions: readonly { readonly stream: string; readonly retention: Retention }[] = [
   ...Array.from({ length: agentShards }, (_, shard) => ({
     stream: `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`,
     retention: { maxAgeSeconds: limits.events.agentsMaxAgeSeconds },
   })),
   { stream: streams.signins, retention: { maxAgeSeconds: limits.events.signinsMaxAgeSeconds } },
+  { stream: streams.keyring, retention: { maxCount: 1 } },
 ];
 
-/** Sets how long facts are kept; cheap enough for every start. @throws ServiceError `unavailable` */
-export async function setFactRetention(eventStore: EventStore): Promise<void> {
-  for (const { stream, retention } of factRetentions) await eventStore.setRetention(stream, retention);
+/** Sets them; cheap enough for every start. @throws ServiceError `unavailable` */
+export async function setRetentions(eventStore: EventStore): Promise<void> {
+  for (const { stream, retention } of retentions) await eventStore.setRetention(stream, retention);
 }
 
 const agentBatch = {

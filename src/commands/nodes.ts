@@ -1,7 +1,4 @@
-/**
- * The handlers of nodes: they make and seal PSKs around the commands. The rules are in `domain/node`. Verifiers that a
- * commit has replaced are shredded in `src/start/revocations.ts`.
- */
+/** The handlers of nodes: they make and seal PSKs around the commands. The rules are in `domain/node`. */
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
@@ -9,26 +6,20 @@ import { timestamp } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
-import type { KeySupply } from '../security/key-supply.js';
 import { issueControlPsk, sealVerifier } from '../security/psk.js';
 import type { SealedValue } from '../security/sealing.js';
 import type { CommandHandlers } from './handlers-port.js';
-import { withNewSecret } from './new-secrets.js';
-import type { CommandOutcome, Gateway } from './port.js';
+import type { Gateway } from './port.js';
 import { lifecycleHandlers, present } from './resources.js';
 
 export interface NodeHandlerOptions {
   readonly gateway: Gateway<Fleet, FleetCommand>;
   readonly keyring: Keyring;
-  /** Data keys of new nodes, made ahead; absent, each creation waits until its own is durable. */
-  readonly keySupply?: Pick<KeySupply, 'take'> | undefined;
   /** 32 bytes, part of every PSK, so that the agent pins the service. */
   readonly servicePublic: Uint8Array;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly logger: Logger;
 }
 
 interface NewPsk {
@@ -37,43 +28,32 @@ interface NewPsk {
 }
 
 export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers['nodes'] {
-  const { gateway, keyring, keySupply, servicePublic, clock, ids, logger } = options;
+  const { gateway, keyring, servicePublic, clock, ids } = options;
 
-  /** @param keyId of the node's data key; absent, one is made */
-  async function newPsk(nodeId: string, keyId?: string): Promise<NewPsk> {
+  function newPsk(nodeId: string): NewPsk {
     const issued = issueControlPsk(servicePublic);
-    const place = { stream: streams.fleet, resourceId: nodeId };
-    const verifier = await sealVerifier(keyring, issued.verifier, place, keyId);
+    const verifier = sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId });
     issued.verifier.psk.fill(0);
     return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier } };
   }
-
-  /** Runs a command that stores a new PSK. */
-  const withPsk = <R>(issued: NewPsk | null, run: () => Promise<CommandOutcome<R>>): Promise<CommandOutcome<R>> =>
-    withNewSecret({ keyring, logger }, { sealed: issued?.psk.verifier ?? null, what: 'PSK verifier' }, run);
 
   return {
     ...lifecycleHandlers('node', gateway, ids),
     async create(context, fields) {
       const { issuePsk, ...node } = fields;
-      const supplied = issuePsk ? keySupply?.take() : undefined;
-      const id = supplied?.id ?? ids.next();
-      const issued = issuePsk ? await newPsk(id, supplied?.keyId) : null;
-      return withPsk(issued, () =>
-        gateway.execute({ type: 'CreateNode', id, ...node, psk: issued?.psk ?? null }, context, (fleet) => ({
-          node: present(fleet.tables.node.get(id)),
-          controlPsk: issued?.controlPsk ?? null,
-        })),
-      );
+      const id = ids.next();
+      const issued = issuePsk ? newPsk(id) : null;
+      return gateway.execute({ type: 'CreateNode', id, ...node, psk: issued?.psk ?? null }, context, (fleet) => ({
+        node: present(fleet.tables.node.get(id)),
+        controlPsk: issued?.controlPsk ?? null,
+      }));
     },
     async issuePsk(context, id) {
-      const issued = await newPsk(id);
-      return withPsk(issued, () =>
-        gateway.execute({ type: 'IssueNodePsk', id, ...issued.psk }, context, () => ({
-          controlPsk: issued.controlPsk,
-          fingerprint: issued.psk.fingerprint,
-        })),
-      );
+      const issued = newPsk(id);
+      return gateway.execute({ type: 'IssueNodePsk', id, ...issued.psk }, context, () => ({
+        controlPsk: issued.controlPsk,
+        fingerprint: issued.psk.fingerprint,
+      }));
     },
     async command(context, id, command) {
       const now = clock.now();

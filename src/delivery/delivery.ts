@@ -13,7 +13,7 @@ import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Histogram } from '../kernel/tallies.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
-import type { FoldBatch, Revoked } from '../projections/fleet/fold-batch.js';
+import type { FoldBatch } from '../projections/fleet/fold-batch.js';
 import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
@@ -44,7 +44,7 @@ export interface DeliveryDeps {
   readonly committed: CommittedFleet;
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
-  readonly keyring: Pick<Keyring, 'createKey' | 'open' | 'openSync' | 'sealBytes' | 'openBytes' | 'shred'>;
+  readonly keyring: Pick<Keyring, 'open' | 'sealBytes' | 'openBytes'>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Where it is told what nodes reject and apply again; the logger when absent. */
@@ -96,7 +96,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const requestWaitMs = deps.requestWaitMs ?? tuning.requestWaitMs;
   const onListenerError = (error: unknown): void =>
     logger.error({ error: errorText(error) }, 'a listener of delivery failed');
-  const revokedListeners = createListeners<Revoked>(onListenerError);
+  const revokedListeners = createListeners<string>(onListenerError);
   const { compilerVersion } = deps;
 
   const lastGood = await openLastGoodSnapshots({ readStore, keyring, logger });
@@ -212,7 +212,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       histories.forget(nodeId);
       cleanup.add(nodeId);
     }
-    for (const revoked of batch.revoked) revokedListeners.tell(revoked);
+    for (const nodeId of batch.revoked) revokedListeners.tell(nodeId);
     fanOut.touch(batch.touched);
   }
 
@@ -230,7 +230,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     settings: () => committed.fleet().singletons.connectivity.value,
     verifier: (nodeId) => committed.fleet().tables.node.get(nodeId)?.psk?.verifier,
     generation,
-    onRevoked: (listener) => revokedListeners.add(({ nodeId, replaced }) => listener(nodeId, replaced)),
+    onRevoked: revokedListeners.add,
     openNodeSession: nodeSessions.open,
     pushed: sessions.pushed,
     unsentMs(nodeId) {

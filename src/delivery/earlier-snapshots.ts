@@ -4,13 +4,12 @@
  * what lies in the past does not change. Implements `docs/contract/rest.md#nodes`.
  */
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
-import { ServiceError } from '../kernel/errors.js';
 import { createLru } from '../kernel/lru.js';
 import { stampOf } from './cache.js';
 import { encodeSnapshot } from './encode.js';
 import type { SnapshotJson } from './port.js';
 import type { SecretOpener } from './secrets.js';
-import { openSecrets, SecretUnreadableError } from './secrets.js';
+import { openSecrets } from './secrets.js';
 import { snapshotToJson } from './snapshot-json.js';
 import { tuning } from './tuning.js';
 
@@ -22,7 +21,7 @@ export interface EarlierSnapshotsDeps {
 
 /**
  * @returns a function that gives the snapshot at the newest generation not above the wanted one; undefined when there is
- *   none. It throws ServiceError: `not_found` when a key in it was shredded since, `unavailable`
+ *   none. It throws ServiceError `unavailable`, and SecretUnreadableError
  */
 export function createEarlierSnapshots(
   deps: EarlierSnapshotsDeps,
@@ -38,7 +37,7 @@ export function createEarlierSnapshots(
   const make = async (nodeId: string, generation: number): Promise<SnapshotJson | undefined> => {
     const snapshot = await deps.compileEarlier(nodeId, generation);
     if (snapshot === undefined) return undefined;
-    const push = encodeSnapshot(snapshot, await secretsOf(snapshot, deps.openSecret));
+    const push = encodeSnapshot(snapshot, openSecrets(snapshot, deps.openSecret));
     const answer = { ...stampOf(push), snapshot: snapshotToJson(snapshot, push.checksum) };
     for (const each of new Set([generation, answer.generation])) {
       answers.set(keyOf(nodeId, each), { answer, bytes: push.payload.length });
@@ -59,13 +58,3 @@ export function createEarlierSnapshots(
 }
 
 const keyOf = (nodeId: string, generation: number): string => `${nodeId}@${generation}`;
-
-async function secretsOf(snapshot: NodeSnapshot, open: SecretOpener): Promise<Awaited<ReturnType<typeof openSecrets>>> {
-  try {
-    return await openSecrets(snapshot, open);
-  } catch (error) {
-    if (!(error instanceof SecretUnreadableError && error.shredded)) throw error;
-    const sentence = `the configuration of generation ${snapshot.generation} cannot be made again`;
-    throw new ServiceError('not_found', `generation: ${sentence}: ${error.message}`, { cause: error });
-  }
-}

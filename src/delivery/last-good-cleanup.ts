@@ -1,7 +1,6 @@
 /**
  * Deletes the last-good snapshots of deleted nodes, one after the other, in the background. Only for nodes that are
  * still deleted once the fold is up to date: during a replay a node may be deleted and restored.
- * Implements `docs/contract/domain.md#commands-and-events`: deleting a data key shreds what it sealed.
  */
 import { sleep } from '../kernel/background.js';
 import { storeRetry } from '../kernel/retry.js';

@@ -7,10 +7,7 @@ import { streams } from '../kernel/event.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';
 import { errorText } from '../kernel/errors.js';
-import { createLru } from '../kernel/lru.js';
-import type { Keyring } from '../security/keyring.js';
-import type { SealContext } from '../security/sealing.js';
-import { keyIdOfBytes } from '../security/sealing.js';
+import type { Keyring, Place } from '../security/keyring.js';
 import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { stampOf } from './cache.js';
@@ -35,7 +32,7 @@ export interface LastGoodSnapshots {
   load(nodeId: string, stamp: Stamp): Promise<SnapshotPush | undefined>;
   /** Replaces the stored snapshot by one that the node has applied. Never waits. */
   save(nodeId: string, push: SnapshotPush): void;
-  /** Deletes the snapshot of a deleted node, and the key that it was sealed with. */
+  /** Deletes the snapshot of a deleted node. */
   remove(nodeId: string): Promise<void>;
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -43,42 +40,23 @@ export interface LastGoodSnapshots {
 
 export interface LastGoodSnapshotsDeps {
   readonly readStore: ReadStore;
-  readonly keyring: Pick<Keyring, 'createKey' | 'sealBytes' | 'openBytes' | 'shred'>;
+  readonly keyring: Pick<Keyring, 'sealBytes' | 'openBytes'>;
   readonly logger: Logger;
 }
 
 export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promise<LastGoodSnapshots> {
   const { keyring, logger } = deps;
   const collection: Collection<LastGoodFields> = await deps.readStore.collection<LastGoodFields>(lastGoodSnapshots);
-  const keyIds = createLru<string, string>({ maxEntries: tuning.rememberedNodes });
 
-  /** The generation is part of the context, so an older snapshot cannot be put in the place of a newer one. */
-  const context = (nodeId: string, generation: number): SealContext => ({
+  /** The generation is part of the place, so an older snapshot cannot be put in the place of a newer one. */
+  const place = (nodeId: string, generation: number): Place => ({
     stream: streams.fleet,
     resourceId: nodeId,
     field: `kept_snapshot/${generation}`,
   });
 
-  const keyIdOf = async (nodeId: string): Promise<string> => {
-    const existing = keyIds.get(nodeId) ?? (await readDocument(nodeId), keyIds.get(nodeId));
-    if (existing !== undefined) return existing;
-    const keyId = await keyring.createKey(nodeId);
-    keyIds.set(nodeId, keyId);
-    return keyId;
-  };
-
-  const readDocument = async (nodeId: string): Promise<LastGoodFields | undefined> => {
-    const fields = (await collection.get(nodeId))?.fields;
-    const keyId = fields === undefined ? undefined : keyIdOfBytes(fields.sealed);
-    if (keyId !== undefined) keyIds.set(nodeId, keyId);
-    return fields;
-  };
-
-  const sealed = async (nodeId: string, push: SnapshotPush): Promise<{ id: string; fields: LastGoodFields }> => {
-    const bytes = await keyring.sealBytes(push.payload, context(nodeId, push.generation), await keyIdOf(nodeId));
-    // If the key was shredded meanwhile, the bytes are sealed by another one.
-    const keyId = keyIdOfBytes(bytes);
-    if (keyId !== undefined) keyIds.set(nodeId, keyId);
+  const sealed = (nodeId: string, push: SnapshotPush): { id: string; fields: LastGoodFields } => {
+    const bytes = keyring.sealBytes(push.payload, place(nodeId, push.generation));
     return { id: nodeId, fields: { ...stampOf(push), sealed: bytes } };
   };
 
@@ -90,7 +68,7 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
     maxWeight: tuning.lastGoodWaitingBytes,
     weigh: (push) => push.payload.length,
     write: async (entries) => {
-      await collection.set(await Promise.all(entries.map(([nodeId, push]) => sealed(nodeId, push))));
+      await collection.set(entries.map(([nodeId, push]) => sealed(nodeId, push)));
     },
     onError: (error) => logger.warn({ error: errorText(error) }, 'last-good snapshots could not be written yet'),
     onDropped: (nodeId) =>
@@ -103,15 +81,15 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
     async stamp(nodeId) {
       const waiting = batch.get(nodeId);
       if (waiting !== undefined) return stampOf(waiting);
-      const fields = await readDocument(nodeId);
+      const fields = (await collection.get(nodeId))?.fields;
       return fields === undefined ? undefined : { generation: fields.generation, checksum: fields.checksum };
     },
     async load(nodeId, stamp) {
       const waiting = batch.get(nodeId);
       if (waiting !== undefined) return stampOf(waiting).checksum === stamp.checksum ? waiting : undefined;
-      const fields = await readDocument(nodeId);
+      const fields = (await collection.get(nodeId))?.fields;
       if (fields?.generation !== stamp.generation || fields.checksum !== stamp.checksum) return undefined;
-      const opened = await keyring.openBytes(fields.sealed, context(nodeId, stamp.generation));
+      const opened = keyring.openBytes(fields.sealed, place(nodeId, stamp.generation));
       if (opened.kind === 'opened') {
         return {
           generation: stamp.generation,
@@ -119,18 +97,14 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
           payload: opened.plaintext,
         };
       }
-      const reason = opened.kind === 'refused' ? opened.reason : opened.kind;
+      const { reason } = opened;
       logger.error({ node_id: nodeId, generation: stamp.generation, reason }, 'a last-good snapshot cannot be opened');
       return undefined;
     },
     save: (nodeId, push) => batch.put(nodeId, push),
     async remove(nodeId) {
       batch.delete(nodeId);
-      await readDocument(nodeId);
-      const keyId = keyIds.get(nodeId);
       await collection.remove([nodeId]);
-      if (keyId !== undefined) await keyring.shred(keyId);
-      keyIds.delete(nodeId);
     },
     flush: batch.flush,
     close: batch.close,

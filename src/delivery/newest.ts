@@ -29,7 +29,7 @@ export type Newest<T> =
 export interface NewestSnapshots {
   /**
    * A plain value when nothing has to be waited for: an edit may ask for ten thousand nodes at once.
-   * @throws ServiceError `unavailable` without the data key store, or when the log is at another compiler version
+   * @throws ServiceError `unavailable` when the log is at another compiler version
    */
   get(nodeId: string): Newest<SnapshotPush> | Promise<Newest<SnapshotPush>>;
   /** Generation and checksum only: when both are cached, nothing is compiled. @throws as `get` */

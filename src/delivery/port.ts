@@ -90,11 +90,8 @@ export interface Delivery {
   verifier(nodeId: string): SealedSecret | undefined;
   /** The newest generation of a node, or undefined for an unknown node. */
   generation(nodeId: string): number | undefined;
-  /**
-   * Calls back when a node's PSK was replaced or the node was deleted, before the command is answered. `replaced` is
-   * the verifier that no longer counts and whose data key is to be shredded; undefined when there was none.
-   */
-  onRevoked(listener: (nodeId: string, replaced: SealedSecret | undefined) => void): () => void;
+  /** Calls back when a node's PSK was replaced or the node was deleted, before the command is answered. */
+  onRevoked(listener: (nodeId: string) => void): () => void;
 
   openNodeSession(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** The newest generation that was sent as a whole to an open session of this instance. */

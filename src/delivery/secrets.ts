@@ -7,20 +7,16 @@ import type { NodeSnapshot, SecretPlaceholder } from '../domain/snapshot/snapsho
 import type { Keyring } from '../security/keyring.js';
 import { isSealedValue } from '../security/sealing.js';
 
-/** Opens one placeholder; without a promise when its data key is in memory. @throws SecretUnreadableError */
-export type SecretOpener = (placeholder: SecretPlaceholder) => Uint8Array | Promise<Uint8Array>;
+/** Opens one placeholder. @throws SecretUnreadableError */
+export type SecretOpener = (placeholder: SecretPlaceholder) => Uint8Array;
 
 export type OpenedSecrets = ReadonlyMap<SecretPlaceholder, Uint8Array>;
 
 /** A secret that cannot be opened, and a retry will not help. The message names its place, never its value. */
 export class SecretUnreadableError extends Error {
-  /** Its data key was deleted, on purpose. */
-  readonly shredded: boolean;
-
-  constructor(placeholder: SecretPlaceholder, reason: string, shredded = false) {
+  constructor(placeholder: SecretPlaceholder, reason: string) {
     super(`the secret ${placeholder.field} of ${placeholder.resource_id} cannot be opened: ${reason}`);
     this.name = 'SecretUnreadableError';
-    this.shredded = shredded;
   }
 }
 
@@ -37,47 +33,18 @@ function placeholdersOf(snapshot: NodeSnapshot): readonly SecretPlaceholder[] {
   return found;
 }
 
-const noSecrets: OpenedSecrets = new Map();
-
-/**
- * Opens all secrets of a snapshot. Returns a plain value, not a promise, when every data key is in memory.
- * @throws SecretUnreadableError, and what the key store throws
- */
-export function openSecrets(snapshot: NodeSnapshot, open: SecretOpener): OpenedSecrets | Promise<OpenedSecrets> {
-  const placeholders = placeholdersOf(snapshot);
-  if (placeholders.length === 0) return noSecrets;
-  const results = placeholders.map((placeholder) => [placeholder, open(placeholder)] as const);
-  const ready = new Map<SecretPlaceholder, Uint8Array>();
-  for (const [placeholder, bytes] of results) if (!(bytes instanceof Promise)) ready.set(placeholder, bytes);
-  if (ready.size === results.length) return ready;
-  return Promise.all(results.map(async ([placeholder, bytes]) => [placeholder, await bytes] as const)).then(
-    (entries) => new Map(entries),
-  );
+/** Opens all secrets of a snapshot. @throws SecretUnreadableError */
+export function openSecrets(snapshot: NodeSnapshot, open: SecretOpener): OpenedSecrets {
+  return new Map(placeholdersOf(snapshot).map((placeholder) => [placeholder, open(placeholder)]));
 }
 
-/** An opener that uses the installation's data keys. */
-export function openerOf(keyring: Pick<Keyring, 'open' | 'openSync'>): SecretOpener {
+/** An opener that uses the installation's keyring. */
+export function openerOf(keyring: Pick<Keyring, 'open'>): SecretOpener {
   return (placeholder) => {
-    const { secret } = placeholder;
+    const { secret, stream, resource_id: resourceId, field } = placeholder;
     if (!isSealedValue(secret)) throw new SecretUnreadableError(placeholder, 'it is not a sealed value');
-    const context = {
-      stream: placeholder.stream,
-      resourceId: placeholder.resource_id,
-      field: placeholder.field,
-    };
-    const cached = keyring.openSync(secret, context);
-    if (cached.kind !== 'not_cached') return plaintextOf(placeholder, cached);
-    return keyring.open(secret, context).then((result) => plaintextOf(placeholder, result));
+    const opened = keyring.open(secret, { stream, resourceId, field });
+    if (opened.kind === 'opened') return opened.plaintext;
+    throw new SecretUnreadableError(placeholder, opened.reason);
   };
-}
-
-function plaintextOf(placeholder: SecretPlaceholder, result: Awaited<ReturnType<Keyring['open']>>): Uint8Array {
-  switch (result.kind) {
-    case 'opened':
-      return result.plaintext;
-    case 'shredded':
-      throw new SecretUnreadableError(placeholder, 'its data key was deleted', true);
-    case 'refused':
-      throw new SecretUnreadableError(placeholder, result.reason);
-  }
 }

@@ -10,6 +10,8 @@ export const streams = {
   fleet: 'svc-fleet',
   accounts: 'svc-accounts',
   service: 'svc-service',
+  /** The wrapped keyring, the newest event alone. */
+  keyring: 'svc-keyring',
   /** The keys of earlier master keys for the log chains of the fleet and the accounts. */
   logChain: 'svc-log-chain',
   signins: 'svc-signins',
@@ -28,14 +30,15 @@ export const allStreams: readonly string[] = [
   streams.fleet,
   streams.accounts,
   streams.service,
+  streams.keyring,
   streams.logChain,
   streams.signins,
   ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
 ];
 
-/** Whether the events of a stream expire: it holds facts. */
+/** Whether events of a stream go: it holds facts, or the newest event alone. */
 export const expires = (stream: string): boolean =>
-  stream === streams.signins || stream.startsWith(streams.agentsPrefix);
+  stream === streams.keyring || stream === streams.signins || stream.startsWith(streams.agentsPrefix);
 
 /** The shard that holds the facts of a node's agent. A node is always in the same shard. */
 export function agentsStream(nodeId: string): string {

@@ -62,6 +62,8 @@ function groupOf(stream: string): string {
       return 'fleet';
     case streams.accounts:
       return 'accounts';
+    case streams.keyring:
+      return 'service';
     default:
       return expires(stream) ? 'facts' : 'service';
   }

@@ -1,5 +1,5 @@
 /**
- * The master key as a capability: it wraps and unwraps data keys, and the key of the log chain follows from it. Its bytes
+ * The master key as a capability: it wraps and unwraps the keyring, and the key of the log chain follows from it. Its bytes
  * stay inside, so no log, error or object dump can show them. Where it comes from is `master-key-source.ts`. Implements
  * `docs/contract/domain.md#commands-and-events`.
  */

@@ -6,8 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';
 import { generateX25519, importX25519Private } from '../kernel/x25519.js';
-import type { Keyring } from './keyring.js';
-import type { OpenRefusal, OpenResult, SealContext, SealedValue } from './sealing.js';
+import type { Keyring, Place } from './keyring.js';
+import type { OpenRefusal, OpenResult, SealedValue } from './sealing.js';
 
 /** What a node is verified with. It does not let its holder pose as the node or as the service. */
 export interface PskVerifier {
@@ -27,7 +27,6 @@ export interface IssuedPsk {
 
 export type OpenedVerifier =
   | { readonly kind: 'opened'; readonly verifier: PskVerifier }
-  | { readonly kind: 'shredded' }
   | { readonly kind: 'refused'; readonly reason: OpenRefusal };
 
 const halfBytes = 32;
@@ -47,22 +46,21 @@ export function issueControlPsk(servicePublic: Uint8Array, secret: Uint8Array = 
   return { controlPsk, verifier: { nodeStaticPublic, psk }, fingerprint: pskFingerprint(nodeStaticPublic) };
 }
 
-/** Seals a verifier for the event that carries it; `keyId` as in `Keyring.seal`. */
+/** Seals a verifier for the event that carries it. */
 export function sealVerifier(
   keyring: Keyring,
   verifier: PskVerifier,
   place: { readonly stream: string; readonly resourceId: string },
-  keyId?: string,
-): Promise<SealedValue> {
-  return keyring.seal(Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), contextOf(place), keyId);
+): SealedValue {
+  return keyring.seal(Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), contextOf(place));
 }
 
-export async function openVerifier(
+export function openVerifier(
   keyring: Keyring,
   sealed: SealedValue,
   place: { readonly stream: string; readonly resourceId: string },
-): Promise<OpenedVerifier> {
-  return verifierOf(await keyring.open(sealed, contextOf(place)));
+): OpenedVerifier {
+  return verifierOf(keyring.open(sealed, contextOf(place)));
 }
 
 /**
@@ -73,7 +71,7 @@ export function createDummyVerifier(): PskVerifier {
   return { nodeStaticPublic: generateX25519().publicKey.bytes, psk: randomBytes(halfBytes) };
 }
 
-function contextOf(place: { readonly stream: string; readonly resourceId: string }): SealContext {
+function contextOf(place: { readonly stream: string; readonly resourceId: string }): Place {
   return { stream: place.stream, resourceId: place.resourceId, field: verifierField };
 }
 

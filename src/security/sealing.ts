@@ -1,13 +1,13 @@
 /**
- * The form of a sealed value, and sealing and opening it with a given data key. Which key to use, and whether it still
- * exists, is up to `keyring.ts`. Pure except for the random nonce. Implements
- * `docs/contract/domain.md#commands-and-events`.
+ * The form of a sealed value, and sealing and opening it with a given key. Which key to use is up to `keyring.ts`. Pure
+ * except for the random nonce. Implements `docs/contract/domain.md#commands-and-events`, secrets.
  */
 import { createRandomPool } from '../kernel/random-pool.js';
 import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';
 
 /** The place a sealed value belongs to; it opens nowhere else. */
 export interface SealContext {
+  readonly installationId: string;
   readonly stream: string;
   readonly resourceId: string;
   readonly field: string;
@@ -25,16 +25,14 @@ export type SealedValue = {
 
 export type OpenResult =
   | { readonly kind: 'opened'; readonly plaintext: Uint8Array }
-  /** The data key was deleted; the secret is gone for good. */
-  | { readonly kind: 'shredded' }
   | { readonly kind: 'refused'; readonly reason: OpenRefusal };
 
 export type OpenRefusal =
-  /** Altered, or moved to another stream, resource or field. */
+  /** Altered, or moved to another installation, stream, resource or field. */
   | 'tampered'
   | 'malformed'
-  /** Another master key wrapped the data key, or the wrapped key was altered. */
-  | 'wrong_master_key';
+  /** Sealed by a key that is not in the keyring. */
+  | 'unknown_key';
 
 const noncesPerDraw = 128;
 const newNonce = createRandomPool(xchachaNonceBytes, noncesPerDraw);
@@ -49,30 +47,25 @@ export function isSealedValue(value: unknown): value is SealedValue {
   return alg === 'xc20p' && typeof key_id === 'string' && isBase64url(nonce) && isBase64url(ct);
 }
 
-/** Seals with a data key and a fresh random nonce. */
-export function sealWith(dataKey: Uint8Array, keyId: string, plaintext: Uint8Array, context: SealContext): SealedValue {
+/** Seals with a fresh random nonce. */
+export function sealWith(key: Uint8Array, keyId: string, plaintext: Uint8Array, context: SealContext): SealedValue {
   const nonce = newNonce();
-  const ct = sealXChaCha(dataKey, nonce, plaintext, associatedData(context));
+  const ct = sealXChaCha(key, nonce, plaintext, associatedData(context));
   return { alg: 'xc20p', key_id: keyId, nonce: nonce.toString('base64url'), ct: Buffer.from(ct).toString('base64url') };
 }
 
-export function openWith(dataKey: Uint8Array, sealed: SealedValue, context: SealContext): OpenResult {
+export function openWith(key: Uint8Array, sealed: SealedValue, context: SealContext): OpenResult {
   const nonce = Buffer.from(sealed.nonce, 'base64url');
   if (nonce.length !== xchachaNonceBytes) return { kind: 'refused', reason: 'malformed' };
-  return opened(openXChaCha(dataKey, nonce, Buffer.from(sealed.ct, 'base64url'), associatedData(context)));
+  return opened(openXChaCha(key, nonce, Buffer.from(sealed.ct, 'base64url'), associatedData(context)));
 }
 
 /** Seals to bytes: 1 byte for the form, 1 byte for the length of the key id, the key id, the nonce, the ciphertext. */
-export function sealBytesWith(
-  dataKey: Uint8Array,
-  keyId: string,
-  plaintext: Uint8Array,
-  context: SealContext,
-): Uint8Array {
+export function sealBytesWith(key: Uint8Array, keyId: string, plaintext: Uint8Array, context: SealContext): Uint8Array {
   const id = Buffer.from(keyId, 'utf8');
   if (id.length === 0 || id.length > 255) throw new RangeError(`key id: expected 1..255 bytes, got ${id.length}`);
   const nonce = newNonce();
-  const ciphertext = sealXChaCha(dataKey, nonce, plaintext, associatedData(context));
+  const ciphertext = sealXChaCha(key, nonce, plaintext, associatedData(context));
   return Buffer.concat([Buffer.of(byteForm, id.length), id, nonce, ciphertext]);
 }
 
@@ -83,11 +76,11 @@ export function keyIdOfBytes(sealed: Uint8Array): string | undefined {
   return Buffer.from(sealed.buffer, sealed.byteOffset + 2, length).toString('utf8');
 }
 
-export function openBytesWith(dataKey: Uint8Array, sealed: Uint8Array, context: SealContext): OpenResult {
+export function openBytesWith(key: Uint8Array, sealed: Uint8Array, context: SealContext): OpenResult {
   const start = 2 + (sealed[1] ?? 0);
   const body = start + xchachaNonceBytes;
   if (keyIdOfBytes(sealed) === undefined) return { kind: 'refused', reason: 'malformed' };
-  return opened(openXChaCha(dataKey, sealed.subarray(start, body), sealed.subarray(body), associatedData(context)));
+  return opened(openXChaCha(key, sealed.subarray(start, body), sealed.subarray(body), associatedData(context)));
 }
 
 function opened(plaintext: Uint8Array | undefined): OpenResult {
@@ -100,7 +93,7 @@ function isBase64url(value: unknown): value is string {
 
 /** Each part is preceded by its length, so that no two contexts share an encoding. */
 function associatedData(context: SealContext): Uint8Array {
-  return lengthPrefixed(['svc-sealed-v1', context.stream, context.resourceId, context.field]);
+  return lengthPrefixed(['svc-sealed-v1', context.installationId, context.stream, context.resourceId, context.field]);
 }
 
 export function lengthPrefixed(parts: readonly string[]): Uint8Array {

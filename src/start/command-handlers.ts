@@ -19,8 +19,6 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Revert } from '../domain/revert/decide.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
-import type { Logger } from '../kernel/logger.js';
-import type { KeySupply } from '../security/key-supply.js';
 import type { Keyring } from '../security/keyring.js';
 
 export interface CommandHandlerParts {
@@ -28,7 +26,6 @@ export interface CommandHandlerParts {
   readonly accounts: Gateway<Accounts, AccountCommand>;
   readonly accountHandlers: CommandHandlers['accounts'];
   readonly keyring: Keyring;
-  readonly keySupply?: KeySupply;
   /** 32 bytes, part of every PSK. */
   readonly servicePublic: Uint8Array;
   /** Reverts wait for it before they read the audit. */
@@ -36,15 +33,14 @@ export interface CommandHandlerParts {
   readonly audit: AuditTrail;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly logger: Logger;
 }
 
 export function createCommandHandlers(parts: CommandHandlerParts): CommandHandlers {
-  const { fleet, accounts, accountHandlers, keyring, keySupply, servicePublic, projections, audit } = parts;
-  const { clock, ids, logger } = parts;
+  const { fleet, accounts, accountHandlers, keyring, servicePublic, projections, audit } = parts;
+  const { clock, ids } = parts;
   return {
-    nodes: createNodeHandlers({ gateway: fleet, keyring, keySupply, servicePublic, clock, ids, logger }),
-    credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids, logger }),
+    nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids }),
+    credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids }),
     resources: createResourceHandlers(fleet, ids),
     chains: createChainHandlers(fleet),
     policies: createPolicyHandlers(fleet),

@@ -44,7 +44,7 @@ export async function ensureFirstAdmin(options: FirstAdminOptions): Promise<void
   const hashed = await hasher.hash(password);
   if (hashed.kind !== 'hashed') throw new Error('the password of the first admin could not be hashed');
   const id = ids.next();
-  const sealed = await keyring.seal(Buffer.from(hashed.phc), userField(id, 'password'));
+  const sealed = keyring.seal(Buffer.from(hashed.phc), userField(id, 'password'));
   const command: AccountCommand = {
     type: 'CreateUser',
     id,
@@ -59,7 +59,6 @@ export async function ensureFirstAdmin(options: FirstAdminOptions): Promise<void
     userByName(accounts, username),
   );
   const created = outcome.kind === 'done' && outcome.events.length > 0;
-  if (!created) await keyring.shred(sealed.key_id);
   if (options.password !== undefined) {
     if (created) logger.info({ username }, 'created the first user with the password of SVC_ADMIN_PASSWORD');
     return;
@@ -103,7 +102,7 @@ async function hasPassword(
   password: string,
 ): Promise<boolean> {
   if (admin === undefined) return false;
-  const opened = await keyring.open(admin.password, userField(admin.id, 'password'));
+  const opened = keyring.open(admin.password, userField(admin.id, 'password'));
   if (opened.kind !== 'opened') return false;
   return (await hasher.verify(Buffer.from(opened.plaintext).toString('utf8'), password)) !== 'mismatch';
 }

@@ -14,7 +14,6 @@ import { openLogChainKeys } from '../log-chain/keys.js';
 import { watchStoreClocks } from '../operations/store-clocks.js';
 import type { StoreClocks } from '../operations/store-clocks.js';
 import { ofAnotherLog } from '../projections/engine/another-log.js';
-import { openDataKeyStore } from '../security/data-key-documents.js';
 import { createKeyring } from '../security/keyring.js';
 import type { Keyring } from '../security/keyring.js';
 import { loadMasterKey } from '../security/master-key-source.js';
@@ -26,7 +25,8 @@ import { DataFolderError, openStores, StoreSettingError } from '../storage/open-
 import type { OpenStores } from '../storage/open-stores.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { bindReadStore, ofAnotherInstallation } from './read-store-binding.js';
-import { ensureServiceIdentity, WrongMasterKeyError } from './service-identity.js';
+import { ensureKeyring, recordKeyring, WrongMasterKeyError } from './keyring.js';
+import { ensureServiceIdentity } from './service-identity.js';
 import type { ServiceIdentity } from './service-identity.js';
 import { StartError } from './start-error.js';
 
@@ -95,8 +95,6 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
     throw new StartError(`The start is refused, for ${foreign}. Run npm run projections:rebuild, then start again.`);
   }
   const masterKey = await openMasterKey(settings, stores);
-  const keyring = createKeyring({ masterKey, store: await openDataKeyStore(readStore) });
-  closers.add('keyring', () => keyring.close());
   const clocks = await watchStoreClocks({
     stores: { 'event store': eventStore, 'read store': readStore },
     clock,
@@ -108,7 +106,10 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
     // There is nothing to serve yet, and the first event of the installation is not written by a wrong clock.
     throw new ServiceError('unavailable', wrongClock);
   }
+  const keyring = createKeyring((await ensureKeyring({ eventStore, masterKey, clock, ids })).content);
+  closers.add('keyring', () => keyring.close());
   const identity = await ensureServiceIdentity({ eventStore, keyring, clock, ids });
+  await recordKeyring({ eventStore, clock, ids });
   await bindReadStore(readStore, identity.installationId);
   // Another installation may have bound it meanwhile.
   await refuseAnother();

@@ -1,6 +1,6 @@
 /**
  * Binds a read store to one installation: a document that its first start writes. Two installations on one read store,
- * for example two EventStoreDB clusters with one MongoDB database, would mix their read models and data keys. A read
+ * for example two EventStoreDB clusters with one MongoDB database, would mix their read models. A read
  * store of a release that did not bind it is bound by the next start.
  */
 import { readEvent } from '../domain/log/upcast.js';

@@ -4,8 +4,8 @@
  * identity that agents pin, which stays. See `docs/operations.md#maintenance-commands`.
  */
 import { readCommand } from '../domain/log/upcast.js';
-import type { ServiceEvent } from '../domain/service/identity.js';
-import { serviceEvent } from '../domain/service/identity.js';
+import type { ServiceKeyEvent } from '../domain/service/identity.js';
+import { bringsSigningKey, serviceEvent } from '../domain/service/identity.js';
 import { sleep } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
@@ -20,40 +20,29 @@ import type { Tokens } from '../security/tokens.js';
 import type { EventStore } from '../storage/event-store.js';
 import { followLog } from '../storage/follow.js';
 import type { ServiceIdentityOptions } from './service-identity.js';
-import {
-  base64url,
-  newestServiceEvent,
-  openSigningSeed,
-  rawPublicKey,
-  signingPlace,
-  WrongMasterKeyError,
-} from './service-identity.js';
+import { base64url, newestSigningKey, openSigningSeed, rawPublicKey, signingPlace } from './service-identity.js';
 
 /**
- * Replaces the key that signs tokens and deletes the earlier one.
+ * Replaces the key that signs tokens.
  * @returns the new public key, 32 bytes in base64url
  * @throws ServiceError `unavailable`, `conflict` when the service has never started on these stores
  */
 export async function replaceSigningKey({ eventStore, keyring, clock, ids }: ServiceIdentityOptions): Promise<string> {
   for (let tries = 0; tries < tuning.gatewayAttempts; tries += 1) {
-    const newest = await newestServiceEvent(eventStore);
+    const newest = await newestSigningKey(eventStore);
     if (newest === undefined) throw new ServiceError('conflict', 'the service has never started on these stores');
-    const { installation_id, signing_private: earlier } = newest.event.data;
+    const { installation_id } = newest.event.data;
     const seed = generateTokenSeed();
     const data = {
       installation_id,
       signing_public: base64url(rawPublicKey(seed)),
-      signing_private: await keyring.seal(seed, signingPlace(installation_id)),
+      signing_private: keyring.seal(seed, signingPlace(installation_id)),
     };
     const proposal = propose([{ type: 'TokenSigningKeyReplaced', data }], systemContext('key rotation'), clock, ids);
-    const outcome = await eventStore.append(streams.service, newest.revision, proposal.events);
+    await eventStore.append(streams.service, newest.revision, proposal.events);
     // What is written is read from the log, whatever the answer: the answer may be lost after the append.
-    const now = await newestServiceEvent(eventStore);
-    if (now?.event.data.signing_public === data.signing_public) {
-      await keyring.shred(earlier.key_id);
-      return data.signing_public;
-    }
-    if (outcome.kind !== 'unknown') await keyring.shred(data.signing_private.key_id);
+    const now = await newestSigningKey(eventStore);
+    if (now?.event.data.signing_public === data.signing_public) return data.signing_public;
     await sleep(backoff(storeRetry, tries));
   }
   throw new ServiceError('unavailable', 'the event store did not take the new key that signs tokens');
@@ -81,38 +70,32 @@ export function followSigningKey(options: SigningKeyOptions): SigningKeyFollower
   let { current } = options;
   let problem: string | undefined;
 
-  async function take(event: ServiceEvent): Promise<void> {
+  function take(event: ServiceKeyEvent): void {
     if (event.data.signing_public === current) return;
     current = event.data.signing_public;
-    // The earlier key ends at once, also when the new one cannot be read yet.
+    // The earlier key ends at once, also when the new one cannot be read.
     tokens.replaceKey(generateTokenSeed());
-    for (let tries = 0; !stop.signal.aborted; tries += 1) {
-      try {
-        tokens.replaceKey(await openSigningSeed(keyring, event));
-        problem = undefined;
-        logger.info({ signing_public: current }, 'tokens are signed by the newest key of the log');
-        return;
-      } catch (error) {
-        const hopeless = error instanceof WrongMasterKeyError;
-        problem = `the new key that signs tokens cannot be read: ${hopeless ? error.message : errorText(error)}`;
-        // Trying again does not help, but a newer key may follow: the replaced one is deleted.
-        if (hopeless) return logger.error({}, problem);
-      }
-      await sleep(backoff(storeRetry, tries), stop.signal);
+    try {
+      tokens.replaceKey(openSigningSeed(keyring, event));
+      problem = undefined;
+      logger.info({ signing_public: current }, 'tokens are signed by the newest key of the log');
+    } catch (error) {
+      problem = `the new key that signs tokens cannot be read: ${errorText(error)}`;
+      logger.error({}, problem);
     }
   }
 
   async function run(): Promise<void> {
     let atEnd = false;
-    let newest: ServiceEvent | undefined;
+    let newest: ServiceKeyEvent | undefined;
     for await (const item of followLog(eventStore, { prefix: streams.service, after: 'start', signal: stop.signal })) {
       if (item.kind === 'caught_up') atEnd = true;
       for (const command of item.kind === 'commands' ? item.commands : []) {
-        newest = serviceEvent(readCommand(command).events[0]);
+        const event = serviceEvent(readCommand(command).events[0]);
+        if (bringsSigningKey(event)) newest = event;
       }
-      // Of the keys that the log holds already, only the newest can be opened.
       if (!atEnd || newest === undefined) continue;
-      await take(newest);
+      take(newest);
       newest = undefined;
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Port: read models, and the small shared state beside the log (telemetry, leases, wrapped data keys, last-good
+ * Port: read models, and the small shared state beside the log (telemetry, leases, last-good
  * snapshots). No transactions: writes of projected documents are guarded by log positions, a delete is a guarded
  * tombstone, and the checkpoint is written last. All other writes are durable when they resolve, but for those of leases. So any number of instances may project the same events. Not a query
  * language: only what LMDB, MongoDB and FerretDB can all do. Implements `docs/architecture.md#read-models`.

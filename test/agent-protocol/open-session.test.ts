@@ -313,18 +313,6 @@ describe('a pending session', () => {
   });
 });
 
-test('a PSK that is replaced while its verifier is being opened opens nothing', async () => {
-  const agent = await newAgent();
-  const holding = fixture.holdVerifier();
-  const opening = agent.open();
-  const release = await holding;
-  const replacement = await newAgent();
-  release();
-  expect(await opening).toMatchObject({ code: status.UNAUTHENTICATED, details: 'session refused' });
-  expect(fixture.transport.stats().pending).toBe(0);
-  await replacement.session();
-});
-
 test('with too many pending sessions, admission waits until one is attached, and is refused if none is', async () => {
   await fixture.close();
   fixture = await startAgentFixture({ pendingSessions: 1, admissionDelayMs: 400 });

@@ -16,7 +16,7 @@ const clock = createManualClock(Date.parse('2026-01-01T00:00:00.000Z'));
 
 beforeEach(async () => {
   stores = await openTemporaryStores(clock);
-  const open = () => openCommandClaims({ readStore: stores.readStore, clock, logger: silentLogger });
+  const open = () => openCommandClaims({ readStore: stores.readStore, clock, logger: silentLogger, queued: () => [] });
   instances = [await open(), await open()];
 });
 
@@ -60,7 +60,7 @@ test('a store that hangs delays no heartbeat; its late claims come with a later 
       return { ...inner, insert: async (id: string, fields: F) => (await hanging, inner.insert(id, fields)) };
     },
   };
-  const claims = await openCommandClaims({ readStore, clock, logger: silentLogger });
+  const claims = await openCommandClaims({ readStore, clock, logger: silentLogger, queued: () => [] });
   instances.push(claims);
   const queued = queue(2);
   expect(await claims.claim('n', queued)).toEqual([]);
@@ -73,4 +73,23 @@ test('a store that hangs delays no heartbeat; its late claims come with a later 
   }).toEqual(['c0', 'c1']);
   expect(await claims.claim('n', queued)).toEqual([]);
   expect(await instances[0]!.claim('n', queued)).toEqual([]);
+});
+
+test('a command that was queued before the read store was emptied counts as sent, and later ones do not', async () => {
+  const emptied = await openTemporaryStores(clock);
+  const [old, fresh] = [queue(2), queue(3)];
+  const open = () =>
+    openCommandClaims({
+      readStore: emptied.readStore,
+      clock,
+      logger: silentLogger,
+      queued: () => [['node', old]],
+    });
+  const claims = await open();
+  try {
+    expect(await claims.claim('node', fresh)).toEqual(['c2']);
+  } finally {
+    await claims.close();
+    await emptied.close();
+  }
 });

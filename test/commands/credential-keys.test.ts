@@ -1,4 +1,4 @@
-/** Private keys of credentials: made or read, sealed under a key of their own, and shredded when they are not stored. */
+/** Private keys of credentials: made or read, and sealed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createCredentialHandlers } from '../../src/commands/credentials.js';
 import type { CommandHandlers, CredentialChanges, NewCredential } from '../../src/commands/handlers-port.js';
@@ -6,15 +6,12 @@ import { tuning } from '../../src/commands/tuning.js';
 import type { CredentialState } from '../../src/domain/credential/credential.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import { silentLogger } from '../../src/kernel/logger.js';
 import { importX25519Private } from '../../src/kernel/x25519.js';
-import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import type { Keyring } from '../../src/security/keyring.js';
-import { openKeyring } from '../support/accounts-fixture.js';
+import { testKeyring } from '../support/keyring.js';
 import { clearTextIn } from '../support/clear-text.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
-import { notWritten } from '../support/scripted-event-store.js';
 import { authority, issue } from '../support/x509.js';
 
 const day = 24 * 3600 * 1000;
@@ -26,14 +23,13 @@ let credentials: CommandHandlers['credentials'];
 beforeEach(async () => {
   fixture = await createCommandFixture();
   gateway = await fixture.gateway();
-  keyring = await openKeyring(fixture);
+  keyring = testKeyring();
   const { clock } = fixture;
-  credentials = createCredentialHandlers({ gateway, keyring, clock, ids: randomIds, logger: silentLogger });
+  credentials = createCredentialHandlers({ gateway, keyring, clock, ids: randomIds });
 });
 afterEach(() => fixture.close());
 
 const context = { actor, requestId: 'r' };
-const repeatable = { ...context, idempotency: { key_hash: 'k', body_hash: 'b' } };
 const from = (ms: number) => new Date(fixture.clock.now() + ms);
 
 async function create(fields: NewCredential): Promise<CredentialState> {
@@ -59,12 +55,6 @@ async function openedKey(id: string): Promise<Buffer> {
   return Buffer.from(opened.plaintext);
 }
 
-const keyIds = async (): Promise<readonly string[]> => {
-  const ids: string[] = [];
-  for await (const id of (await openDataKeyStore(fixture.stores.readStore)).list()) ids.push(id);
-  return ids;
-};
-
 describe('an x25519 key', () => {
   it('is generated, and sealed so that its public half is the one that is shown', async () => {
     const { id, public_key } = await create({ name: 'keys', key_type: 'x25519' });
@@ -80,15 +70,12 @@ describe('an x25519 key', () => {
     expect(clearTextIn([await fixture.log(), gateway.fleet], [key])).toEqual([]);
   });
 
-  it('is replaced under a data key of its own, by another one each time that none is given', async () => {
+  it('is replaced by another one each time that none is given', async () => {
     const first = await create({ name: 'keys', key_type: 'x25519' });
     const second = await update(first.id, { private_key: null });
     const third = await update(first.id, { private_key: null });
     expect(new Set([first, second, third].map(({ public_key }) => public_key)).size).toBe(3);
-    expect(new Set([first, second, third].map((one) => one.private_key?.key_id)).size).toBe(3);
     expect(third.version).toBe(3);
-    // What is replaced stays readable: a log that is restored to an earlier moment needs it.
-    expect((await keyIds()).length).toBe(3);
   });
 });
 
@@ -174,49 +161,14 @@ describe('a certificate', () => {
     const fields = { certificate_pem: made.cert, private_key_pem: other.key };
     const refused = await refusalOf(create({ name: 'cert', key_type: 'tls_cert', ...fields }));
     expect(refused.message).toContain('private_key_pem: expected the key of the first certificate');
-    expect(await keyIds()).toEqual([]);
   });
 });
 
-describe('the data key of a private key', () => {
-  it('is deleted when the command is refused', async () => {
-    await create({ name: 'keys', key_type: 'x25519' });
-    const before = await keyIds();
-    await refusalOf(create({ name: 'Keys', key_type: 'x25519' }));
-    await refusalOf(update(randomIds.next(), { private_key: null }));
-    expect(await keyIds()).toEqual(before);
-  });
-
-  it('is deleted when the credential has the same private key already', async () => {
+describe('a private key that a credential has already', () => {
+  it('stays as it was sealed', async () => {
     const private_key = Buffer.alloc(32, 9).toString('base64url');
     const made = await create({ name: 'keys', key_type: 'x25519', private_key });
     const same = await update(made.id, { private_key });
     expect([same.version, same.private_key]).toEqual([1, made.private_key]);
-    expect(await keyIds()).toEqual([made.private_key?.key_id]);
-  });
-
-  it('is deleted when the command repeats one that was accepted before', async () => {
-    await credentials.create(repeatable, { name: 'keys', key_type: 'x25519' });
-    const before = await keyIds();
-    const repeat = await credentials.create(repeatable, { name: 'keys', key_type: 'x25519' });
-    expect(repeat.kind).toBe('repeated');
-    expect(await keyIds()).toEqual(before);
-  });
-
-  it('is kept when the command may have been written', async () => {
-    fixture.store.script(async (late, call) => {
-      fixture.clock.advance(tuning.outcomeWaitMs);
-      return notWritten(late, call);
-    });
-    const refused = await refusalOf(create({ name: 'keys', key_type: 'x25519' }));
-    expect(refused.code).toBe('unavailable');
-    expect((await keyIds()).length).toBe(1);
-  });
-
-  it('is kept when the credential is deleted', async () => {
-    const { id } = await create({ name: 'keys', key_type: 'x25519' });
-    const before = await keyIds();
-    await credentials.remove(context, id, undefined);
-    expect(await keyIds()).toEqual(before);
   });
 });

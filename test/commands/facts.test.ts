@@ -1,7 +1,7 @@
 /** The fact recorder: what it writes about a fact, its turns, its bounds, and what becomes of facts that cannot be written. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { FactRecorder } from '../../src/commands/port.js';
-import { createFactRecorder, factRetentions, setFactRetention } from '../../src/commands/facts.js';
+import { createFactRecorder, retentions, setRetentions } from '../../src/commands/facts.js';
 import { tuning } from '../../src/commands/tuning.js';
 import type { AgentEvent, FactOutcome } from '../../src/domain/agents/facts.js';
 import { agentShards, agentsStream, streams } from '../../src/kernel/event.js';
@@ -131,15 +131,19 @@ describe('a fact', () => {
 
   test('is kept for as long as the contract says, in each of the streams of facts', async () => {
     const set: unknown[] = [];
-    await setFactRetention({
+    await setRetentions({
       setRetention: async (...retention: unknown[]) => void set.push(retention),
     } as unknown as EventStore);
     const ages = Array.from({ length: agentShards }, (_, shard) => [
       `svc-agents-${shard < 10 ? '0' : ''}${shard}`,
       { maxAgeSeconds: limits.events.agentsMaxAgeSeconds },
     ]);
-    expect(set).toEqual([...ages, ['svc-signins', { maxAgeSeconds: limits.events.signinsMaxAgeSeconds }]]);
-    expect(new Set(factRetentions.map((one) => one.stream))).toContain(stream);
+    expect(set).toEqual([
+      ...ages,
+      ['svc-signins', { maxAgeSeconds: limits.events.signinsMaxAgeSeconds }],
+      ['svc-keyring', { maxCount: 1 }],
+    ]);
+    expect(new Set(retentions.map((one) => one.stream))).toContain(stream);
   });
 });
 

@@ -1,6 +1,5 @@
-/** PSKs of nodes: made, sealed, shown once, and shredded when they are not stored. */
+/** PSKs of nodes: made, sealed and shown once. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { SealedSecret } from '../../src/domain/secret/sealed.js';
@@ -8,12 +7,11 @@ import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/k
 import { streams } from '../../src/kernel/event.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import { silentLogger } from '../../src/kernel/logger.js';
 import { importX25519Private } from '../../src/kernel/x25519.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { openVerifier } from '../../src/security/psk.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
-import { openKeyring } from '../support/accounts-fixture.js';
+import { testKeyring } from '../support/keyring.js';
 import { clearTextIn } from '../support/clear-text.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
@@ -29,14 +27,13 @@ const servicePublic = generateServiceIdentity().publicKey;
 beforeEach(async () => {
   fixture = await createCommandFixture();
   gateway = await fixture.gateway();
-  keyring = await openKeyring(fixture);
+  keyring = testKeyring();
   nodes = createNodeHandlers({
     gateway,
     keyring,
     servicePublic,
     clock: systemClock,
     ids: randomIds,
-    logger: silentLogger,
   });
 });
 afterEach(() => fixture.close());
@@ -55,35 +52,6 @@ const secretsOf = (controlPsk: string | null) => {
   const nodeStaticPublic = importX25519Private(nodeStaticPrivate).publicKey.bytes;
   return { ...decoded.value, nodeStaticPrivate, nodeStaticPublic, psk };
 };
-const keyIds = async (): Promise<readonly string[]> => {
-  const ids: string[] = [];
-  for await (const id of (await openDataKeyStore(fixture.stores.readStore)).list()) ids.push(id);
-  return ids;
-};
-
-test('a node is created with an id and a data key that were made ahead, and without when there are none', async () => {
-  const ahead = { id: randomIds.next(), keyId: '' };
-  ahead.keyId = await keyring.createKey(ahead.id);
-  const supply = [ahead];
-  const parts = { gateway, keyring, servicePublic, clock: systemClock, ids: randomIds, logger: silentLogger };
-  nodes = createNodeHandlers({ ...parts, keySupply: { take: () => supply.shift() } });
-  const before = await keyIds();
-  const without = await create({ issuePsk: false });
-  const [first, second] = [await create({ name: 'b' }), await create({ name: 'c' })];
-  expect(without.node.id).not.toBe(ahead.id);
-  expect(first.node.id).toBe(ahead.id);
-  const fold = await fixture.fold();
-  expect(fold.tables.node.get(first.node.id)?.psk?.verifier?.key_id).toBe(ahead.keyId);
-  expect(fold.tables.node.get(second.node.id)?.psk?.verifier?.key_id).not.toBe(ahead.keyId);
-  expect(await keyIds()).toHaveLength(before.length + 1);
-  // A creation that is refused shreds it, as any other.
-  const refused = { id: randomIds.next(), keyId: '' };
-  refused.keyId = await keyring.createKey(refused.id);
-  supply.push(refused);
-  expect((await refusalOf(create({ name: 'b' }))).code).toBe('conflict');
-  expect(await keyIds()).not.toContain(refused.keyId);
-});
-
 test('the stored verifier opens to the secrets that the answered PSK derives', async () => {
   const { node, controlPsk } = await create();
   const { servicePublic: pinned, nodeStaticPublic, psk } = secretsOf(controlPsk);
@@ -101,7 +69,7 @@ test('the stored verifier opens to the secrets that the answered PSK derives', a
   });
 });
 
-test('a new PSK replaces the verifier, under a data key of its own', async () => {
+test('a new PSK replaces the verifier', async () => {
   const { node, controlPsk } = await create();
   const outcome = await nodes.issuePsk(context, node.id);
   if (outcome.kind !== 'done') throw new Error(outcome.kind);
@@ -109,8 +77,6 @@ test('a new PSK replaces the verifier, under a data key of its own', async () =>
   const stored = (await fixture.fold()).tables.node.get(node.id)?.psk;
   expect(stored?.fingerprint).toBe(outcome.result.fingerprint);
   expect(stored?.fingerprint).toBe(pskFingerprint(secretsOf(outcome.result.controlPsk).nodeStaticPublic));
-  expect(await keyIds()).toContain(stored?.verifier.key_id);
-  expect((await keyIds()).length).toBe(2);
 });
 
 test('no part of a PSK is in the log in clear, in any encoding', async () => {
@@ -127,25 +93,15 @@ test('no part of a PSK is in the log in clear, in any encoding', async () => {
   expect(clearTextIn(log, [node.name])).not.toEqual([]);
 });
 
-test('a refused creation shreds its unused data key', async () => {
-  await create();
-  const before = await keyIds();
-  expect((await refusalOf(create())).code).toBe('conflict');
-  expect((await refusalOf(nodes.issuePsk(context, 'nobody'))).code).toBe('not_found');
-  expect(await keyIds()).toEqual(before);
-});
-
-test('a repeated creation shreds its data key and does not answer the PSK again', async () => {
+test('a repeated creation does not answer the PSK again', async () => {
   const mark = { key_hash: 'k', body_hash: 'b' };
   const { node } = await create({}, mark);
-  const before = await keyIds();
   const again = await nodes.create({ ...context, idempotency: mark }, fields);
   expect(again).toMatchObject({ kind: 'repeated', resourceId: node.id });
   expect(clearTextIn([again], ['svcpsk1_'])).toEqual([]);
-  expect(await keyIds()).toEqual(before);
 });
 
-test('a creation that may have been written keeps its data key', async () => {
+test('a creation that may have been written can be opened later', async () => {
   let write: (() => Promise<unknown>) | undefined;
   fixture.store.script(async (late, call) => {
     write = late;
@@ -165,9 +121,8 @@ test('a creation that may have been written keeps its data key', async () => {
   ).toMatchObject({ kind: 'opened' });
 });
 
-test('a creation without a PSK makes no data key', async () => {
+test('a creation without a PSK makes none', async () => {
   expect(await create({ issuePsk: false })).toMatchObject({ controlPsk: null, node: { psk: null } });
-  expect(await keyIds()).toEqual([]);
 });
 
 test('the refusal while the store is unavailable holds no part of the PSK', async () => {

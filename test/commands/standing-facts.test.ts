@@ -3,7 +3,7 @@
  * and a clock that only the test moves.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createFactRecorder, setFactRetention } from '../../src/commands/facts.js';
+import { createFactRecorder, setRetentions } from '../../src/commands/facts.js';
 import type { FactRecorder } from '../../src/commands/port.js';
 import { createStandingFacts } from '../../src/commands/standing-facts.js';
 import type { KnownNode, StandingFacts } from '../../src/commands/standing-facts.js';
@@ -30,7 +30,7 @@ let online: Map<string, { instance_id: string }>;
 beforeEach(async () => {
   side = await openReadSide();
   const { eventStore } = side.stores;
-  await setFactRetention(eventStore);
+  await setRetentions(eventStore);
   fleet = await createFleetLog(eventStore);
   facts = createFactRecorder({ eventStore, clock: side.clock, ids: randomIds, logger: silentLogger });
   shown = await side.started();

@@ -3,7 +3,6 @@ import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createCredentialHandlers } from '../../src/commands/credentials.js';
 import { keyMaterial } from '../../src/commands/credential-keys.js';
-import { withNewSecret } from '../../src/commands/new-secrets.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { CommandOutcome } from '../../src/commands/port.js';
 import {
@@ -15,11 +14,9 @@ import {
 import { agentContext, systemContext } from '../../src/commands/system.js';
 import { tuning } from '../../src/commands/tuning.js';
 import { plainTypes } from '../../src/domain/fleet/resources.js';
-import { ServiceError } from '../../src/kernel/errors.js';
 import type { Actor } from '../../src/kernel/event.js';
-import { randomIds, uuidFromName } from '../../src/kernel/ids.js';
+import { randomIds } from '../../src/kernel/ids.js';
 import { limits } from '../../src/kernel/limits.js';
-import { silentLogger } from '../../src/kernel/logger.js';
 import { createSelfSigned } from '../../src/security/self-signed.js';
 import * as f from '../support/fleet.js';
 import { fleetInstallation } from '../support/fleet-installation.js';
@@ -42,16 +39,7 @@ const repeated: CommandOutcome<never> = {
 /** A gateway on which every command repeats an earlier one. */
 const repeating = { execute: async () => repeated } as never;
 
-/** A keyring that seals by name, and what it was told to shred. */
-function keyringOf() {
-  const shredded: string[] = [];
-  let count = 0;
-  const keyring = {
-    seal: async () => ({ ...f.sealed, key_id: uuidFromName(`key ${(count += 1)}`) }),
-    shred: async (id: string) => void shredded.push(id),
-  } as never;
-  return { keyring, shredded };
-}
+const keyring = { seal: () => f.sealed } as never;
 
 describe('handlers of resources', () => {
   it('are those of every resource that stores no secret and belongs to no other', () => {
@@ -69,14 +57,12 @@ describe('handlers of resources', () => {
   it('pass on that a deploy or a command for an agent repeats an earlier one, without a result', async () => {
     const { deploy } = createChainHandlers(repeating);
     expect(await deploy(context, 'x', undefined)).toBe(repeated);
-    const { keyring } = keyringOf();
     const nodes = createNodeHandlers({
       gateway: repeating,
       keyring,
       servicePublic: new Uint8Array(32),
       clock: createManualClock(),
       ids: randomIds,
-      logger: silentLogger,
     });
     expect(await nodes.command(context, 'x', 'RELOAD_CONFIG')).toBe(repeated);
   });
@@ -99,7 +85,6 @@ describe('handlers of nodes', () => {
   async function node() {
     const installation = fleetInstallation();
     const clock = createManualClock();
-    const { keyring, shredded } = keyringOf();
     const { gateway } = installation;
     const handlers = createNodeHandlers({
       gateway,
@@ -107,11 +92,10 @@ describe('handlers of nodes', () => {
       servicePublic: new Uint8Array(32),
       clock,
       ids: randomIds,
-      logger: silentLogger,
     });
     const fields = { name: 'a', description: null, address: null, labels: {}, issuePsk: false };
     const { node: created } = resultOf(await handlers.create(context, fields));
-    return { ...installation, clock, handlers, created, shredded };
+    return { ...installation, clock, handlers, created };
   }
 
   it('queue a command for the agent until it expires, and answer it with the id of the command', async () => {
@@ -137,23 +121,22 @@ describe('handlers of nodes', () => {
   });
 
   it('make no PSK that nobody asked for', async () => {
-    const { created, shredded } = await node();
-    expect([created.psk, shredded]).toEqual([null, []]);
+    const { created } = await node();
+    expect(created.psk).toBeNull();
   });
 });
 
 describe('handlers of credentials', () => {
   function credentials() {
     const installation = fleetInstallation();
-    const { keyring, shredded } = keyringOf();
     const { gateway } = installation;
     const clock = createManualClock();
-    const handlers = createCredentialHandlers({ gateway, keyring, clock, ids: randomIds, logger: silentLogger });
-    return { ...installation, handlers, shredded };
+    const handlers = createCredentialHandlers({ gateway, keyring, clock, ids: randomIds });
+    return { ...installation, handlers };
   }
 
   it('store every field of a REALITY identity, and change only those that are given', async () => {
-    const { handlers, fleet, shredded } = credentials();
+    const { handlers, fleet } = credentials();
     const keys = resultOf(await handlers.create(context, { name: 'keys', key_type: 'x25519' }));
     const other = resultOf(await handlers.create(context, { name: 'other', key_type: 'x25519' }));
     const fields = {
@@ -178,41 +161,6 @@ describe('handlers of credentials', () => {
       expect(changed).toMatchObject(expected);
     }
     expect(fleet.tables.credential.get(created.id)).toMatchObject(expected);
-    expect(shredded).toEqual([]);
-  });
-});
-
-describe('a new secret', () => {
-  const outcome = { kind: 'done', result: 'r' } as CommandOutcome<string>;
-  const failing = (code: ServiceError['code']) => () => Promise.reject(new ServiceError(code, 'no'));
-
-  it.each<[string, () => Promise<CommandOutcome<string>>, boolean]>([
-    ['is stored', async () => outcome, false],
-    ['is refused', failing('conflict'), true],
-    ['may have been written', failing('unavailable'), false],
-    ['fails inside', failing('internal'), false],
-    ['ends with a bug', () => Promise.reject(new Error('bug')), false],
-    ['repeats an earlier one', async () => repeated, true],
-  ])('whose command %s', async (_, run, expected) => {
-    const { keyring, shredded } = keyringOf();
-    await withNewSecret({ keyring, logger: silentLogger }, { sealed: f.sealed, what: 'key' }, run).catch(
-      () => undefined,
-    );
-    expect(shredded).toEqual(expected ? [f.sealed.key_id] : []);
-  });
-
-  it('that an accepted command did not take is shredded; that this fails is only logged', async () => {
-    const warnings: unknown[] = [];
-    const logger = { ...silentLogger, warn: (...args: unknown[]) => void warnings.push(args) };
-    const keyring = { shred: () => Promise.reject(new Error('away')) };
-    const secret = { sealed: f.sealed, what: 'key', stored: () => false };
-    expect(await withNewSecret({ keyring, logger }, secret, async () => outcome)).toBe(outcome);
-    expect(warnings).toEqual([[{ error: expect.stringContaining('away') }, 'an unused key could not be shredded']]);
-    warnings.length = 0;
-    const taken = { ...secret, stored: () => true };
-    await withNewSecret({ keyring, logger }, taken, async () => outcome);
-    await withNewSecret({ keyring, logger }, { ...secret, sealed: null }, async () => outcome);
-    expect(warnings).toEqual([]);
   });
 });
 

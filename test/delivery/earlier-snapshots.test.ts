@@ -6,11 +6,9 @@ import { encodeSnapshot } from '../../src/delivery/encode.js';
 import { openerOf } from '../../src/delivery/secrets.js';
 import type { NodeSnapshot, SecretPlaceholder } from '../../src/domain/snapshot/snapshot.js';
 import { streams } from '../../src/kernel/event.js';
-import { createKeyring } from '../../src/security/keyring.js';
-import { testMasterKey } from '../support/log-chain.js';
-import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
+import { testKeyring } from '../support/keyring.js';
 
-const keyring = createKeyring({ masterKey: testMasterKey(), store: createMemoryDataKeyStore() });
+const keyring = testKeyring();
 const pem = '-----BEGIN PRIVATE KEY-----';
 
 async function snapshotAt(generation: number): Promise<{ snapshot: NodeSnapshot; key: SecretPlaceholder }> {
@@ -42,18 +40,6 @@ describe('an earlier snapshot', () => {
     const shown = await show('n1', 7);
     expect(shown).toMatchObject({ generation: 5, checksum: Buffer.from(sent.checksum).toString('hex') });
     expect(JSON.stringify(shown)).not.toContain('BEGIN PRIVATE KEY');
-  });
-
-  it('is not found when a key in it was shredded since, and the answer says which', async () => {
-    const { snapshot, key } = await snapshotAt(6);
-    await keyring.shred((key.secret as { key_id: string }).key_id);
-    const show = createEarlierSnapshots({ compileEarlier: async () => snapshot, openSecret: openerOf(keyring) });
-    await expect(show('n1', 6)).rejects.toMatchObject({
-      code: 'not_found',
-      message: expect.stringContaining(
-        `private_key_pem of ${key.resource_id} cannot be opened: its data key was deleted`,
-      ),
-    });
   });
 
   it('is made once for all who ask at the same time, and for a while after that', async () => {

@@ -8,11 +8,10 @@ import { snapshotToJson } from '../../src/delivery/snapshot-json.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
-import { createKeyring } from '../../src/security/keyring.js';
-import { createMasterKey } from '../../src/security/master-key.js';
+import type { Keyring } from '../../src/security/keyring.js';
 import { decoded } from '../support/delivery-fixture.js';
 import { arraysHolding } from '../support/memory.js';
-import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
+import { testKeyring } from '../support/keyring.js';
 
 const profile = { payload: 'TCP', outer: 'TCP', security: 'RAW' } as const;
 const origin = { resource_type: 'l4_chain', resource_id: 'chain-1', resource_name: 'Edge', hop_index: 1 } as const;
@@ -69,9 +68,9 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 async function withSecret(): Promise<{
   snapshot: NodeSnapshot;
   key: Buffer;
-  keyring: ReturnType<typeof createKeyring>;
+  keyring: Keyring;
 }> {
-  const keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: createMemoryDataKeyStore() });
+  const keyring = testKeyring();
   const key = randomBytes(32);
   const secret = await keyring.seal(key, { stream: 'svc-fleet', resourceId: 'cred-1', field: 'private_key' });
   const udp = { payload: 'UDP', outer: 'UDP', security: 'NOISE' } as const;
@@ -165,27 +164,16 @@ describe('the encoded snapshot', () => {
 });
 
 describe('a secret', () => {
-  it('is opened for the agent, at once when its data key is in memory', async () => {
+  it('is opened for the agent', async () => {
     const { snapshot, key, keyring } = await withSecret();
     const secrets = openSecrets(snapshot, openerOf(keyring));
-    expect(secrets).not.toBeInstanceOf(Promise);
-    expect(decoded(encodeSnapshot(snapshot, await secrets)).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
+    expect(decoded(encodeSnapshot(snapshot, secrets)).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
   });
 
-  it('is waited for when its data key must be fetched', async () => {
-    const { snapshot, key, keyring } = await withSecret();
-    keyring.close();
-    const secrets = openSecrets(snapshot, openerOf(keyring));
-    expect(secrets).toBeInstanceOf(Promise);
-    expect(decoded(encodeSnapshot(snapshot, await secrets)).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
-  });
-
-  it('is named by its place in the error when it was shredded', async () => {
-    const { snapshot, keyring } = await withSecret();
-    const keyId = snapshot.udp_rules[0]!.noise_private_key!.secret.key_id;
-    await keyring.shred(keyId);
-    await expect(openSecrets(snapshot, openerOf(keyring))).rejects.toThrow(
-      'the secret private_key of cred-1 cannot be opened: its data key was deleted',
+  it('is named by its place in the error when its key is not in the keyring', async () => {
+    const { snapshot } = await withSecret();
+    expect(() => openSecrets(snapshot, openerOf(testKeyring(8)))).toThrow(
+      'the secret private_key of cred-1 cannot be opened: unknown_key',
     );
   });
 

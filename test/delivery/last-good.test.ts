@@ -1,18 +1,13 @@
 /** Last-good snapshots: sealed in the read store, served as they were applied, and gone with their node. */
-import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { stampOf } from '../../src/delivery/cache.js';
 import { lastGoodSnapshots, openLastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { LastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createKeyring } from '../../src/security/keyring.js';
 import type { Keyring } from '../../src/security/keyring.js';
-import { createMasterKey } from '../../src/security/master-key.js';
-import { keyIdOfBytes } from '../../src/security/sealing.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
-import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
-import type { MemoryDataKeyStore } from '../support/memory-data-key-store.js';
+import { testKeyring } from '../support/keyring.js';
 
 interface Stored {
   readonly generation: number;
@@ -21,7 +16,6 @@ interface Stored {
 }
 
 let documents: Map<string, Stored>;
-let keys: MemoryDataKeyStore;
 let keyring: Keyring;
 let away: boolean;
 let reads: number;
@@ -30,8 +24,7 @@ const opened: LastGoodSnapshots[] = [];
 
 beforeEach(() => {
   documents = new Map();
-  keys = createMemoryDataKeyStore();
-  keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: keys });
+  keyring = testKeyring();
   [away, reads, logged] = [false, 0, []];
 });
 afterEach(async () => {
@@ -75,8 +68,6 @@ const pushOf = (generation: number, text = `snapshot ${generation}`): SnapshotPu
   checksum: Buffer.alloc(32, generation),
   payload: Buffer.from(text),
 });
-const bytesOf = (push: SnapshotPush | undefined): string | undefined =>
-  push === undefined ? undefined : Buffer.from(push.payload).toString();
 const storedOf = (nodeId: string): Stored => {
   const stored = documents.get(nodeId);
   if (stored === undefined) throw new Error('nothing is stored');
@@ -120,7 +111,7 @@ describe('a last-good snapshot', () => {
     expect(logged).toEqual([]);
   });
 
-  it('is not served in the place of another node or generation, or when it was altered or shredded; each is told', async () => {
+  it('is not served in the place of another node or generation, or when it was altered; each is told', async () => {
     const snapshots = await open();
     snapshots.save('n1', pushOf(3));
     await snapshots.flush();
@@ -131,47 +122,14 @@ describe('a last-good snapshot', () => {
     expect(await snapshots.load('n1', { ...stampOf(pushOf(3)), generation: 4 })).toBeUndefined();
     documents.set('n1', { ...stored, sealed: Buffer.from('x') });
     expect(await snapshots.load('n1', stampOf(pushOf(3)))).toBeUndefined();
-    documents.set('n1', stored);
-    await keyring.shred(keyIdOfBytes(stored.sealed) ?? '');
-    expect(await snapshots.load('n1', stampOf(pushOf(3)))).toBeUndefined();
     expect(logged).toEqual([
       { node_id: 'n2', generation: 3, reason: 'tampered' },
       { node_id: 'n1', generation: 4, reason: 'tampered' },
       { node_id: 'n1', generation: 3, reason: 'malformed' },
-      { node_id: 'n1', generation: 3, reason: 'shredded' },
     ]);
   });
 
-  it('is sealed with one key for its node, also after a restart', async () => {
-    const snapshots = await open();
-    snapshots.save('n1', pushOf(3));
-    await snapshots.flush();
-    const keyId = keyIdOfBytes(storedOf('n1').sealed);
-    snapshots.save('n1', pushOf(4));
-    await snapshots.flush();
-    expect(keyIdOfBytes(storedOf('n1').sealed)).toBe(keyId);
-    const later = await open();
-    later.save('n1', pushOf(5));
-    later.save('n2', pushOf(5));
-    await later.flush();
-    expect(keyIdOfBytes(storedOf('n1').sealed)).toBe(keyId);
-    expect(keyIdOfBytes(storedOf('n2').sealed)).not.toBe(keyId);
-    expect(keys.entries.size).toBe(2);
-  });
-
-  it('is sealed with another key when the first was shredded, and that one is shredded with its node', async () => {
-    const snapshots = await open();
-    snapshots.save('n1', pushOf(3));
-    await snapshots.flush();
-    await keyring.shred(keyIdOfBytes(storedOf('n1').sealed) ?? '');
-    snapshots.save('n1', pushOf(4));
-    await snapshots.flush();
-    expect([keys.entries.size, bytesOf(await snapshots.load('n1', stampOf(pushOf(4))))]).toEqual([1, 'snapshot 4']);
-    await snapshots.remove('n1');
-    expect([documents.size, keys.entries.size]).toEqual([0, 0]);
-  });
-
-  it('is removed with its key, by an instance that never saw it too, and removing what is not there is nothing', async () => {
+  it('is removed by an instance that never saw it too, and removing what is not there is nothing', async () => {
     const snapshots = await open();
     snapshots.save('n1', pushOf(3));
     snapshots.save('n2', pushOf(3));
@@ -179,11 +137,7 @@ describe('a last-good snapshot', () => {
     const other = await open();
     await other.remove('n1');
     await other.remove('nobody');
-    expect([[...documents.keys()], keys.entries.size]).toEqual([['n2'], 1]);
-    // The node is created again: it gets a key of its own.
-    other.save('n1', pushOf(4));
-    await other.flush();
-    expect([documents.size, keys.entries.size]).toEqual([2, 2]);
+    expect([...documents.keys()]).toEqual(['n2']);
   });
 
   it('that waits to be written is not written once its node is removed', async () => {

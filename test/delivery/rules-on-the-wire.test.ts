@@ -1,7 +1,6 @@
 /** A compiled snapshot as the agent gets it: the rules that chains do not have, and the secrets of all of them. */
 import { describe, expect, it } from 'vitest';
 import { openerOf, openSecrets, SecretUnreadableError } from '../../src/delivery/secrets.js';
-import type { SecretOpener } from '../../src/delivery/secrets.js';
 import { wireParts } from '../../src/delivery/wire.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { AddressFamily, L3Role } from '../../src/gen/svc/control/v1/rules.js';
@@ -9,12 +8,13 @@ import type { OpenResult } from '../../src/security/sealing.js';
 import { cluster, empty, policy, publicKey, secret, tunnel, whole } from '../support/every-kind-of-rule.js';
 
 const key = Buffer.alloc(32, 5);
-const atOnce: SecretOpener = () => key;
-const later: SecretOpener = async () => key;
 
 describe('a snapshot on the wire', () => {
   it('has routes, policies, health checks and tunnels with all their fields', async () => {
-    const { gateway, l3, node } = wireParts(whole, await openSecrets(whole, atOnce));
+    const { gateway, l3, node } = wireParts(
+      whole,
+      openSecrets(whole, () => key),
+    );
     const origin = { resourceType: 'l4_chain', resourceId: 'chain', resourceName: 'Edge', hopIndex: 1 };
     expect(gateway.httpProxyRules).toEqual([
       {
@@ -72,54 +72,35 @@ describe('the secrets of a snapshot', () => {
     ['udp', { udp_rules }],
     ['l3', { l3_rules }],
     ['certificates', { tls_certificates }],
-  ])('are opened at once or waited for, in rules of every kind: %s', async (_, rules) => {
-    const snapshot = { ...empty, ...rules };
-    const opened = openSecrets(snapshot, atOnce);
-    expect(opened).not.toBeInstanceOf(Promise);
-    expect(await opened).toEqual(new Map([[secret, key]]));
-    const waited = openSecrets(snapshot, later);
-    expect(waited).toBeInstanceOf(Promise);
-    expect(await waited).toEqual(new Map([[secret, key]]));
+  ])('are opened in rules of every kind: %s', (_, rules) => {
+    expect(openSecrets({ ...empty, ...rules }, () => key)).toEqual(new Map([[secret, key]]));
   });
 
-  it('are none of a snapshot without any', async () => {
-    expect(openSecrets(empty, later)).toEqual(new Map());
+  it('are none of a snapshot without any', () => {
+    expect(openSecrets(empty, () => key)).toEqual(new Map());
   });
 
   const sealedHere = { alg: 'xc20p', key_id: 'k', nonce: 'n', ct: 'c' } as const;
-  const keyringOf = (cached: OpenResult | { readonly kind: 'not_cached' }, stored: OpenResult) => {
+  const keyringOf = (result: OpenResult) => {
     const asked: unknown[] = [];
-    const keyring = {
-      openSync: (...args: unknown[]) => (asked.push(args), cached),
-      open: async (...args: unknown[]) => (asked.push(args), stored),
-    };
-    return { open: openerOf(keyring as never), asked };
+    return { open: openerOf({ open: (...args) => (asked.push(args), result) }), asked };
   };
   const opened: OpenResult = { kind: 'opened', plaintext: key };
   const placeholder = { ...secret, secret: sealedHere };
 
-  it('are opened where they were sealed, from memory if their key is there', async () => {
-    const { open, asked } = keyringOf(opened, { kind: 'shredded' });
+  it('are opened where they were sealed', () => {
+    const { open, asked } = keyringOf(opened);
     expect(open(placeholder)).toBe(key);
     expect(asked).toEqual([[sealedHere, { stream: 'svc-fleet', resourceId: 'c', field: 'private_key' }]]);
-    const fetched = keyringOf({ kind: 'not_cached' }, opened);
-    expect(await fetched.open(placeholder)).toBe(key);
-    expect(fetched.asked).toHaveLength(2);
   });
 
-  it.each<[string, OpenResult, boolean]>([
-    ['its data key was deleted', { kind: 'shredded' }, true],
-    ['tampered', { kind: 'refused', reason: 'tampered' }, false],
-  ])('are named by their place when they cannot be opened: %s', async (reason, result, shredded) => {
-    const expected = expect.objectContaining({ shredded, message: expect.stringContaining(`private_key of c`) });
-    const now = keyringOf(result, opened);
-    expect(() => now.open(placeholder)).toThrow(expected);
-    expect(() => now.open(placeholder)).toThrow(reason);
-    await expect(keyringOf({ kind: 'not_cached' }, result).open(placeholder)).rejects.toEqual(expected);
+  it('are named by their place when they cannot be opened', () => {
+    const { open } = keyringOf({ kind: 'refused', reason: 'tampered' });
+    expect(() => open(placeholder)).toThrow('the secret private_key of c cannot be opened: tampered');
   });
 
   it('that were never sealed are refused', () => {
     const never = { ...secret, secret: { alg: 'none' } as never };
-    expect(() => keyringOf(opened, opened).open(never)).toThrow(SecretUnreadableError);
+    expect(() => keyringOf(opened).open(never)).toThrow(SecretUnreadableError);
   });
 });

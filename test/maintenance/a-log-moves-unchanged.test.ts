@@ -6,7 +6,7 @@ import { streams } from '../../src/kernel/event.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
-import { factRetentions } from '../../src/commands/facts.js';
+import { retentions } from '../../src/commands/facts.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
 import { hostileEventStore } from '../support/hostile.js';
 import {
@@ -89,7 +89,7 @@ describe('a log that is exported and imported', () => {
 
   it('keeps its retention; facts that have not expired are numbered from 0', async () => {
     await fill(source, 5, 20);
-    for (const { stream, retention } of factRetentions) await source.eventStore.setRetention(stream, retention);
+    for (const { stream, retention } of retentions) await source.eventStore.setRetention(stream, retention);
     await appendFacts(source.eventStore, 300);
     source.clock.advance(80 * 24 * 3_600_000);
     await appendFacts(source.eventStore, 200);

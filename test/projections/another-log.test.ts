@@ -3,7 +3,7 @@
  * start and at each new subscription, however far that log has grown since.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { setFactRetention } from '../../src/commands/facts.js';
+import { setRetentions } from '../../src/commands/facts.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
@@ -80,7 +80,7 @@ describe('at a start', () => {
   });
 
   it('the same log is accepted, also when the facts up to the checkpoint have expired', async () => {
-    await setFactRetention(side.stores.eventStore);
+    await setRetentions(side.stores.eventStore);
     await projected([...before, ...facts(3)]);
     const { eventStore, readStore } = side.stores;
     expect(await ofAnotherLog(eventStore, readStore)).toBeUndefined();

@@ -1,6 +1,6 @@
 /** The audit shows a sign-in for 400 days: on a store that drops its event then, and on one that still has it. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { setFactRetention } from '../../src/commands/facts.js';
+import { setRetentions } from '../../src/commands/facts.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Projections } from '../../src/projections/port.js';
 import { checkReadModels } from '../../src/projections/rebuild/check.js';
@@ -22,7 +22,7 @@ describe.each([
   let old: Planned;
   beforeEach(async () => {
     side = await openReadSide();
-    if (drops) await setFactRetention(side.stores.eventStore);
+    if (drops) await setRetentions(side.stores.eventStore);
     const user = someUsers[0]!;
     old = { ...signedIn(user), at: now() };
     await side.append([{ ...userCreated(user), at: now() }, old, { ...signedIn(null), at: now() }]);

@@ -1,52 +1,46 @@
 /**
- * Secrets as earlier releases stored them: whoever changes a form here can no longer open what is in a log
+ * Secrets as they are stored: whoever changes a form here can no longer open what is in a log
  * (`docs/contract/domain.md#commands-and-events`).
  */
 import { expect, it } from 'vitest';
-import type { WrappedKey } from '../../src/security/data-keys.js';
-import { unwrapDataKey } from '../../src/security/data-keys.js';
 import { createKeyring } from '../../src/security/keyring.js';
+import type { Place } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
-import type { SealContext, SealedValue } from '../../src/security/sealing.js';
-import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
+import type { SealedValue } from '../../src/security/sealing.js';
+import type { WrappedKeyring } from '../../src/security/wrapped-keyring.js';
+import { digestOf, unwrapKeyring } from '../../src/security/wrapped-keyring.js';
 
 const masterKey = createMasterKey(Uint8Array.from({ length: 32 }, (_, index) => index));
-const dataKey = Uint8Array.from({ length: 32 }, (_, index) => 255 - index);
-const context: SealContext = { stream: 'svc-fleet', resourceId: 'node-1', field: 'psk_verifier' };
-const keyId = 'dk_golden';
-const wrapped: WrappedKey = {
-  v: 1,
-  resource_id: 'node-1',
+const place: Place = { stream: 'svc-fleet', resourceId: 'node-1', field: 'psk_verifier' };
+const wrapped: WrappedKeyring = {
+  installation_id: 'a5a9ed49-2f4d-4d10-9d83-6f3c0f7a4c11',
+  version: 3,
   master_key_id: 'mk_G5qQLFQtmRj_',
-  nonce: 'xt1APvbm5qaeojWrVI8uSsop54ouXxUg',
-  ct: 'VuDFPfT9x_CU25x_4RpRyck9-me0qBm36ymjmk0I94SWFfivioDae0MzWFUem5tu',
+  nonce: '7m5s8oaEfUPEGtJK83Llw6K3HmkP-aJC',
+  ct: 'IRnFzZ-9nGAMgmqNt1-FSH35DPXE4BdOZRuIAjr-c5rSybMrSAl6QcEnRRlRLtG_fkt3wyY3NNOeh4C33ITINnqW3JWpT2tSNDrLb8IrB2LmKCZmaW5pDBQErBqQGHlSaOyya1n36Ttf9JFSOcTQKO3I92qMHT75BvpR64zz5a9UPF8N0wPFjS-oloUIEFLNC0w',
 };
 const sealed: SealedValue = {
   alg: 'xc20p',
-  key_id: keyId,
-  nonce: 'jcGyFlOUdhJu-9Be02fXV9KujD5fjI71',
-  ct: 'Cff1TJY8Lp-UTHjHmW0VdSHWJr3GUMVw-bBKd1NzXxgxMc61',
+  key_id: 'sk_golden',
+  nonce: 'hcOGVDamoEDdQqwSHLIVTnibSMrLZJIB',
+  ct: 'PLbVZVZQTwjBesX49VQD1YLHB707zas7x17F86csvk1MrOly',
 };
-const sealedBytes = 'AQlka19nb2xkZW5VKquCh8avVRPzbQQQYBhBB71a7HonKWHfTW_0wQbJ_8oYSHBkyXHzdW68_OVeCWfmtdJjAf-3P_kBk8w';
+const sealedBytes = 'AQlza19nb2xkZW663w2jjkcB_QMA96Dujq3t5mcb8D5P2rCxeh35E0tAkDwA3ukVDP-BY6Dx4Vtbl9e89AiiYzUHWhMU9v8';
 
-it('a master key has the id that stored data keys name', () => {
+it('a keyring that was wrapped earlier opens, and has the digest that was recorded', () => {
   expect(masterKey.keyId).toBe(wrapped.master_key_id);
+  expect(unwrapKeyring(masterKey, wrapped)).toMatchObject({
+    version: 3,
+    sealing: [{ id: 'sk_old' }, { id: 'sk_golden' }],
+  });
+  expect(digestOf(wrapped)).toBe('186ccd14cc2dcfe865fcb8eab34b5534037cdcdfdd07d9235320ca5049894a87');
 });
 
-it('a data key that was wrapped earlier unwraps', () => {
-  expect(unwrapDataKey(masterKey, keyId, wrapped)).toEqual(Buffer.from(dataKey));
-});
-
-it('a value and bytes that were sealed earlier open', async () => {
-  const store = createMemoryDataKeyStore();
-  await store.put(keyId, wrapped);
-  const keyring = createKeyring({ masterKey, store });
-  const opened = [
-    await keyring.open(sealed, context),
-    await keyring.openBytes(Buffer.from(sealedBytes, 'base64url'), context),
-  ];
-  for (const result of opened) {
+it('a value and bytes that were sealed earlier open', () => {
+  const content = unwrapKeyring(masterKey, wrapped);
+  if (content === undefined) throw new Error('the keyring does not open');
+  const keyring = createKeyring(content);
+  for (const result of [keyring.open(sealed, place), keyring.openBytes(Buffer.from(sealedBytes, 'base64url'), place)]) {
     expect(result.kind === 'opened' && Buffer.from(result.plaintext).toString()).toBe('a secret of long ago');
   }
-  keyring.close();
 });

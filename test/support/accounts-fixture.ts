@@ -4,7 +4,6 @@ import type { AccountHandlerOptions } from '../../src/accounts/parts.js';
 import { createAccountHandlers } from '../../src/accounts/handlers.js';
 import { followAccounts } from '../../src/accounts/view.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
-import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { createFactRecorder } from '../../src/commands/facts.js';
 import { ensureFirstAdmin } from '../../src/start/first-admin.js';
 import { createGateway } from '../../src/commands/gateway.js';
@@ -13,14 +12,12 @@ import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { Keyring } from '../../src/security/keyring.js';
-import { createKeyring } from '../../src/security/keyring.js';
 import { bodyHashBlinder } from '../../src/security/body-hashes.js';
 import { createLoginLimiter } from '../../src/security/login-limiter.js';
-import { createMasterKey } from '../../src/security/master-key.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
 import { createTokens } from '../../src/security/tokens.js';
 import type { CommandFixture } from './command-fixture.js';
+import { testKeyring } from './keyring.js';
 
 export interface AccountsInstance extends AccountHandlerOptions {
   readonly facts: FactRecorder;
@@ -32,12 +29,6 @@ export interface AccountsInstance extends AccountHandlerOptions {
 
 type AnyFixture = CommandFixture<Clock>;
 
-/** A keyring whose data keys lie in the fixture's read store. */
-export async function openKeyring(fixture: AnyFixture, masterKey = 7): Promise<Keyring> {
-  const store = await openDataKeyStore(fixture.stores.readStore);
-  return createKeyring({ masterKey: createMasterKey(new Uint8Array(32).fill(masterKey)), store });
-}
-
 const seed = randomBytes(32);
 
 export async function startAccounts(
@@ -45,7 +36,7 @@ export async function startAccounts(
   overrides: Partial<Omit<AccountHandlerOptions, 'facts'>> = {},
 ): Promise<AccountsInstance> {
   const { clock, store: eventStore } = fixture;
-  const keyring = await openKeyring(fixture);
+  const keyring = testKeyring();
   const view = followAccounts(eventStore, fixture.options.logChain, overrides.logger ?? silentLogger);
   await view.caughtUp();
   const facts = createFactRecorder(fixture.options);
@@ -75,7 +66,6 @@ export async function startAccounts(
       await view.close();
       parts.hasher.close();
       parts.limiter.close();
-      keyring.close();
     },
   };
 }

@@ -2,7 +2,6 @@
  * The real agent transport on a free port, with small fakes of delivery, telemetry and the fact recorder that record
  * their calls. Its clock is the machine's plus what a test adds.
  */
-import { randomBytes } from 'node:crypto';
 import type { FactRecorder } from '../../src/commands/port.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { NodeState } from '../../src/domain/node/node.js';
@@ -22,8 +21,6 @@ import type { Clock } from '../../src/kernel/clock.js';
 import type { AgentCommandName } from '../../src/delivery/port.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createKeyring } from '../../src/security/keyring.js';
-import { createMasterKey } from '../../src/security/master-key.js';
 import { issueControlPsk, sealVerifier } from '../../src/security/psk.js';
 import type { SealedValue } from '../../src/security/sealing.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
@@ -32,7 +29,7 @@ import type { HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/telemet
 import { createAgentTransport } from '../../src/transport/agent/agent-transport.js';
 import type { AgentTransport, AgentTransportOptions } from '../../src/transport/agent/agent-transport.js';
 import { startListener } from '../../src/transport/listener/listener.js';
-import { createMemoryDataKeyStore } from './memory-data-key-store.js';
+import { testKeyring } from './keyring.js';
 
 export interface ShiftedClock extends Clock {
   advance(milliseconds: number): void;
@@ -100,8 +97,6 @@ export interface AgentFixture {
   issue(nodeId: string, secret?: Uint8Array): Promise<string>;
   /** Makes the node's verifier one that cannot be opened. */
   spoilVerifier(nodeId: string): void;
-  /** Makes the next opening of a verifier wait. @returns resolves once it waits, with a function that lets it go on */
-  holdVerifier(): Promise<() => void>;
   /** Does what a PSK reset or a deletion does: removes the verifier and notifies the listeners. */
   revoke(nodeId: string): void;
   close(): Promise<void>;
@@ -139,10 +134,9 @@ export async function startAgentFixture(
 ): Promise<AgentFixture> {
   const clock = real.clock ?? createShiftedClock();
   const identity = real.identity ?? generateServiceIdentity();
-  const keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: createMemoryDataKeyStore() });
-  let beforeOpening = async (): Promise<void> => undefined;
+  const keyring = testKeyring();
   const verifiers = new Map<string, SealedValue>();
-  const revokedListeners = new Set<(nodeId: string, replaced: SealedValue | undefined) => void>();
+  const revokedListeners = new Set<(nodeId: string) => void>();
   const stateListeners = new Set<(state: ServingState) => void>();
   let deliveryState: ServingState = { kind: 'ready' };
   const facts: AgentEvent[] = [];
@@ -214,13 +208,7 @@ export async function startAgentFixture(
         },
         drop: () => undefined,
       },
-      keyring: {
-        ...keyring,
-        async open(sealed, context) {
-          await beforeOpening();
-          return keyring.open(sealed, context);
-        },
-      },
+      keyring,
       clock,
       logger: silentLogger,
       sessionLog: { ...silentLogger, info: (fields, message) => void changes.push({ message, ...fields }) },
@@ -287,17 +275,9 @@ export async function startAgentFixture(
       const verifier = verifiers.get(nodeId);
       if (verifier !== undefined) verifiers.set(nodeId, { ...verifier, ct: verifier.nonce });
     },
-    holdVerifier: () =>
-      new Promise((waits) => {
-        beforeOpening = () => {
-          beforeOpening = async () => undefined;
-          return new Promise((release) => waits(release));
-        };
-      }),
     revoke(nodeId) {
-      const replaced = verifiers.get(nodeId);
       verifiers.delete(nodeId);
-      for (const listener of revokedListeners) listener(nodeId, replaced);
+      for (const listener of revokedListeners) listener(nodeId);
     },
     close: () => transport.close(1000),
   };

@@ -11,15 +11,13 @@ import { timestamp } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/fleet/committed-fleet.js';
-import { createKeyring } from '../../src/security/keyring.js';
 import type { Keyring } from '../../src/security/keyring.js';
-import { createMasterKey } from '../../src/security/master-key.js';
 import { createFleetLog } from './fleet-log.js';
 import type { FleetLog } from './fleet-log.js';
 import { testLogChain } from './log-chain.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
-import { createMemoryDataKeyStore } from './memory-data-key-store.js';
+import { testKeyring } from './keyring.js';
 import { openTemporaryStores } from './temporary-stores.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
@@ -48,10 +46,7 @@ export async function createDeliveryFixture(opened?: TemporaryStores): Promise<D
   const clock = createManualClock();
   const stores = opened ?? (await openTemporaryStores(clock));
   const log = await createFleetLog(stores.eventStore);
-  const keyring = createKeyring({
-    masterKey: createMasterKey(new Uint8Array(32).fill(7)),
-    store: createMemoryDataKeyStore(),
-  });
+  const keyring = testKeyring();
   const facts: AgentEvent[] = [];
   const times = new WeakMap<AgentEvent, string>();
   const started: StartedDelivery[] = [];

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dataKeyCollection } from '../../src/security/data-key-documents.js';
+import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
@@ -68,13 +68,13 @@ const identity: ServiceEvent = {
   },
 };
 
-/** Writes the identity of a service, a random log after it, and some data keys. */
+/** Writes the identity of a service, a random log after it, and some last-good snapshots. */
 export async function fill({ eventStore, readStore }: EmbeddedStores, seed: number, length = 40): Promise<void> {
   const log = [planned(streams.service, [identity]), ...randomLog(seed, length)];
   for (const one of log) await append(eventStore, one);
-  const keys = await readStore.collection(dataKeyCollection);
-  const wrapped = { v: 1, resource_id: 'r', master_key_id: 'mk_test', nonce: 'bm9uY2U', ct: 'Y3Q' };
-  await keys.set(Array.from({ length: 450 }, (_, index) => ({ id: `dk_${seed}_${index}`, fields: wrapped })));
+  const snapshots = await readStore.collection(lastGoodSnapshots);
+  const fields = { generation: 1, checksum: '00', sealed: Buffer.from('sealed') };
+  await snapshots.set(Array.from({ length: 450 }, (_, index) => ({ id: `node ${seed} ${index}`, fields })));
 }
 
 /** Appends `count` facts about three nodes in turns; with `create`, creates the nodes first. */

@@ -195,7 +195,6 @@ export async function startRest(
       audit: projections.auditTrail,
       clock,
       ids,
-      logger,
     }),
     projections,
     held: {

@@ -16,6 +16,8 @@ import { logChainKeyEvents } from '../log-chain/declaration.js';
 import type { EventSchema } from '../resource/declaration.js';
 import type { ServiceEvent } from '../service/identity.js';
 import { serviceEvents } from '../service/identity.js';
+import type { KeyringWrapped } from '../service/keyring.js';
+import { keyringEvents } from '../service/keyring.js';
 
 /** An event of a type or shape that this release does not know. It is never skipped; it makes the instance read-only. */
 export class UnknownEventError extends Error {
@@ -31,12 +33,14 @@ export class UnknownEventError extends Error {
   }
 }
 
-type DomainEvent = FleetEvent | AccountEvent | ServiceEvent | LogChainKeySealed | AgentEvent | SigninEvent;
+type DomainEvent =
+  FleetEvent | AccountEvent | ServiceEvent | KeyringWrapped | LogChainKeySealed | AgentEvent | SigninEvent;
 
 const schemas: { readonly [type: string]: EventSchema } = {
   ...fleetEvents,
   ...accountEvents,
   ...serviceEvents,
+  ...keyringEvents,
   ...logChainKeyEvents,
   ...agentEvents,
   ...signinEvents,

@@ -1,5 +1,5 @@
 /**
- * A secret as events hold it: sealed under a data key. Not the sealing itself: that is in `src/security/`.
+ * A secret as events hold it: sealed. Not the sealing itself: that is in `src/security/`.
  * Implements `docs/contract/domain.md#commands-and-events`.
  */
 export interface SealedSecret {

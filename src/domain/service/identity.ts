@@ -1,8 +1,10 @@
 /**
  * The keys of an installation: the events of `svc-service`. The first one is written at the first start, by an append that
- * expects no stream, so that of several instances only one creates it; the later ones replace the key that signs tokens.
+ * expects no stream, so that of several instances only one creates it; the later ones replace the key that signs tokens, and record versions of
+ * the keyring (`keyring.ts`).
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
+import { unreachable } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import type { EventAudit } from '../resource/audit-change.js';
@@ -31,11 +33,27 @@ export type ServiceEvent =
         readonly signing_public: string;
         readonly signing_private: SealedSecret;
       };
+    }
+  /** The newest version of the keyring: an older one is no longer accepted. */
+  | {
+      readonly type: 'KeyringRecorded';
+      readonly data: {
+        readonly installation_id: string;
+        readonly version: number;
+        /** SHA-256 of the wrapped keyring, lower-case hex. */
+        readonly digest: string;
+      };
     };
+
+export type ServiceKeyEvent = Extract<ServiceEvent, { readonly data: { readonly signing_private: SealedSecret } }>;
+
+/** Whether the event brings a key that signs tokens. */
+export const bringsSigningKey = (event: ServiceEvent): event is ServiceKeyEvent => event.type !== 'KeyringRecorded';
 
 export const serviceEvents: EventSchemas<ServiceEvent> = {
   ServiceIdentityCreated: { schemaVersion: 1 },
   TokenSigningKeyReplaced: { schemaVersion: 1 },
+  KeyringRecorded: { schemaVersion: 1 },
 };
 
 /** The resource type of audit entries about the installation. */
@@ -48,8 +66,18 @@ export function serviceEvent(event: RecordedEvent): ServiceEvent {
 }
 
 /** How the audit shows an event. The first start is nobody's command, so it has no entry. */
-export function auditOfService({ type }: ServiceEvent): EventAudit | null {
-  if (type === 'ServiceIdentityCreated') return null;
-  const changes = [{ path: 'token_signing_key', before: masked, after: masked }];
-  return eventAudit('update', changes, 'a replaced key is deleted');
+export function auditOfService({ type, data }: ServiceEvent): EventAudit | null {
+  switch (type) {
+    case 'ServiceIdentityCreated':
+      return null;
+    case 'TokenSigningKeyReplaced':
+      return replaced('token_signing_key');
+    case 'KeyringRecorded':
+      return data.version === 1 ? null : replaced('keyring');
+    default:
+      return unreachable(type);
+  }
 }
+
+const replaced = (path: string): EventAudit =>
+  eventAudit('update', [{ path, before: masked, after: masked }], 'keys are not taken back');

@@ -10,23 +10,16 @@ import { draftFleet } from '../../domain/fleet/fleet.js';
 import { fleetEvent } from '../../domain/fleet/events.js';
 import type { ChainHead } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
-import type { SealedSecret } from '../../domain/secret/sealed.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { LogChain } from '../../log-chain/log-chain.js';
-
-export interface Revoked {
-  readonly nodeId: string;
-  /** The verifier that counted until now, undefined when there was none. */
-  readonly replaced: SealedSecret | undefined;
-}
 
 /** What one batch of whole commands did. */
 export interface FoldBatch {
   /** Nodes whose configuration changed, including deleted ones. */
   readonly touched: ReadonlySet<string>;
-  /** PSKs that were replaced, or deleted with their node, in log order. */
-  readonly revoked: readonly Revoked[];
+  /** Nodes whose PSK was replaced, or that were deleted, in log order. */
+  readonly revoked: readonly string[];
   readonly deleted: ReadonlySet<string>;
   /** Nodes whose generation was raised, with the time of the command (RFC 3339). */
   readonly raised: ReadonlyMap<string, string>;
@@ -37,7 +30,7 @@ export class MissingEventsError extends Error {}
 
 export interface MutableFoldBatch extends FoldBatch {
   readonly touched: Set<string>;
-  readonly revoked: Revoked[];
+  readonly revoked: string[];
   readonly deleted: Set<string>;
   readonly raised: Map<string, string>;
 }
@@ -79,9 +72,7 @@ export function applyToFold(
       );
     }
     const head = logChain.follow(fleet.logChain.value, command);
-    const revoked = revokedBy(fleet, command);
     for (const nodeId of applyWhole(folded.draft, head, command)) batch.touched.add(nodeId);
-    batch.revoked.push(...revoked);
     noteNodeEvents(command, batch);
   }
 }
@@ -98,19 +89,10 @@ function applyWhole(draft: Draft<Fleet>, head: ChainHead, recorded: RecordedComm
   }
 }
 
-/** The PSKs that a command revokes, as they are before it is applied. */
-function revokedBy(fleet: Fleet, command: RecordedCommand): readonly Revoked[] {
-  return command.events.flatMap((recorded) => {
-    const event = fleetEvent(recorded);
-    if (event.type !== 'NodePskIssued' && event.type !== 'NodeDeleted') return [];
-    const nodeId = event.data.node_id;
-    return [{ nodeId, replaced: fleet.tables.node.get(nodeId)?.psk?.verifier }];
-  });
-}
-
 function noteNodeEvents(command: RecordedCommand, batch: MutableFoldBatch): void {
   for (const recorded of command.events) {
     const event = fleetEvent(recorded);
+    if (event.type === 'NodePskIssued' || event.type === 'NodeDeleted') batch.revoked.push(event.data.node_id);
     if (event.type === 'NodeDeleted') batch.deleted.add(event.data.node_id);
     if (event.type === 'NodeGenerationRaised') batch.raised.set(event.data.node_id, recorded.metadata.occurred_at);
   }

@@ -1,7 +1,7 @@
 /**
  * Writes an archive of a whole installation: its log in order, and the documents that cannot be computed from the log.
  * Writes to `<path>.part` and renames it when complete; an interrupted export continues after its last complete block.
- * Only reads the stores, so the service may keep running if they allow it. Secrets stay sealed and data keys wrapped.
+ * Only reads the stores, so the service may keep running if they allow it. Secrets stay sealed.
  */
 import { open, rename, rm, stat, truncate } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -32,7 +32,7 @@ export interface ArchiveScope {
   /** Prefix of the names of the streams. */
   readonly prefix: string;
   readonly retentions: readonly { readonly stream: string; readonly retention: Retention }[];
-  /** Collections to carry over that no projection writes, such as wrapped data keys. */
+  /** Collections to carry over that no projection writes, such as last-good snapshots. */
   readonly collections: readonly CollectionSpec[];
 }
 
@@ -108,7 +108,6 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
     log.end();
     await blocks.close();
     if (options.signal.aborted) return undefined;
-    // After the events: a data key is stored before the event that needs it, so none is missed.
     const documents = await writeDocuments(options, blocks);
     const summary = log.summary();
     const totals: ArchiveTotals = {

@@ -51,7 +51,7 @@ export type ArchiveItem =
   | ArchiveHeader
   | { readonly kind: 'retention'; readonly stream: string; readonly retention: Retention }
   | { readonly kind: 'event'; readonly event: RecordedEvent }
-  /** From a collection that no projection writes, such as wrapped data keys. */
+  /** From a collection that no projection writes, such as last-good snapshots. */
   | {
       readonly kind: 'document';
       readonly collection: string;

@@ -155,7 +155,7 @@ export async function createAgentTransport(
 
   const openSession = createOpenSession({
     delivery,
-    async openVerifier(nodeId, sealed) {
+    openVerifier(nodeId, sealed) {
       const { alg } = sealed;
       const value = { ...sealed, alg };
       if (!isSealedValue(value)) return { kind: 'refused', reason: 'malformed' };

@@ -14,7 +14,7 @@ interface Decoy {
 
 export function createDecoy(): Decoy {
   const dataKey = randomBytes(32);
-  const context = { stream: 'decoy', resourceId: 'decoy', field: 'psk_verifier' };
+  const context = { installationId: '', stream: 'decoy', resourceId: 'decoy', field: 'psk_verifier' };
   const verifier = createDummyVerifier();
   const sealed = sealWith(dataKey, 'decoy', Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), context);
   return {

@@ -38,11 +38,8 @@ type SealedVerifier = NonNullable<ReturnType<Delivery['verifier']>>;
 
 interface OpenSessionDeps {
   readonly delivery: Pick<Delivery, 'verifier' | 'settings'>;
-  /**
-   * Opens a node's sealed verifier.
-   * @throws if the store of data keys is out of reach
-   */
-  openVerifier(nodeId: string, sealed: SealedVerifier): Promise<OpenedVerifier>;
+  /** Opens a node's sealed verifier. */
+  openVerifier(nodeId: string, sealed: SealedVerifier): OpenedVerifier;
   readonly serviceStatic: X25519KeyPair;
   readonly clock: Clock;
   readonly refusals: Pick<SampledLog, 'note'>;
@@ -91,19 +88,13 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
   const { clock, delivery, refusals } = deps;
   const decoy = createDecoy();
 
-  const verifierOf = async (
-    nodeId: string,
-    sealed: SealedVerifier | undefined,
-    address: string,
-  ): Promise<PskVerifier> => {
+  const verifierOf = (nodeId: string, sealed: SealedVerifier | undefined, address: string): PskVerifier => {
     if (sealed === undefined) return decoy.open();
-    const opened = await deps.openVerifier(nodeId, sealed);
+    const opened = deps.openVerifier(nodeId, sealed);
     if (opened.kind === 'opened') return opened.verifier;
-    if (opened.kind === 'refused') {
-      // Whoever knows the node's id can repeat it.
-      const event = { reason: 'handshake_verifier', address, node_id: nodeId, cause: opened.reason };
-      refusals.note(event, 'cannot open a PSK verifier');
-    }
+    // Whoever knows the node's id can repeat it.
+    const event = { reason: 'handshake_verifier', address, node_id: nodeId, cause: opened.reason };
+    refusals.note(event, 'cannot open a PSK verifier');
     return decoy.open();
   };
 
@@ -112,7 +103,6 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
   /** The part that costs processor time, in one synchronous piece. */
   const completeHandshake = (
     request: OpenSessionRequest,
-    sealed: SealedVerifier | undefined,
     verifier: PskVerifier,
     connection: AgentConnection,
   ): OpenResult => {
@@ -127,17 +117,12 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     );
     if (!responded.ok) return refuse(refused, true);
     const handshake = responded.value;
-    const result = judgeOffer(request, sealed, handshake, connection);
+    const result = judgeOffer(request, handshake, connection);
     if (!result.ok) handshake.discard();
     return result;
   };
 
-  const judgeOffer = (
-    request: OpenSessionRequest,
-    sealed: SealedVerifier | undefined,
-    handshake: Responded,
-    connection: AgentConnection,
-  ): OpenResult => {
+  const judgeOffer = (request: OpenSessionRequest, handshake: Responded, connection: AgentConnection): OpenResult => {
     const offer = decodeStrictly(SessionOffer, handshake.payload);
     if (!offer.ok || offer.value.nonce.length !== agent.nonceBytes) return refuse(refused, true);
     const now = clock.now();
@@ -147,8 +132,6 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     if (replay === 'replayed') return refuse({ ...refused, outcome: 'replayed' }, true);
     if (replay === 'full') return refuse(overBudget('replay_cache_full'), false);
     if (!deps.nodes.charge(request.nodeId)) return refuse(overBudget('node_budget'), false);
-    // The PSK may have been replaced while the verifier was being opened.
-    if (!sameVerifier(delivery.verifier(request.nodeId), sealed)) return refuse(refused, false);
     if (connection.closed) return refuse(gone, false);
     return { ok: true, response: openPending(request, handshake, connection, now) };
   };
@@ -218,10 +201,10 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     await yieldToEventLoop();
     if (cancelled()) return refuse(gone, false);
     const sealed = delivery.verifier(request.nodeId);
-    const verifier = await verifierOf(request.nodeId, sealed, connection.remoteAddress);
+    const verifier = verifierOf(request.nodeId, sealed, connection.remoteAddress);
     const began = clock.monotonic();
     try {
-      return completeHandshake(request, sealed, verifier, connection);
+      return completeHandshake(request, verifier, connection);
     } finally {
       onCost(clock.monotonic() - began);
     }
@@ -283,8 +266,4 @@ function skewed(nowMs: number): Refusal {
     details: "the agent's clock differs from the service's by more than 120 s",
     trailers: { 'server-time-ms': String(Math.round(nowMs)) },
   };
-}
-
-function sameVerifier(a: SealedVerifier | undefined, b: SealedVerifier | undefined): boolean {
-  return a?.key_id === b?.key_id && a?.nonce === b?.nonce && a?.ct === b?.ct;
 }

@@ -1,6 +1,6 @@
 /** The metadata of a stream holds more than our retention: what operators put there stays, also at every start. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { setFactRetention } from '../../../src/commands/facts.js';
+import { setRetentions } from '../../../src/commands/facts.js';
 import { appendAtEnd, commandOf, readAll } from '../contract/appending.js';
 import { openFixture, type Fixture } from './fixture.js';
 
@@ -30,10 +30,10 @@ describe('the retention of a stream', () => {
   });
 
   it('is written only when it differs: a second start writes nothing', async () => {
-    await setFactRetention(fixture.store);
+    await setRetentions(fixture.store);
     const { length } = fixture.server.log.all;
     expect(length).toBeGreaterThan(10);
-    await setFactRetention(fixture.store);
+    await setRetentions(fixture.store);
     expect(fixture.server.log.all).toHaveLength(length);
   });
 

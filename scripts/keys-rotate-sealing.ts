@@ -1,0 +1,31 @@
+/** `npm run keys:rotate-sealing`: adds a key to the keyring, which seals from then on. See `docs/operations.md#maintenance-commands`. */
+import { systemClock } from '../src/kernel/clock.js';
+import { randomIds } from '../src/kernel/ids.js';
+import { withNewKey } from '../src/security/wrapped-keyring.js';
+import { replaceKeyring, storedKeyring } from '../src/start/keyring.js';
+import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
+import { openInstallation, refuseRunning } from './maintenance/installation.js';
+import { masterKeyOf } from './maintenance/log-chain.js';
+
+const usage = `Usage: npm run keys:rotate-sealing
+
+Adds a new key to the keyring of the installation that the environment names: what is sealed from now on is sealed by it.
+The earlier keys stay, because the log does not change. Stop every instance first.`;
+
+await runCommand(usage, async (argv, signal) => {
+  parseArguments(argv, [], 0);
+  const installation = await openInstallation({ signal });
+  try {
+    const { eventStore, readStore } = installation;
+    const { masterKey } = await masterKeyOf(installation);
+    await refuseRunning(readStore, 'they could not open what is sealed by the new key');
+    const stored = await storedKeyring({ eventStore, masterKey });
+    if (stored === undefined) throw new CommandError('The service has never started on these stores.');
+    const content = withNewKey(stored.content);
+    await replaceKeyring({ eventStore, masterKey, clock: systemClock, ids: randomIds }, stored, content);
+    say(`The keyring has ${content.sealing.length} keys now; ${content.sealing.at(-1)?.id} seals from now on.`);
+    return exitCodes.done;
+  } finally {
+    await installation.close();
+  }
+});
