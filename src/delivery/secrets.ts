@@ -13,7 +13,7 @@ export type SecretOpener = (placeholder: SecretPlaceholder) => Uint8Array;
 export type OpenedSecrets = ReadonlyMap<SecretPlaceholder, Uint8Array>;
 
 /** A secret that cannot be opened, and a retry will not help. The message names its place, never its value. */
-export class SecretUnreadableError extends Error {
+class SecretUnreadableError extends Error {
   constructor(placeholder: SecretPlaceholder, reason: string) {
     super(`the secret ${placeholder.field} of ${placeholder.resource_id} cannot be opened: ${reason}`);
     this.name = 'SecretUnreadableError';
