@@ -11,7 +11,7 @@ const alone = [
 ];
 
 /** Mostly wait, for programs that they start and for stores. */
-const programs = ['e2e', 'invented-resource', 'maintenance', 'start', 'storage', 'typed-client'].map(
+const programs = ['e2e', 'golden', 'invented-resource', 'maintenance', 'start', 'storage', 'typed-client'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
 
