@@ -4,7 +4,9 @@ import { SkippedReporter } from './test/run/skipped.js';
 /** Tests that replace a module, or count something of the whole process. */
 const alone = [
   'test/domain/large-fleets.test.ts',
+  'test/kernel/crypto.test.ts',
   'test/log-chain/upcasting.test.ts',
+  'test/noise/published-vectors.test.ts',
   'test/start/uncaught.test.ts',
   'test/storage/eventstoredb/reads.test.ts',
   'test/storage/flushes.test.ts',

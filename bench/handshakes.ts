@@ -2,11 +2,11 @@
  * OpenSession per second over the wire, beside a bare grpc-js unary call of the same sizes; and the handshake alone on one
  * core, beside the key agreements that it cannot avoid. The callers' messages are prepared before the clock starts.
  */
-import { diffieHellman, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { SessionGrant, SessionOffer } from '../src/gen/svc/control/v1/session.js';
 import { limits } from '../src/kernel/limits.js';
 import { controlPrologue, initiate, respond } from '../src/noise/handshake.js';
-import { generateX25519 } from '../src/kernel/x25519.js';
+import { agreeX25519, generateX25519 } from '../src/kernel/crypto/crypto.js';
 import { startChild } from './child.js';
 import type { Child } from './child.js';
 import { alternately, beside, rounded } from './figures.js';
@@ -94,14 +94,12 @@ async function alone(count: number): Promise<Figure> {
   return { handshakes_per_second: beside(service, floor), microseconds: rounded(1e6 / beside(service, floor).service) };
 }
 
-type PrivateKey = Parameters<typeof diffieHellman>[0]['privateKey'];
-
 /** The part of KKpsk0 that no responder can avoid: an ephemeral key pair, and es, ss, ee, se. */
-function bareAgreement(privateKey: PrivateKey): () => void {
-  const { publicKey } = generateKeyPairSync('x25519');
+function bareAgreement(privateKey: Uint8Array): () => void {
+  const { publicKey } = generateX25519();
   return () => {
-    const ephemeral = generateKeyPairSync('x25519').privateKey;
-    for (const key of [privateKey, privateKey, ephemeral, ephemeral]) diffieHellman({ privateKey: key, publicKey });
+    const ephemeral = generateX25519().privateKey;
+    for (const key of [privateKey, privateKey, ephemeral, ephemeral]) agreeX25519(key, publicKey);
   };
 }
 

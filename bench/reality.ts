@@ -9,7 +9,7 @@ import { connect as connectTls } from 'node:tls';
 import { buildBrowserHello } from '../src/agent/reality/browser-hello.js';
 import { openReality } from '../src/agent/reality/handshake.js';
 import { systemClock } from '../src/kernel/clock.js';
-import { importX25519Private } from '../src/kernel/x25519.js';
+import { x25519PairOf } from '../src/kernel/crypto/crypto.js';
 import { readClientHello } from '../src/tls/client-hello.js';
 import { group } from '../src/tls/codes.js';
 import { answerShare, createClientShares } from '../src/tls/key-exchange.js';
@@ -79,7 +79,7 @@ export async function reality({ quick }: BenchOptions): Promise<Report> {
 async function openAgent(port: number): Promise<Duplex> {
   const socket = connect({ host: '127.0.0.1', port, noDelay: true });
   await once(socket, 'connect');
-  const publicKey = Buffer.from(importX25519Private(privateKey).publicKey.bytes);
+  const publicKey = Buffer.from(x25519PairOf(privateKey).publicKey);
   const opened = await openReality(socket, { publicKey, shortId, serverName }, systemClock, 10_000);
   if (!opened.ok) throw new Error(opened.error);
   return opened.value;

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { formatEndpoint } from '../src/agent/reality/endpoint.js';
 import { parseHostPort } from '../src/kernel/host-port.js';
-import { exportX25519Private, generateX25519 } from '../src/kernel/x25519.js';
+import { generateX25519 } from '../src/kernel/crypto/crypto.js';
 import { UsageError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 
 const usage = `Usage: npm run reality:keygen -- [--target HOST:PORT] [--endpoint HOST:PORT]
@@ -28,9 +28,9 @@ await runCommand(usage, async (argv) => {
   const endpoint = read('--endpoint', 'control.example.com:8443');
   const keys = generateX25519();
   const shortId = randomBytes(shortIdBytes).toString('hex');
-  const reality = { publicKey: Buffer.from(keys.publicKey.bytes), shortId, serverName: target.host };
+  const reality = { publicKey: Buffer.from(keys.publicKey), shortId, serverName: target.host };
   say('# For the service');
-  say(`SVC_REALITY_PRIVATE_KEY=${Buffer.from(exportX25519Private(keys)).toString('base64url')}`);
+  say(`SVC_REALITY_PRIVATE_KEY=${Buffer.from(keys.privateKey).toString('base64url')}`);
   say(`SVC_REALITY_SERVER_NAMES=${target.host}`);
   say(`SVC_REALITY_SHORT_IDS=${shortId}`);
   say(`SVC_REALITY_TARGET=${target.text}`);

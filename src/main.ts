@@ -7,6 +7,7 @@ import { startApp } from './app.js';
 import { readConfig } from './config/config.js';
 import { ConfigError } from './config/config-error.js';
 import { printableConfig } from './config/variables.js';
+import { logCryptoLibrary } from './kernel/crypto/crypto.js';
 import { errorText } from './kernel/errors.js';
 import { createServiceLog } from './operations/service-log.js';
 import { StartError } from './start/start-error.js';
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = createServiceLog(config.logLevel);
   logWarnings(logger);
+  logCryptoLibrary(logger);
   const uncaught = handleUncaught(logger, () => process.exit(1));
   const app = await startApp(config, logger, fail, uncaught);
   let stopping = false;

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { importX25519Private } from '../../src/kernel/x25519.js';
+import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { createSelfSigned } from '../../src/security/self-signed.js';
 import { startListener } from '../../src/transport/listener/listener.js';
 import { answerParent } from '../child.js';
@@ -43,7 +43,7 @@ answerParent({
         logger: silentLogger,
         refusals: { note: () => 0 },
         reality: {
-          keys: importX25519Private(Buffer.from(privateKey, 'base64url')),
+          keys: x25519PairOf(Buffer.from(privateKey, 'base64url')),
           serverNames: [serverName],
           shortIds: [shortId],
           target: { host: '127.0.0.1', port: targetPort },

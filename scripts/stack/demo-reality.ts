@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { formatEndpoint } from '../../src/agent/reality/endpoint.js';
 import { parseHostPort } from '../../src/kernel/host-port.js';
-import { exportX25519Private, generateX25519 } from '../../src/kernel/x25519.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
 import { fetchThrough, httpsTarget } from './demo-traffic.js';
 
@@ -38,7 +38,7 @@ export async function startDemoReality(): Promise<DemoReality> {
   };
   return {
     env: {
-      SVC_REALITY_PRIVATE_KEY: Buffer.from(exportX25519Private(keys)).toString('base64url'),
+      SVC_REALITY_PRIVATE_KEY: Buffer.from(keys.privateKey).toString('base64url'),
       SVC_REALITY_SERVER_NAMES: serverName,
       SVC_REALITY_SHORT_IDS: shortId,
       SVC_REALITY_TARGET: `127.0.0.1:${target.port}`,
@@ -46,7 +46,7 @@ export async function startDemoReality(): Promise<DemoReality> {
     endpoint: (controlEndpoint) =>
       formatEndpoint({
         ...address(controlEndpoint),
-        reality: { publicKey: Buffer.from(keys.publicKey.bytes), shortId, serverName },
+        reality: { publicKey: Buffer.from(keys.publicKey), shortId, serverName },
       }),
     async probe(controlEndpoint) {
       const { port } = address(controlEndpoint);

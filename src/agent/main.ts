@@ -11,6 +11,7 @@ import { AgentConfigError, readAgentConfig } from './config.js';
 import type { AgentConfig } from './config.js';
 import { agentVersion } from './version.js';
 import { shutdownMs } from '../kernel/closers.js';
+import { logCryptoLibrary } from '../kernel/crypto/crypto.js';
 
 async function run(config: AgentConfig): Promise<number> {
   const logger = pino({
@@ -23,6 +24,7 @@ async function run(config: AgentConfig): Promise<number> {
     { version: agentVersion, service: formatHostPort(config.endpoint), psk_fingerprint: config.keys.fingerprint },
     'agent starting',
   );
+  logCryptoLibrary(logger);
   const agent = await startAgent({ config, logger });
   // The waits between connections do not keep the process alive; the agent must run until it is stopped.
   const alive = setInterval(() => undefined, 60_000);

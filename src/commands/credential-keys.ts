@@ -8,8 +8,8 @@ import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Result } from '../kernel/result.js';
-import type { X25519KeyPair } from '../kernel/x25519.js';
-import { exportX25519Private, generateX25519, importX25519Private } from '../kernel/x25519.js';
+import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
 import type { CertificateChain } from '../security/certificates.js';
 import { readCertificateChain, readPrivateKey } from '../security/certificates.js';
 import type { CredentialChanges, SelfSigned } from './handlers-port.js';
@@ -55,14 +55,14 @@ export async function keyMaterial(given: Given, now: number): Promise<KeyMateria
 function x25519Material(given: string | null): KeyMaterial {
   const pair = given === null ? generateX25519() : imported(given);
   return {
-    fields: { public_key: Buffer.from(pair.publicKey.bytes).toString('base64url') },
-    privateKey: exportX25519Private(pair),
+    fields: { public_key: Buffer.from(pair.publicKey).toString('base64url') },
+    privateKey: pair.privateKey,
   };
 }
 
 function imported(given: string): X25519KeyPair {
   const bytes = Buffer.from(given, 'base64url');
-  const pair = importX25519Private(bytes);
+  const pair = x25519PairOf(bytes);
   bytes.fill(0);
   return pair;
 }

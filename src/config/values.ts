@@ -7,8 +7,8 @@ import { z } from 'zod';
 import { parseHostPort, splitHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
 import { limits } from '../kernel/limits.js';
-import { importX25519Private } from '../kernel/x25519.js';
-import type { X25519KeyPair } from '../kernel/x25519.js';
+import { x25519PairOf } from '../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
 import { isServerName, isShortId, readKey } from '../reality/text-forms.js';
 
 export const listen = z.string().transform((text, context): HostPort => {
@@ -68,7 +68,7 @@ export const budget = z.string().transform((text, context): { perSecond: number;
 
 export const realityKey = z.string().transform((text, context): X25519KeyPair => {
   const bytes = readKey(text);
-  if (bytes !== undefined) return importX25519Private(bytes);
+  if (bytes !== undefined) return x25519PairOf(bytes);
   context.addIssue('expected 32 bytes in base64url without padding, as npm run reality:keygen prints them');
   return z.NEVER;
 });

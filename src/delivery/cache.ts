@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createLru } from '../kernel/lru.js';
-import { openXChaCha, sealXChaCha, xchachaKeyBytes, xchachaNonceBytes } from '../security/xchacha.js';
+import { aeadKeyBytes, xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
 import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';
 
@@ -41,7 +41,7 @@ export function stampOf(push: Pick<SnapshotPush, 'generation' | 'checksum'>): St
  * @param maxNodes whose checksums are remembered
  */
 export function createSnapshotCache(maxBytes: number, maxNodes: number): SnapshotCache {
-  const key = randomBytes(xchachaKeyBytes);
+  const key = randomBytes(aeadKeyBytes);
   const remembered = createLru<string, Remembered>({ maxEntries: maxNodes });
   const payloads = createLru<string, CachedPayload>({
     maxEntries: maxNodes,
@@ -63,7 +63,7 @@ export function createSnapshotCache(maxBytes: number, maxNodes: number): Snapsho
       const payload =
         cached.nonce === undefined
           ? cached.bytes
-          : openXChaCha(key, cached.nonce, cached.bytes, associated(nodeId, generation));
+          : xchacha.open(key, cached.nonce, cached.bytes, associated(nodeId, generation));
       return payload === undefined ? undefined : { generation, checksum: latest.checksum, payload };
     },
     put(nodeId, push, holdsSecrets) {
@@ -71,7 +71,7 @@ export function createSnapshotCache(maxBytes: number, maxNodes: number): Snapsho
       const cached =
         nonce === undefined
           ? { bytes: push.payload, nonce }
-          : { bytes: sealXChaCha(key, nonce, push.payload, associated(nodeId, push.generation)), nonce };
+          : { bytes: xchacha.seal(key, nonce, push.payload, associated(nodeId, push.generation)), nonce };
       remembered.set(nodeId, { stamp: stampOf(push), checksum: push.checksum });
       payloads.set(nodeId, cached);
     },

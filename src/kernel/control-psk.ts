@@ -3,13 +3,13 @@
  * Issuing and storing are in `src/security/psk.ts`, its use in `src/noise/`.
  * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
-import { createHmac, hash } from 'node:crypto';
+import { hkdfSha256, sha256 } from './crypto/crypto.js';
 import { err, ok } from './result.js';
 import type { Result } from './result.js';
 
 const prefix = 'svcpsk1_';
 const halfBytes = 32;
-const salt = 'svc-control-v1';
+const salt = Buffer.from('svc-control-v1', 'latin1');
 const staticInfo = 'node-static';
 const pskInfo = 'noise-psk';
 /** 64 bytes are 86 characters of unpadded base64url. */
@@ -56,20 +56,13 @@ export function decodeControlPsk(text: string): Result<ControlPsk, string> {
  */
 export function deriveNodeSecrets(secret: Uint8Array): NodeSecrets {
   requireHalf(secret, 'control PSK secret');
-  // HKDF (RFC 5869), extracted once for both. Its output has the length of one HMAC, and so one block.
-  const extracted = createHmac('sha256', salt).update(secret).digest();
-  const expand = (info: string): Uint8Array => {
-    const { buffer, byteOffset, length } = createHmac('sha256', extracted).update(`${info}\u0001`).digest();
-    return new Uint8Array(buffer, byteOffset, length);
-  };
-  const secrets = { nodeStaticPrivate: expand(staticInfo), psk: expand(pskInfo) };
-  extracted.fill(0);
-  return secrets;
+  const derive = (info: string): Uint8Array => hkdfSha256(salt, secret, Buffer.from(info, 'latin1'), halfBytes);
+  return { nodeStaticPrivate: derive(staticInfo), psk: derive(pskInfo) };
 }
 
 /** The fingerprint that operators compare. It covers the node's public key, so it reveals nothing about the PSK. */
 export function pskFingerprint(nodeStaticPublic: Uint8Array): string {
-  return `SHA256:${hash('sha256', nodeStaticPublic, 'base64url')}`;
+  return `SHA256:${Buffer.from(sha256(nodeStaticPublic)).toString('base64url')}`;
 }
 
 function requireHalf(bytes: Uint8Array, label: string): void {

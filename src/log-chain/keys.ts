@@ -11,7 +11,7 @@ import type { RecordedEvent } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 import type { MasterKey } from '../security/master-key.js';
 import { lengthPrefixed } from '../security/sealing.js';
-import { openXChaCha, sealXChaCha, xchachaNonceBytes } from '../security/xchacha.js';
+import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
 import type { EventStore } from '../storage/event-store.js';
 import { wholeStream } from '../storage/event-store.js';
 
@@ -84,7 +84,7 @@ export function createLogChainKeys(masterKey: MasterKey): LogChainKeys {
       const nonceBytes = Buffer.from(String(nonce), 'base64url');
       if (newer === undefined || nonceBytes.length !== xchachaNonceBytes) return false;
       const ciphertext = Buffer.from(String(ct), 'base64url');
-      const secret = openXChaCha(newer, nonceBytes, ciphertext, binding(key_id, under));
+      const secret = xchacha.open(newer, nonceBytes, ciphertext, binding(key_id, under));
       if (secret?.length !== keyBytes) return false;
       add(key_id, keyOf(secret));
       return true;
@@ -126,7 +126,7 @@ export function sealLogChainKey(from: MasterKey, to: MasterKey): Sealed {
   const secret = from.logChainKey();
   const { seal } = keyOf(to.logChainKey());
   const nonce = randomBytes(xchachaNonceBytes);
-  const ct = sealXChaCha(seal, nonce, secret, binding(from.keyId, to.keyId));
+  const ct = xchacha.seal(seal, nonce, secret, binding(from.keyId, to.keyId));
   secret.fill(0);
   return {
     key_id: from.keyId,

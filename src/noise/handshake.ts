@@ -6,10 +6,9 @@
  * For an unknown node the service passes a dummy party. Every failure of `respond`, except a wrong length, comes after
  * the same work.
  */
-import { diffieHellman } from 'node:crypto';
+import { agreeX25519, generateX25519, x25519KeyBytes } from '../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
 import { err, ok } from '../kernel/result.js';
-import { generateX25519, importX25519Public, x25519KeyBytes } from '../kernel/x25519.js';
-import type { X25519KeyPair, X25519PublicKey } from '../kernel/x25519.js';
 import type { CipherState } from './cipher-state.js';
 import { maxNoiseMessageBytes } from './failure.js';
 import type { NoiseFailure, NoiseResult } from './failure.js';
@@ -24,10 +23,11 @@ export interface HandshakeParty {
   /** 32 bytes. */
   readonly psk: Uint8Array;
   readonly localStatic: X25519KeyPair;
-  readonly remoteStatic: X25519PublicKey;
+  /** 32 bytes. */
+  readonly remoteStatic: Uint8Array;
   /** KKpsk0 when absent. */
   readonly pattern?: HandshakePattern;
-  /** For test vectors only; absent, a random one is made. */
+  /** For test vectors only; absent, a random one is made. Its private half is wiped at the end. */
   readonly ephemeral?: X25519KeyPair;
 }
 
@@ -110,19 +110,23 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
   const mixesEphemerals = pattern.messages.some((tokens) => tokens.includes('psk'));
   const local = party.localStatic;
   let localEphemeral = party.ephemeral;
-  let remoteEphemeral: X25519PublicKey | undefined;
+  let remoteEphemeral: Uint8Array | undefined;
   let nextMessage = 0;
   const symmetric = createSymmetricState(pattern.protocolName);
   symmetric.mixHash(party.prologue);
   const [initiatorStatic, responderStatic] = initiator
-    ? [local.publicKey.bytes, party.remoteStatic.bytes]
-    : [party.remoteStatic.bytes, local.publicKey.bytes];
+    ? [local.publicKey, party.remoteStatic]
+    : [party.remoteStatic, local.publicKey];
   if (pattern.initiatorStaticKnown) symmetric.mixHash(initiatorStatic);
   if (pattern.responderStaticKnown) symmetric.mixHash(responderStatic);
 
+  const wipeEphemeral = (): void => {
+    localEphemeral?.privateKey.fill(0);
+    localEphemeral = undefined;
+  };
   const discard = (): void => {
     nextMessage = 2;
-    localEphemeral = undefined;
+    wipeEphemeral();
     symmetric.wipe();
   };
   const fail = (failure: NoiseFailure): { readonly ok: false; readonly error: NoiseFailure } => {
@@ -153,8 +157,8 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
           symmetric.mixKeyAndHash(party.psk);
         } else if (token === 'e') {
           localEphemeral ??= generateX25519();
-          parts.push(localEphemeral.publicKey.bytes);
-          mixEphemeral(localEphemeral.publicKey.bytes);
+          parts.push(localEphemeral.publicKey);
+          mixEphemeral(localEphemeral.publicKey);
         } else if (!agree(token)) {
           return fail('weak_public_key');
         }
@@ -172,8 +176,8 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
         if (token === 'psk') {
           symmetric.mixKeyAndHash(party.psk);
         } else if (token === 'e') {
-          remoteEphemeral = importX25519Public(message.subarray(0, x25519KeyBytes));
-          mixEphemeral(remoteEphemeral.bytes);
+          remoteEphemeral = Uint8Array.from(message.subarray(0, x25519KeyBytes));
+          mixEphemeral(remoteEphemeral);
         } else if (!agree(token)) {
           return fail('weak_public_key');
         }
@@ -186,7 +190,7 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
     split() {
       const handshakeHash = symmetric.handshakeHash();
       const [fromInitiator, fromResponder] = symmetric.split();
-      localEphemeral = undefined;
+      wipeEphemeral();
       return initiator
         ? { handshakeHash, send: fromInitiator, receive: fromResponder }
         : { handshakeHash, send: fromResponder, receive: fromInitiator };
@@ -195,15 +199,9 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
 }
 
 /** MixKey(DH(local, remote)); false when the result is all zeros, which a key of small order forces. */
-function mixAgreement(symmetric: SymmetricState, local: X25519KeyPair, remote: X25519PublicKey): boolean {
-  let shared: Buffer;
-  try {
-    shared = diffieHellman({ privateKey: local.privateKey, publicKey: remote.key });
-  } catch {
-    // OpenSSL refuses an all-zero result.
-    return false;
-  }
-  if (shared.every((byte) => byte === 0)) return false;
+function mixAgreement(symmetric: SymmetricState, local: X25519KeyPair, remote: Uint8Array): boolean {
+  const shared = agreeX25519(local.privateKey, remote);
+  if (shared === undefined) return false;
   symmetric.mixKey(shared);
   shared.fill(0);
   return true;

@@ -1,14 +1,12 @@
 /**
  * The SymmetricState of Noise (revision 34, section 5.2) for SHA-256 and ChaCha20-Poly1305: chaining key, handshake
  * hash, and the key that encrypts the handshake's payloads. Knows nothing of patterns or Diffie-Hellman.
- * Hashes with node:crypto, because SHA-256 in JavaScript takes several times as long.
  */
-import { hash as hashOnce } from 'node:crypto';
+import { hkdfSha256, sha256, sha256Bytes } from '../kernel/crypto/crypto.js';
 import { decryptAead, encryptAead } from './aead.js';
 import { createCipherState } from './cipher-state.js';
 import type { CipherState } from './cipher-state.js';
-import { deriveKeys, hashBytes } from './hkdf.js';
-import type { DerivedKeys } from './hkdf.js';
+import { tagBytes } from './failure.js';
 
 const none = new Uint8Array(0);
 
@@ -31,89 +29,58 @@ export interface SymmetricState {
 /** InitializeSymmetric(protocol_name). */
 export function createSymmetricState(protocolName: string): SymmetricState {
   const name = Buffer.from(protocolName, 'ascii');
-  let hash: Uint8Array =
-    name.length <= hashBytes ? Buffer.concat([name], hashBytes) : hashOnce('sha256', name, 'buffer');
-  let chainingKey: Uint8Array = Uint8Array.from(hash);
-  /** What the key comes from; it is made when it is needed, for only two of six encrypt anything. */
-  let derived: DerivedKeys | undefined;
-  let key: Uint8Array | undefined;
+  let hash: Uint8Array = name.length <= sha256Bytes ? Buffer.concat([name], sha256Bytes) : sha256(name);
+  const chainingKey = Uint8Array.from(hash);
+  const key = new Uint8Array(sha256Bytes);
+  let hasKey = false;
   let counter = 0;
 
-  const overwrite = (): void => {
-    chainingKey.fill(0);
-    derived?.wipe();
-    key?.fill(0);
-  };
   const wipe = (): void => {
-    overwrite();
-    key = new Uint8Array(hashBytes);
+    chainingKey.fill(0);
+    key.fill(0);
   };
-  const advance = (nextChainingKey: Uint8Array, keys: DerivedKeys): void => {
-    overwrite();
-    chainingKey = nextChainingKey;
-    derived = keys;
-    key = undefined;
-    counter = 0;
-  };
-  const currentKey = (): Uint8Array | undefined => (key ??= derived?.last());
   const mixHash = (data: Uint8Array): void => {
     hash = sha256(hash, data);
+  };
+  /** HKDF of Noise (section 4.3): the first output is the next chaining key, the last one the next key. */
+  const mix = (material: Uint8Array, outputs: 2 | 3): void => {
+    const derived = hkdfSha256(chainingKey, material, none, outputs * sha256Bytes);
+    chainingKey.set(derived.subarray(0, sha256Bytes));
+    if (outputs === 3) mixHash(derived.subarray(sha256Bytes, 2 * sha256Bytes));
+    key.set(derived.subarray(-sha256Bytes));
+    derived.fill(0);
+    hasKey = true;
+    counter = 0;
   };
 
   return {
     mixHash,
-    mixKey(material) {
-      const keys = deriveKeys(chainingKey, material, 2);
-      const [nextChainingKey = none] = keys.first;
-      advance(nextChainingKey, keys);
-    },
-    mixKeyAndHash(material) {
-      const keys = deriveKeys(chainingKey, material, 3);
-      const [nextChainingKey = none, hashed = none] = keys.first;
-      mixHash(hashed);
-      advance(nextChainingKey, keys);
-    },
+    mixKey: (material) => mix(material, 2),
+    mixKeyAndHash: (material) => mix(material, 3),
     encryptAndHash(plaintext) {
-      const using = currentKey();
-      const ciphertext =
-        using === undefined ? Uint8Array.from(plaintext) : encryptAead(using, counter, plaintext, hash);
-      if (using !== undefined) counter += 1;
+      const ciphertext = hasKey ? encryptAead(key, counter++, plaintext, hash) : Uint8Array.from(plaintext);
       mixHash(ciphertext);
       return ciphertext;
     },
     decryptAndHash(ciphertext) {
-      const using = currentKey();
-      const plaintext =
-        using === undefined ? Uint8Array.from(ciphertext) : decryptAead(using, counter, ciphertext, hash);
+      const plaintext = hasKey ? decryptAead(key, counter, ciphertext, hash) : Uint8Array.from(ciphertext);
       if (plaintext === undefined) return undefined;
-      if (using !== undefined) counter += 1;
+      counter += 1;
       mixHash(ciphertext);
       return plaintext;
     },
     get overhead() {
-      return derived === undefined ? 0 : 16;
+      return hasKey ? tagBytes : 0;
     },
     handshakeHash: () => Uint8Array.from(hash),
     split() {
-      const keys = deriveKeys(chainingKey, none, 2);
-      const [fromInitiator = none] = keys.first;
-      const fromResponder = keys.last();
-      keys.wipe();
+      const derived = hkdfSha256(chainingKey, none, none, 2 * sha256Bytes);
+      const fromInitiator = Uint8Array.from(derived.subarray(0, sha256Bytes));
+      const fromResponder = Uint8Array.from(derived.subarray(sha256Bytes));
+      derived.fill(0);
       wipe();
-      return [createCipherState(kept(fromInitiator)), createCipherState(kept(fromResponder))];
+      return [createCipherState(fromInitiator), createCipherState(fromResponder)];
     },
     wipe,
   };
-}
-
-/** Moves a key that lives as long as its session: a small array of its own takes less memory than a hash's buffer. */
-function kept(key: Uint8Array): Uint8Array {
-  const copy = Uint8Array.from(key);
-  key.fill(0);
-  return copy;
-}
-
-/** Of the two parts together. */
-function sha256(first: Uint8Array, second: Uint8Array): Uint8Array {
-  return hashOnce('sha256', Buffer.concat([first, second]), 'buffer');
 }

@@ -2,9 +2,9 @@
  * How a client proves, inside the session id of an ordinary ClientHello, that it knows a server's public key and one of its
  * short ids: 16 bytes, sealed under a key that only the two can derive. Pure. Implements `docs/reality.md#the-session-id`.
  */
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
-import type { X25519KeyPair } from '../kernel/x25519.js';
-import { agree } from '../tls/key-exchange.js';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { agreeX25519, hkdfSha256 } from '../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
 
 const shortIdBytes = 8;
 const tagBytes = 16;
@@ -13,6 +13,7 @@ export const sessionIdBytes = plaintextBytes + tagBytes;
 /** The random of a hello is the salt of the key, and then the nonce. */
 const saltBytes = 20;
 const randomBytes = 32;
+const keyInfo = Buffer.from('REALITY', 'latin1');
 
 /** What a client says in its session id. */
 export interface SessionClaim {
@@ -34,9 +35,9 @@ export function shortIdFromHex(digits: string): Buffer {
  * The key that binds a session id and a certificate to one ClientHello; undefined if the peer's key is of small order.
  * @param random of the ClientHello
  */
-export function authKeyOf(own: X25519KeyPair, peer: Uint8Array, random: Buffer): Buffer | undefined {
-  const shared = agree(own, peer);
-  return shared && Buffer.from(hkdfSync('sha256', shared, random.subarray(0, saltBytes), 'REALITY', 32));
+export function authKeyOf(own: X25519KeyPair, peer: Uint8Array, random: Buffer): Uint8Array | undefined {
+  const shared = agreeX25519(own.privateKey, peer);
+  return shared && hkdfSha256(random.subarray(0, saltBytes), shared, keyInfo, 32);
 }
 
 /**

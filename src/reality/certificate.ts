@@ -32,7 +32,7 @@ export interface TemporaryIdentity {
 
 /** One for each process is enough: the MAC makes the certificate another one for each connection. */
 export function createTemporaryIdentity(): TemporaryIdentity {
-  // The public half is encoded during generation: see `src/kernel/x25519.ts`.
+  // Encoded during generation and never exported: Node 20 can deadlock when a garbage collection meets an export.
   const { privateKey, publicKey } = generateKeyPairSync('ed25519', {
     publicKeyEncoding: { format: 'der', type: 'spki' },
     privateKeyEncoding: { format: 'pem', type: 'pkcs8' },

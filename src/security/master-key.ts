@@ -4,7 +4,7 @@
  * `docs/contract/domain.md#commands-and-events`.
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
-import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';
+import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
 
 export const masterKeyBytes = 32;
 const salt = 'svc-master-v1';
@@ -39,11 +39,11 @@ export function createMasterKey(bytes: Uint8Array): MasterKey {
     keyId,
     wrap(plaintext, associated) {
       const nonce = randomBytes(xchachaNonceBytes);
-      return { nonce, ciphertext: sealXChaCha(wrapKey, nonce, plaintext, associated) };
+      return { nonce, ciphertext: xchacha.seal(wrapKey, nonce, plaintext, associated) };
     },
     unwrap(wrapped, associated) {
       if (wrapped.nonce.length !== xchachaNonceBytes) return undefined;
-      return openXChaCha(wrapKey, wrapped.nonce, wrapped.ciphertext, associated);
+      return xchacha.open(wrapKey, wrapped.nonce, wrapped.ciphertext, associated);
     },
     logChainKey: () => Uint8Array.from(logChainKey),
   };

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';
-import { generateX25519, importX25519Private } from '../kernel/x25519.js';
+import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
 import type { Keyring, Place } from './keyring.js';
 import type { OpenRefusal, OpenResult, SealedValue } from './sealing.js';
 
@@ -41,7 +41,7 @@ const verifierField = 'psk_verifier';
 export function issueControlPsk(servicePublic: Uint8Array, secret: Uint8Array = randomBytes(halfBytes)): IssuedPsk {
   const controlPsk = encodeControlPsk({ secret, servicePublic });
   const { nodeStaticPrivate, psk } = deriveNodeSecrets(secret);
-  const nodeStaticPublic = importX25519Private(nodeStaticPrivate).publicKey.bytes;
+  const nodeStaticPublic = x25519PairOf(nodeStaticPrivate).publicKey;
   nodeStaticPrivate.fill(0);
   return { controlPsk, verifier: { nodeStaticPublic, psk }, fingerprint: pskFingerprint(nodeStaticPublic) };
 }
@@ -68,7 +68,7 @@ export function openVerifier(
  * same answer. Created once per process.
  */
 export function createDummyVerifier(): PskVerifier {
-  return { nodeStaticPublic: generateX25519().publicKey.bytes, psk: randomBytes(halfBytes) };
+  return { nodeStaticPublic: generateX25519().publicKey, psk: randomBytes(halfBytes) };
 }
 
 function contextOf(place: { readonly stream: string; readonly resourceId: string }): Place {

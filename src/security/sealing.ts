@@ -2,8 +2,8 @@
  * The form of a sealed value, and sealing and opening it with a given key. Which key to use is up to `keyring.ts`. Pure
  * except for the random nonce. Implements `docs/contract/domain.md#commands-and-events`, secrets.
  */
-import { createRandomPool } from '../kernel/random-pool.js';
-import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';
+import { randomBytes } from 'node:crypto';
+import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
 
 /** The place a sealed value belongs to; it opens nowhere else. */
 export interface SealContext {
@@ -34,9 +34,6 @@ export type OpenRefusal =
   /** Sealed by a key that is not in the keyring. */
   | 'unknown_key';
 
-const noncesPerDraw = 128;
-const newNonce = createRandomPool(xchachaNonceBytes, noncesPerDraw);
-
 const base64url = /^[A-Za-z0-9_-]*$/;
 const byteForm = 1;
 
@@ -49,23 +46,23 @@ export function isSealedValue(value: unknown): value is SealedValue {
 
 /** Seals with a fresh random nonce. */
 export function sealWith(key: Uint8Array, keyId: string, plaintext: Uint8Array, context: SealContext): SealedValue {
-  const nonce = newNonce();
-  const ct = sealXChaCha(key, nonce, plaintext, associatedData(context));
+  const nonce = randomBytes(xchachaNonceBytes);
+  const ct = xchacha.seal(key, nonce, plaintext, associatedData(context));
   return { alg: 'xc20p', key_id: keyId, nonce: nonce.toString('base64url'), ct: Buffer.from(ct).toString('base64url') };
 }
 
 export function openWith(key: Uint8Array, sealed: SealedValue, context: SealContext): OpenResult {
   const nonce = Buffer.from(sealed.nonce, 'base64url');
   if (nonce.length !== xchachaNonceBytes) return { kind: 'refused', reason: 'malformed' };
-  return opened(openXChaCha(key, nonce, Buffer.from(sealed.ct, 'base64url'), associatedData(context)));
+  return opened(xchacha.open(key, nonce, Buffer.from(sealed.ct, 'base64url'), associatedData(context)));
 }
 
 /** Seals to bytes: 1 byte for the form, 1 byte for the length of the key id, the key id, the nonce, the ciphertext. */
 export function sealBytesWith(key: Uint8Array, keyId: string, plaintext: Uint8Array, context: SealContext): Uint8Array {
   const id = Buffer.from(keyId, 'utf8');
   if (id.length === 0 || id.length > 255) throw new RangeError(`key id: expected 1..255 bytes, got ${id.length}`);
-  const nonce = newNonce();
-  const ciphertext = sealXChaCha(key, nonce, plaintext, associatedData(context));
+  const nonce = randomBytes(xchachaNonceBytes);
+  const ciphertext = xchacha.seal(key, nonce, plaintext, associatedData(context));
   return Buffer.concat([Buffer.of(byteForm, id.length), id, nonce, ciphertext]);
 }
 
@@ -80,7 +77,7 @@ export function openBytesWith(key: Uint8Array, sealed: Uint8Array, context: Seal
   const start = 2 + (sealed[1] ?? 0);
   const body = start + xchachaNonceBytes;
   if (keyIdOfBytes(sealed) === undefined) return { kind: 'refused', reason: 'malformed' };
-  return opened(openXChaCha(key, sealed.subarray(start, body), sealed.subarray(body), associatedData(context)));
+  return opened(xchacha.open(key, sealed.subarray(start, body), sealed.subarray(body), associatedData(context)));
 }
 
 function opened(plaintext: Uint8Array | undefined): OpenResult {

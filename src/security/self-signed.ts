@@ -28,7 +28,7 @@ const serialBytes = 16;
 
 export async function createSelfSigned(options: SelfSignedOptions): Promise<SelfSigned> {
   const { commonName, subjectAltNames, notBefore, notAfter } = options;
-  // Encoded while they are generated, see `src/kernel/x25519.ts`.
+  // Encoded during generation and never exported: Node 20 can deadlock when a garbage collection meets an export.
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
     namedCurve: algorithm.namedCurve,
     publicKeyEncoding: { type: 'spki', format: 'der' },

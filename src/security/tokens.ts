@@ -1,14 +1,17 @@
 /**
  * Access tokens: JWTs signed with Ed25519 and verified with a bounded cache. A valid token does not prove that the user
  * still has that `ver`, which a password change raises: REST checks it against the accounts on each request.
+ * The signing key is an Ed25519 seed, which `src/start/service-identity.ts` seals and stores.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
-import { hash } from 'node:crypto';
+import { createPrivateKey, createPublicKey, hash, randomBytes } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';
 import type { Clock } from '../kernel/clock.js';
 import { createLru } from '../kernel/lru.js';
-import { tokenKeysFrom } from './service-identity.js';
 
+/** PKCS #8 header of an Ed25519 private key (RFC 8410); the 32 bytes of the seed follow. */
+const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 /** Verified tokens held in memory. */
 const cachedTokens = 10_000;
 /** Longer tokens are refused unread; those of this service have a few hundred characters. */
@@ -143,4 +146,26 @@ function readClaims({ sub, role, ver, iat, exp, jti }: Record<string, unknown>):
 
 function isWhole(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** A new Ed25519 seed: 32 bytes, secret. */
+export function generateTokenSeed(): Uint8Array {
+  return randomBytes(32);
+}
+
+export interface TokenKeys {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+/**
+ * The Ed25519 pair of a seed.
+ * @throws RangeError when the seed is not 32 bytes.
+ */
+export function tokenKeysFrom(seed: Uint8Array): TokenKeys {
+  if (seed.length !== 32) throw new RangeError(`token signing seed: expected 32 bytes, got ${seed.length}`);
+  const der = Buffer.concat([pkcs8Prefix, seed]);
+  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  der.fill(0);
+  return { privateKey, publicKey: createPublicKey(privateKey) };
 }

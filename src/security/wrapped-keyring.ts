@@ -8,7 +8,7 @@ import { canonicalJson } from '../kernel/json.js';
 import type { KeyringContent, SealingKey } from './keyring.js';
 import type { MasterKey } from './master-key.js';
 import { lengthPrefixed } from './sealing.js';
-import { xchachaKeyBytes } from './xchacha.js';
+import { aeadKeyBytes } from '../kernel/crypto/crypto.js';
 
 /** Binary parts are base64url. */
 export type WrappedKeyring = {
@@ -25,7 +25,7 @@ type Plain = { readonly sealing: readonly (readonly [id: string, key: string])[]
 const keyIdBytes = 9;
 const newKey = (): SealingKey => ({
   id: `sk_${randomBytes(keyIdBytes).toString('base64url')}`,
-  key: randomBytes(xchachaKeyBytes),
+  key: randomBytes(aeadKeyBytes),
 });
 
 /** The first keyring of a new installation. */

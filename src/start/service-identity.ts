@@ -9,13 +9,14 @@ import { bringsSigningKey, serviceEvent } from '../domain/service/identity.js';
 import { readEvent } from '../domain/log/upcast.js';
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
+import { generateX25519 } from '../kernel/crypto/crypto.js';
 import { ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { backoff } from '../kernel/retry.js';
 import type { RetryPolicy } from '../kernel/retry.js';
 import type { Keyring, Place } from '../security/keyring.js';
-import { generateServiceIdentity, generateTokenSeed, tokenKeysFrom } from '../security/service-identity.js';
+import { generateTokenSeed, tokenKeysFrom } from '../security/tokens.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom, wholeStream } from '../storage/event-store.js';
 import { propose } from '../commands/proposal.js';
@@ -106,7 +107,7 @@ function openOrRefuse(keyring: Keyring, sealed: SealedSecret, at: Place): Uint8A
 /** Appends a new identity. The caller reads it back, whether this append, another or none was written. */
 async function appendIdentity({ eventStore, keyring, clock, ids }: ServiceIdentityOptions): Promise<void> {
   const { installationId } = keyring;
-  const identity = generateServiceIdentity();
+  const identity = generateX25519();
   const seed = generateTokenSeed();
   const event: ServiceEvent = {
     type: 'ServiceIdentityCreated',

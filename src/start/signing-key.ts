@@ -15,7 +15,7 @@ import { propose } from '../commands/proposal.js';
 import { systemContext } from '../commands/system.js';
 import { tuning } from '../commands/tuning.js';
 import type { Keyring } from '../security/keyring.js';
-import { generateTokenSeed } from '../security/service-identity.js';
+import { generateTokenSeed } from '../security/tokens.js';
 import type { Tokens } from '../security/tokens.js';
 import type { EventStore } from '../storage/event-store.js';
 import { followLog } from '../storage/follow.js';

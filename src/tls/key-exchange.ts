@@ -2,10 +2,9 @@
  * The key exchanges that REALITY knows, on both sides: X25519, and X25519MLKEM768, which a quantum computer does not break
  * (draft-ietf-tls-ecdhe-mlkem). Keys live for one handshake.
  */
-import { diffieHellman } from 'node:crypto';
 import { ml_kem768 } from '@noble/post-quantum/ml-kem.js';
-import { generateX25519, importX25519Public } from '../kernel/x25519.js';
-import type { X25519KeyPair } from '../kernel/x25519.js';
+import { agreeX25519, generateX25519 } from '../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
 import type { ClientHello } from './client-hello.js';
 import { group } from './codes.js';
 import type { ServerHello } from './server-hello.js';
@@ -15,7 +14,7 @@ const x25519Bytes = 32;
 interface Agreed {
   /** What the other side needs. */
   readonly share: Buffer;
-  readonly secret: Buffer;
+  readonly secret: Uint8Array;
 }
 
 /**
@@ -26,16 +25,16 @@ export function answerShare(agreed: ServerHello['group'], hello: ClientHello): A
   const own = generateX25519();
   switch (agreed) {
     case group.x25519: {
-      const secret = hello.x25519 && agree(own, hello.x25519);
-      return secret && { share: Buffer.from(own.publicKey.bytes), secret };
+      const secret = hello.x25519 && agreeX25519(own.privateKey, hello.x25519);
+      return secret && { share: Buffer.from(own.publicKey), secret };
     }
     case group.x25519MlKem768: {
       if (hello.hybrid === undefined) return undefined;
       const encapsulated = encapsulate(hello.hybrid.subarray(0, -x25519Bytes));
-      const secret = agree(own, hello.hybrid.subarray(-x25519Bytes));
+      const secret = agreeX25519(own.privateKey, hello.hybrid.subarray(-x25519Bytes));
       if (encapsulated === undefined || secret === undefined) return undefined;
       return {
-        share: Buffer.concat([encapsulated.cipherText, own.publicKey.bytes]),
+        share: Buffer.concat([encapsulated.cipherText, own.publicKey]),
         secret: Buffer.concat([encapsulated.sharedSecret, secret]),
       };
     }
@@ -44,19 +43,10 @@ export function answerShare(agreed: ServerHello['group'], hello: ClientHello): A
   }
 }
 
-/** Undefined for a key that is none. */
+/** Undefined for an invalid key. */
 function encapsulate(key: Uint8Array): { cipherText: Uint8Array; sharedSecret: Uint8Array } | undefined {
   try {
     return ml_kem768.encapsulate(key);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The secret that two X25519 keys agree on; undefined for a key of small order. */
-export function agree(own: X25519KeyPair, peer: Uint8Array): Buffer | undefined {
-  try {
-    return diffieHellman({ privateKey: own.privateKey, publicKey: importX25519Public(peer).key });
   } catch {
     return undefined;
   }
@@ -69,7 +59,7 @@ export interface ClientShares {
   /** The share of X25519MLKEM768. */
   readonly hybrid: Buffer;
   /** The secret that a ServerHello agrees on; undefined if it leads to none. */
-  finish(hello: Pick<ServerHello, 'group' | 'share'>): Buffer | undefined;
+  finish(hello: Pick<ServerHello, 'group' | 'share'>): Uint8Array | undefined;
 }
 
 export function createClientShares(): ClientShares {
@@ -78,13 +68,13 @@ export function createClientShares(): ClientShares {
   const kem = ml_kem768.keygen();
   return {
     x25519,
-    hybrid: Buffer.concat([kem.publicKey, hybridX25519.publicKey.bytes]),
+    hybrid: Buffer.concat([kem.publicKey, hybridX25519.publicKey]),
     finish(hello) {
       switch (hello.group) {
         case group.x25519:
-          return agree(x25519, hello.share);
+          return agreeX25519(x25519.privateKey, hello.share);
         case group.x25519MlKem768: {
-          const secret = agree(hybridX25519, hello.share.subarray(-x25519Bytes));
+          const secret = agreeX25519(hybridX25519.privateKey, hello.share.subarray(-x25519Bytes));
           const decapsulated = ml_kem768.decapsulate(hello.share.subarray(0, -x25519Bytes), kem.secretKey);
           return secret && Buffer.concat([decapsulated, secret]);
         }

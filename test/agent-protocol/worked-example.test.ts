@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/noise/handshake.js';
-import { importX25519Private } from '../../src/kernel/x25519.js';
+import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { agentKeysFrom } from '../../src/noise/keys.js';
 import { encodeFrame } from '../../src/transport/agent/frame.js';
 import { valueOf } from '../support/noise-parties.js';
@@ -20,7 +20,7 @@ test('the document contains the worked example as the second implementation comp
 test('the handshake and the frames of the service give the bytes of the worked example', () => {
   const keys = valueOf(agentKeysFrom(row('control PSK')));
   expect(keys.fingerprint).toBe(row('fingerprint'));
-  const service = importX25519Private(example.servicePrivate);
+  const service = x25519PairOf(example.servicePrivate);
   const common = { prologue: controlPrologue(exampleNode), psk: keys.psk };
   const agent = valueOf(
     initiate(
@@ -28,7 +28,7 @@ test('the handshake and the frames of the service give the bytes of the worked e
         ...common,
         localStatic: keys.nodeStatic,
         remoteStatic: keys.servicePublic,
-        ephemeral: importX25519Private(example.agentEphemeral),
+        ephemeral: x25519PairOf(example.agentEphemeral),
       },
       example.offer,
     ),
@@ -40,7 +40,7 @@ test('the handshake and the frames of the service give the bytes of the worked e
         ...common,
         localStatic: service,
         remoteStatic: keys.nodeStatic.publicKey,
-        ephemeral: importX25519Private(example.serviceEphemeral),
+        ephemeral: x25519PairOf(example.serviceEphemeral),
       },
       agent.message,
     ),

@@ -6,7 +6,7 @@ import { tuning } from '../../src/commands/tuning.js';
 import type { CredentialState } from '../../src/domain/credential/credential.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import { importX25519Private } from '../../src/kernel/x25519.js';
+import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { testKeyring } from '../support/keyring.js';
 import { clearTextIn } from '../support/clear-text.js';
@@ -59,7 +59,7 @@ describe('an x25519 key', () => {
   it('is generated, and sealed so that its public half is the one that is shown', async () => {
     const { id, public_key } = await create({ name: 'keys', key_type: 'x25519' });
     const key = await openedKey(id);
-    expect(Buffer.from(importX25519Private(key).publicKey.bytes).toString('base64url')).toBe(public_key);
+    expect(Buffer.from(x25519PairOf(key).publicKey).toString('base64url')).toBe(public_key);
     expect(clearTextIn([await fixture.log(), gateway.fleet], [key])).toEqual([]);
   });
 

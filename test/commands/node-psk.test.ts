@@ -7,10 +7,10 @@ import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/k
 import { streams } from '../../src/kernel/event.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import { importX25519Private } from '../../src/kernel/x25519.js';
+import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { openVerifier } from '../../src/security/psk.js';
-import { generateServiceIdentity } from '../../src/security/service-identity.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { testKeyring } from '../support/keyring.js';
 import { clearTextIn } from '../support/clear-text.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
@@ -22,7 +22,7 @@ let fixture: CommandFixture;
 let gateway: FleetGateway;
 let keyring: Keyring;
 let nodes: CommandHandlers['nodes'];
-const servicePublic = generateServiceIdentity().publicKey;
+const servicePublic = generateX25519().publicKey;
 
 beforeEach(async () => {
   fixture = await createCommandFixture();
@@ -49,7 +49,7 @@ const secretsOf = (controlPsk: string | null) => {
   const decoded = decodeControlPsk(controlPsk ?? '');
   if (!decoded.ok) throw new Error(decoded.error);
   const { nodeStaticPrivate, psk } = deriveNodeSecrets(decoded.value.secret);
-  const nodeStaticPublic = importX25519Private(nodeStaticPrivate).publicKey.bytes;
+  const nodeStaticPublic = Uint8Array.from(x25519PairOf(nodeStaticPrivate).publicKey);
   return { ...decoded.value, nodeStaticPrivate, nodeStaticPublic, psk };
 };
 test('the stored verifier opens to the secrets that the answered PSK derives', async () => {
@@ -61,7 +61,7 @@ test('the stored verifier opens to the secrets that the answered PSK derives', a
   const verifier = stored?.verifier as SealedSecret;
   expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: node.id })).toEqual({
     kind: 'opened',
-    verifier: { nodeStaticPublic, psk },
+    verifier: { nodeStaticPublic, psk: Uint8Array.from(psk) },
   });
   // It does not open for another node.
   expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: 'another' })).toMatchObject({

@@ -6,7 +6,7 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeControlPsk, encodeControlPsk } from '../../src/kernel/control-psk.js';
-import { generateX25519 } from '../../src/kernel/x25519.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { agentKeysFrom } from '../../src/noise/keys.js';
 import { valueOf } from '../support/noise-parties.js';
 
@@ -19,13 +19,13 @@ describe('a control PSK', () => {
   it('gives the agent the keys that the protocol derives', () => {
     const secret = randomBytes(32);
     const service = generateX25519();
-    const text = encodeControlPsk({ secret, servicePublic: service.publicKey.bytes });
-    expect(text).toBe(`svcpsk1_${Buffer.concat([secret, service.publicKey.bytes]).toString('base64url')}`);
+    const text = encodeControlPsk({ secret, servicePublic: service.publicKey });
+    expect(text).toBe(`svcpsk1_${Buffer.concat([secret, service.publicKey]).toString('base64url')}`);
     const keys = valueOf(agentKeysFrom(text));
     const expectedPublic = x25519.getPublicKey(hkdf(secret, 'svc-control-v1', 'node-static'));
-    expect([...keys.nodeStatic.publicKey.bytes]).toEqual([...expectedPublic]);
+    expect([...keys.nodeStatic.publicKey]).toEqual([...expectedPublic]);
     expect([...keys.psk]).toEqual([...hkdf(secret, 'svc-control-v1', 'noise-psk')]);
-    expect([...keys.servicePublic.bytes]).toEqual([...service.publicKey.bytes]);
+    expect([...keys.servicePublic]).toEqual([...service.publicKey]);
     const fingerprint = createHash('sha256').update(expectedPublic).digest('base64url');
     expect(keys.fingerprint).toBe(`SHA256:${fingerprint}`);
   });

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { initiate, respond } from '../../src/noise/handshake.js';
-import { generateX25519, importX25519Private, importX25519Public } from '../../src/kernel/x25519.js';
 import { kkPsk0 } from '../../src/noise/patterns.js';
 import type { HandshakePattern } from '../../src/noise/patterns.js';
+import { cryptoLibraries, overLibrary } from '../support/crypto-libraries.js';
 import { valueOf } from '../support/noise-parties.js';
 
 interface Vector {
@@ -25,11 +24,6 @@ const file = JSON.parse(readFileSync(new URL('../vectors/noise-vectors.json', im
 };
 const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'hex'));
 const hex = (data: Uint8Array): string => Buffer.from(data).toString('hex');
-const pair = (hexKey: string | undefined) =>
-  hexKey === undefined ? generateX25519() : importX25519Private(bytes(hexKey));
-const remote = (hexKey: string | undefined) =>
-  hexKey === undefined ? generateX25519().publicKey : importX25519Public(bytes(hexKey));
-
 const patterns: readonly HandshakePattern[] = [
   kkPsk0,
   {
@@ -61,7 +55,12 @@ const patterns: readonly HandshakePattern[] = [
   },
 ];
 
-describe('published Noise vectors, byte for byte', () => {
+describe.each(cryptoLibraries)('published Noise vectors, byte for byte, over %s', async (library) => {
+  const { initiate, respond } = await overLibrary(library, () => import('../../src/noise/handshake.js'));
+  const { generateX25519, x25519PairOf } = await import('../../src/kernel/crypto/crypto.js');
+  const pair = (hexKey: string | undefined) => (hexKey === undefined ? generateX25519() : x25519PairOf(bytes(hexKey)));
+  const remote = (hexKey: string | undefined) => (hexKey === undefined ? generateX25519().publicKey : bytes(hexKey));
+
   for (const pattern of patterns) {
     it(pattern.protocolName, () => {
       const vector = file.vectors.find((entry) => entry.protocol_name === pattern.protocolName);

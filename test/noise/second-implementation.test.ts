@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { initiate, respond } from '../../src/noise/handshake.js';
-import { exportX25519Private } from '../../src/kernel/x25519.js';
 import { oracleDecrypt, oracleEncrypt, oracleInitiate, oracleRespond } from '../support/noise-oracle.js';
 import type { OracleParty } from '../support/noise-oracle.js';
 import { handshakeParties, valueOf } from '../support/noise-parties.js';
@@ -10,8 +9,8 @@ import type { HandshakeParty } from '../../src/noise/handshake.js';
 const oracleSide = (party: HandshakeParty): OracleParty => ({
   prologue: party.prologue,
   psk: party.psk,
-  staticPrivate: exportX25519Private(party.localStatic),
-  remoteStatic: party.remoteStatic.bytes,
+  staticPrivate: party.localStatic.privateKey,
+  remoteStatic: party.remoteStatic,
   ephemeralPrivate: randomBytes(32),
 });
 const plain = (bytes: Uint8Array): number[] => [...bytes];

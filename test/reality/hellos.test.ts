@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildBrowserHello } from '../../src/agent/reality/browser-hello.js';
-import { generateX25519 } from '../../src/kernel/x25519.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { authKeyOf, openClaim, sealClaim, shortIdFromHex } from '../../src/reality/auth.js';
 import { readClientHello } from '../../src/tls/client-hello.js';
 import { createClientShares, answerShare } from '../../src/tls/key-exchange.js';
@@ -48,7 +48,7 @@ describe('a ClientHello', () => {
       sessionIdAt: hello.sessionIdAt,
       sessionId: Buffer.alloc(32),
       random: hello.random,
-      x25519: Buffer.from(shares.x25519.publicKey.bytes),
+      x25519: Buffer.from(shares.x25519.publicKey),
       hybrid: shares.hybrid,
     });
   });
@@ -87,7 +87,7 @@ describe('a ClientHello', () => {
 
   test('that is altered anywhere opens no claim, and throws nothing', () => {
     const keys = generateX25519();
-    const authKey = authKeyOf(shares.x25519, keys.publicKey.bytes, hello.random);
+    const authKey = authKeyOf(shares.x25519, keys.publicKey, hello.random);
     if (authKey === undefined) throw new Error('no key');
     const claim = { version: [1, 2, 3], seconds: 1_700_000_000, shortId: shortIdFromHex('0123ab') } as const;
     const sealed = Buffer.from(hello.bytes);

@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openReality } from '../../src/agent/reality/handshake.js';
-import { generateX25519 } from '../../src/kernel/x25519.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
 import { eventually } from '../support/eventually.js';
 import { proxyHeader } from '../support/proxy-header.js';
@@ -72,7 +72,7 @@ describe('an agent', () => {
   });
 
   test.each([
-    ['a wrong public key', { publicKey: Buffer.from(generateX25519().publicKey.bytes) }, []],
+    ['a wrong public key', { publicKey: Buffer.from(generateX25519().publicKey) }, []],
     ['a wrong short id', { shortId: 'fe' }, ['reality_short_id']],
     ['a server name that is not listed', { serverName: 'other.example' }, ['reality_server_name']],
   ])('with %s meets the target', async (_what, wrong, noted) => {

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exportX25519Private, generateX25519 } from '../../src/kernel/x25519.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { realityBinary, runReferenceClient, startGoTarget, startReferenceServer } from '../servers/reality-process.js';
@@ -52,12 +52,9 @@ describe.skipIf(!existsSync(realityBinary))('beside the reference implementation
     test('this client finds the reference server, and its bytes pass', async () => {
       const keys = generateX25519();
       const named = { shortId: '0123456789abcdef', name: targetName };
-      const server: RunningServer = await startReferenceServer(
-        { key: exportX25519Private(keys), ...named },
-        target.port,
-      );
+      const server: RunningServer = await startReferenceServer({ key: keys.privateKey, ...named }, target.port);
       try {
-        const access = { publicKey: Buffer.from(keys.publicKey.bytes), shortId: named.shortId, serverName: named.name };
+        const access = { publicKey: Buffer.from(keys.publicKey), shortId: named.shortId, serverName: named.name };
         const opened = await openReality(await fixture.dial(server.port), access, systemClock, 20_000);
         if (!opened.ok) throw new Error(opened.error);
         const { value: stream } = opened;

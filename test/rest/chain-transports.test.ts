@@ -5,7 +5,7 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
-import { importX25519Private } from '../../src/kernel/x25519.js';
+import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { decoded } from '../support/delivery-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 import { startRest } from '../support/rest-fixture.js';
@@ -131,7 +131,7 @@ describe('the agents of a chain', () => {
       .update(certificate.publicKey.export({ type: 'spki', format: 'der' }))
       .digest('base64');
   const publicOf = (privateKey: Buffer | undefined): string =>
-    Buffer.from(importX25519Private(privateKey ?? Buffer.alloc(0)).publicKey.bytes).toString('base64url');
+    Buffer.from(x25519PairOf(privateKey ?? Buffer.alloc(0)).publicKey).toString('base64url');
 
   /** Deploys a chain and gives what both agents get. */
   async function deployed(

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { L3Role, AddressFamily } from '../../src/gen/svc/control/v1/rules.js';
 import type { L3TunnelRule } from '../../src/gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
-import { importX25519Private } from '../../src/kernel/x25519.js';
+import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { decoded } from '../support/delivery-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 import { startRest } from '../support/rest-fixture.js';
@@ -358,7 +358,7 @@ describe('the agents of a tunnel', () => {
       return pushes.map((push) => decoded(push).l3?.rules ?? []);
     };
     const publicOf = (privateKey: Buffer | undefined): Buffer =>
-      Buffer.from(importX25519Private(privateKey ?? Buffer.alloc(0)).publicKey.bytes);
+      Buffer.from(x25519PairOf(privateKey ?? Buffer.alloc(0)).publicKey);
     const members = [member('a'), member('b', { addresses: ['fd00::2/64'], routes: ['::/0'] })];
     const made = await rest.data('POST', url, { body: network({ members, tunnels: [tunnel('a', 'b')] }) });
     const [[listener], [connector]] = (await rules()) as [L3TunnelRule[], L3TunnelRule[]];

@@ -2,11 +2,10 @@ import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { x25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, it } from 'vitest';
 import { controlPrologue, initiate, respond } from '../../src/noise/handshake.js';
-import { importX25519Public } from '../../src/kernel/x25519.js';
 import { agentKeysFrom } from '../../src/noise/keys.js';
 import { createDummyVerifier, issueControlPsk, openVerifier, sealVerifier } from '../../src/security/psk.js';
-import { importX25519Private } from '../../src/kernel/x25519.js';
-import { generateServiceIdentity } from '../../src/security/service-identity.js';
+import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { testKeyring } from '../support/keyring.js';
 import { valueOf } from '../support/noise-parties.js';
 
@@ -20,7 +19,7 @@ function hkdf(secret: Uint8Array, info: string): Buffer {
 describe('an issued control PSK', () => {
   it('matches the protocol, computed independently', () => {
     const secret = randomBytes(32);
-    const identity = generateServiceIdentity();
+    const identity = generateX25519();
     const issued = issueControlPsk(identity.publicKey, secret);
     expect(issued.controlPsk).toBe(`svcpsk1_${Buffer.concat([secret, identity.publicKey]).toString('base64url')}`);
     const nodePublic = x25519.getPublicKey(hkdf(secret, 'node-static'));
@@ -31,7 +30,7 @@ describe('an issued control PSK', () => {
   });
 
   it('is new each time, and its verifier holds neither the secret nor a private key', () => {
-    const identity = generateServiceIdentity();
+    const identity = generateX25519();
     const [one, two] = [issueControlPsk(identity.publicKey), issueControlPsk(identity.publicKey)];
     expect(one.controlPsk).not.toBe(two.controlPsk);
     const stored = Buffer.concat([one.verifier.nodeStaticPublic, one.verifier.psk]);
@@ -41,7 +40,7 @@ describe('an issued control PSK', () => {
   });
 
   it('completes a handshake with its sealed verifier, and not with a dummy verifier', async () => {
-    const identity = generateServiceIdentity();
+    const identity = generateX25519();
     const issued = issueControlPsk(identity.publicKey);
     const keyring = testKeyring();
     const sealed = await sealVerifier(keyring, issued.verifier, place);
@@ -62,8 +61,8 @@ describe('an issued control PSK', () => {
         {
           prologue,
           psk: verifier.psk,
-          localStatic: importX25519Private(identity.privateKey),
-          remoteStatic: importX25519Public(verifier.nodeStaticPublic),
+          localStatic: x25519PairOf(identity.privateKey),
+          remoteStatic: verifier.nodeStaticPublic,
         },
         first.message,
       );
@@ -73,7 +72,7 @@ describe('an issued control PSK', () => {
 
   it('does not open for another node, nor with another keyring', async () => {
     const keyring = testKeyring();
-    const sealed = await sealVerifier(keyring, issueControlPsk(generateServiceIdentity().publicKey).verifier, place);
+    const sealed = await sealVerifier(keyring, issueControlPsk(generateX25519().publicKey).verifier, place);
     expect(await openVerifier(keyring, sealed, { ...place, resourceId: 'node-2' })).toEqual({
       kind: 'refused',
       reason: 'tampered',

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import type { Keyring } from '../../src/security/keyring.js';
-import { importX25519Private } from '../../src/kernel/x25519.js';
-import { tokenKeysFrom } from '../../src/security/service-identity.js';
+import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
+import { tokenKeysFrom } from '../../src/security/tokens.js';
 import type { ServiceIdentity } from '../../src/start/service-identity.js';
 import { WrongMasterKeyError } from '../../src/start/keyring.js';
 import { ensureServiceIdentity } from '../../src/start/service-identity.js';
@@ -23,7 +23,7 @@ const start = async (keyring?: Keyring): Promise<ServiceIdentity> =>
   ensureServiceIdentity({ ...fixture.options, keyring: keyring ?? testKeyring() });
 test('the first start creates an identity, and every later start reads it', async () => {
   const identity = await start();
-  expect(importX25519Private(identity.staticPrivate).publicKey.bytes).toEqual(new Uint8Array(identity.staticPublic));
+  expect(x25519PairOf(identity.staticPrivate).publicKey).toEqual(Buffer.from(identity.staticPublic));
   expect(() => tokenKeysFrom(identity.signingSeed)).not.toThrow();
   expect(await start()).toEqual(identity);
   fixture = await fixture.reopened();

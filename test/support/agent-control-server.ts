@@ -14,7 +14,7 @@ import { createJoiner, splitPayload } from '../../src/noise/fragmenter.js';
 import { controlPrologue, respond, sessionIdOf } from '../../src/noise/handshake.js';
 import type { NoiseSession } from '../../src/noise/handshake.js';
 import { encodeControlPsk } from '../../src/kernel/control-psk.js';
-import { generateX25519 } from '../../src/kernel/x25519.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { agentKeysFrom } from '../../src/noise/keys.js';
 import { limits } from '../../src/kernel/limits.js';
 import { valueOf } from './noise-parties.js';
@@ -60,7 +60,7 @@ interface Issued {
 
 export function issuePsk(): Issued {
   const service = generateX25519();
-  return { service, controlPsk: encodeControlPsk({ secret: randomBytes(32), servicePublic: service.publicKey.bytes }) };
+  return { service, controlPsk: encodeControlPsk({ secret: randomBytes(32), servicePublic: service.publicKey }) };
 }
 
 export async function startControlServer(

@@ -23,8 +23,8 @@ import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { issueControlPsk, sealVerifier } from '../../src/security/psk.js';
 import type { SealedValue } from '../../src/security/sealing.js';
-import { generateServiceIdentity } from '../../src/security/service-identity.js';
-import type { NewServiceIdentity } from '../../src/security/service-identity.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../../src/kernel/crypto/crypto.js';
 import type { HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
 import { createAgentTransport } from '../../src/transport/agent/agent-transport.js';
 import type { AgentTransport, AgentTransportOptions } from '../../src/transport/agent/agent-transport.js';
@@ -125,7 +125,7 @@ interface RealParts {
   readonly clock?: ShiftedClock;
   readonly instanceId?: string;
   /** Shared by the instances of one service. */
-  readonly identity?: NewServiceIdentity;
+  readonly identity?: X25519KeyPair;
 }
 
 export async function startAgentFixture(
@@ -133,7 +133,7 @@ export async function startAgentFixture(
   real: RealParts = {},
 ): Promise<AgentFixture> {
   const clock = real.clock ?? createShiftedClock();
-  const identity = real.identity ?? generateServiceIdentity();
+  const identity = real.identity ?? generateX25519();
   const keyring = testKeyring();
   const verifiers = new Map<string, SealedValue>();
   const revokedListeners = new Set<(nodeId: string) => void>();

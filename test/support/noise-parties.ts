@@ -1,6 +1,6 @@
 /** Both parties of a handshake with random keys, and helpers for results and tampered bytes. */
 import { randomBytes } from 'node:crypto';
-import { generateX25519 } from '../../src/kernel/x25519.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { controlPrologue } from '../../src/noise/handshake.js';
 import type { HandshakeParty } from '../../src/noise/handshake.js';
 import type { Result } from '../../src/kernel/result.js';

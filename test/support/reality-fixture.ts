@@ -9,7 +9,7 @@ import { buildBrowserHello } from '../../src/agent/reality/browser-hello.js';
 import type { RealityAccess } from '../../src/agent/reality/endpoint.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import type { Clock } from '../../src/kernel/clock.js';
-import { generateX25519 } from '../../src/kernel/x25519.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import type { Result } from '../../src/kernel/result.js';
 import { authKeyOf, sealClaim, shortIdFromHex } from '../../src/reality/auth.js';
 import { createSelfSigned } from '../../src/security/self-signed.js';
@@ -106,7 +106,7 @@ export async function startRealityFixture(
     ...(clock === undefined ? {} : { clock }),
   });
   const port = Number(listener.listener.address.split(':')[1]);
-  const access = { publicKey: Buffer.from(keys.publicKey.bytes), shortId: '0123ab', serverName: targetName };
+  const access = { publicKey: Buffer.from(keys.publicKey), shortId: '0123ab', serverName: targetName };
   const sockets: Socket[] = [];
   const dial = async (to = port): Promise<Socket> => {
     const socket = connect({ host: '127.0.0.1', port: to, noDelay: true, allowHalfOpen: true });

@@ -27,7 +27,7 @@ import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.
 import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
-import { generateServiceIdentity } from '../../src/security/service-identity.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { createFollowers } from '../../src/start/followers.js';
 import type { Followers } from '../../src/start/followers.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
@@ -190,7 +190,7 @@ export async function startRest(
       accounts: accounts.gateway,
       accountHandlers: accounts.handlers,
       keyring,
-      servicePublic: generateServiceIdentity().publicKey,
+      servicePublic: generateX25519().publicKey,
       projections,
       audit: projections.auditTrail,
       clock,

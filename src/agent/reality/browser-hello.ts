@@ -55,7 +55,7 @@ export function buildBrowserHello(serverName: string, shares: ClientShares): Bro
         2,
         ...share(groupGrease, Uint8Array.of(0)),
         ...share(group.x25519MlKem768, shares.hybrid),
-        ...share(group.x25519, shares.x25519.publicKey.bytes),
+        ...share(group.x25519, shares.x25519.publicKey),
       ),
     ),
     extensionField(0x002d, vector(1, Uint8Array.of(1))),

@@ -11,7 +11,7 @@ import { streams } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
-import { importX25519Private } from '../../kernel/x25519.js';
+import { x25519PairOf } from '../../kernel/crypto/crypto.js';
 import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
@@ -161,7 +161,7 @@ export async function createAgentTransport(
       if (!isSealedValue(value)) return { kind: 'refused', reason: 'malformed' };
       return openVerifier(keyring, value, { stream: streams.fleet, resourceId: nodeId });
     },
-    serviceStatic: importX25519Private(deps.servicePrivate),
+    serviceStatic: x25519PairOf(deps.servicePrivate),
     clock,
     refusals: deps.refusals,
     addresses,

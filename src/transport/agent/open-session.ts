@@ -18,8 +18,7 @@ import { limits } from '../../kernel/limits.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { controlPrologue, respond, sessionIdOf } from '../../noise/handshake.js';
 import type { Responded } from '../../noise/handshake.js';
-import { importX25519Public } from '../../kernel/x25519.js';
-import type { X25519KeyPair } from '../../kernel/x25519.js';
+import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import type { OpenedVerifier, PskVerifier } from '../../security/psk.js';
 import type { AddressBudget } from './admission/address-budget.js';
 import type { HandshakeGate } from './admission/handshake-gate.js';
@@ -111,7 +110,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
         prologue: controlPrologue(request.nodeId),
         psk: verifier.psk,
         localStatic: deps.serviceStatic,
-        remoteStatic: importX25519Public(verifier.nodeStaticPublic),
+        remoteStatic: verifier.nodeStaticPublic,
       },
       request.handshake,
     );

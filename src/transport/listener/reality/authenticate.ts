@@ -12,7 +12,8 @@ import { tuning } from './tuning.js';
 export type StrangerReason = 'other' | 'server_name' | 'short_id' | 'clock' | 'replayed';
 
 export type Verdict =
-  { readonly kind: 'agent'; readonly authKey: Buffer } | { readonly kind: 'stranger'; readonly reason: StrangerReason };
+  | { readonly kind: 'agent'; readonly authKey: Uint8Array }
+  | { readonly kind: 'stranger'; readonly reason: StrangerReason };
 
 /** @param now milliseconds since the Unix epoch */
 export type Authenticate = (hello: ClientHello, now: number) => Verdict;

@@ -1,6 +1,6 @@
 /** What an operator sets for REALITY (`docs/contract/configuration.md`). The variables are read in `src/config/`. */
 import type { HostPort } from '../../../kernel/host-port.js';
-import type { X25519KeyPair } from '../../../kernel/x25519.js';
+import type { X25519KeyPair } from '../../../kernel/crypto/crypto.js';
 
 export interface RealitySettings {
   readonly keys: X25519KeyPair;

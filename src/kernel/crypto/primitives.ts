@@ -1,0 +1,30 @@
+/**
+ * The primitives of agent sessions and sealed secrets, as a port: X25519, the ChaCha20-Poly1305 family and SHA-256.
+ * `sodium.ts` and `noble.ts` implement it, `crypto.ts` chooses one of them. Everything else of cryptography (Ed25519, X.509,
+ * TLS, AES) is node:crypto. Callers use `crypto.ts`, which checks lengths; implementations may rely on them.
+ */
+export interface Primitives {
+  readonly name: 'sodium-native' | '@noble';
+  /** The public key of a private key: X25519 with the base point (RFC 7748, section 6.1). */
+  x25519Public(privateKey: Uint8Array): Uint8Array;
+  /** The shared secret; undefined if it is all zeros, which a public key of small order forces. */
+  x25519Agree(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined;
+  /** RFC 8439, nonces of 12 bytes. */
+  readonly chacha: Aead;
+  /** draft-irtf-cfrg-xchacha-03, nonces of 24 bytes. */
+  readonly xchacha: Aead;
+  /** The hash of the parts one after another. */
+  sha256(...parts: readonly Uint8Array[]): Uint8Array;
+}
+
+export interface Aead {
+  /** @returns the ciphertext followed by its 16-byte tag */
+  seal(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array;
+  /**
+   * @param sealed at least a tag
+   * @returns the plaintext in memory of its own; undefined when the tag does not verify
+   */
+  open(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, associated: Uint8Array): Uint8Array | undefined;
+}
+
+export const tagBytes = 16;
