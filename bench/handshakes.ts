@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { SessionGrant, SessionOffer } from '../src/gen/svc/control/v1/session.js';
 import { limits } from '../src/kernel/limits.js';
-import { controlPrologue, initiate, respond } from '../src/noise/handshake.js';
+import { controlPrologue, initiate, respond } from '../src/channel/noise/handshake.js';
 import { agreeX25519, generateX25519 } from '../src/kernel/crypto/crypto.js';
 import { startChild } from './child.js';
 import type { Child } from './child.js';

@@ -13,10 +13,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   gen: [],
   domain: ['kernel'],
   storage: ['kernel'],
-  security: ['storage', 'kernel'],
-  noise: ['kernel'],
-  tls: ['kernel'],
-  reality: ['tls', 'kernel'],
+  security: ['storage', 'channel', 'kernel'],
+  channel: ['kernel'],
   'log-chain': ['domain', 'storage', 'security', 'kernel'],
   commands: ['domain', 'log-chain', 'storage', 'security', 'kernel'],
   accounts: ['domain', 'commands', 'log-chain', 'storage', 'security', 'kernel'],
@@ -42,7 +40,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'telemetry', 'kernel'],
   'transport/agent': [
-    'noise',
+    'channel',
     'domain',
     'delivery',
     'telemetry',
@@ -52,9 +50,9 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'gen',
     'kernel',
   ],
-  'transport/listener': ['tls', 'reality', 'kernel'],
-  config: ['domain', 'reality', 'transport/listener', 'transport/agent', 'kernel'],
-  agent: ['noise', 'tls', 'reality', 'gen', 'transport/listener', 'kernel'],
+  'transport/listener': ['channel', 'kernel'],
+  config: ['domain', 'channel', 'transport/listener', 'transport/agent', 'kernel'],
+  agent: ['channel', 'gen', 'transport/listener', 'kernel'],
 };
 
 /** Files directly in src/ that wire the parts together and may import all of them. */

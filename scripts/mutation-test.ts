@@ -16,7 +16,7 @@ interface Scope {
 }
 
 const scopes: Readonly<Record<string, Scope>> = {
-  noise: { mutate: ['src/noise/**/*.ts'], tests: ['test/noise'] },
+  noise: { mutate: ['src/channel/noise/**/*.ts'], tests: ['test/noise'] },
   security: {
     mutate: ['src/security/**/*.ts'],
     tests: ['test/security', 'test/accounts', 'test/start/service-identity.test.ts', 'test/start/signing-key.test.ts'],

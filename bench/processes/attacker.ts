@@ -14,7 +14,7 @@ import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { AgentHello, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
+import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { endHeaders, frame, FrameType, headerList, opening, rstStream } from '../../scripts/stack/http2-frames.js';
 import { answerParent } from '../child.js';
 

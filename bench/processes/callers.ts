@@ -6,8 +6,8 @@ import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_a
 import type { OpenSessionRequest } from '../../src/gen/svc/control/v1/session.js';
 import { SessionOffer } from '../../src/gen/svc/control/v1/session.js';
 import { limits } from '../../src/kernel/limits.js';
-import { controlPrologue, initiate } from '../../src/noise/handshake.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
+import { controlPrologue, initiate } from '../../src/channel/noise/handshake.js';
+import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { answerParent } from '../child.js';
 import { bareService } from '../floors/bare-grpc.js';
 import { tuning } from '../../src/agent/tuning.js';

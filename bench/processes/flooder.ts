@@ -16,9 +16,9 @@ import {
   SessionOffer,
 } from '../../src/gen/svc/control/v1/session.js';
 import { limits } from '../../src/kernel/limits.js';
-import { splitPayload } from '../../src/noise/fragmenter.js';
-import { controlPrologue, initiate, sessionIdOf } from '../../src/noise/handshake.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
+import { splitPayload } from '../../src/channel/noise/fragmenter.js';
+import { controlPrologue, initiate, sessionIdOf } from '../../src/channel/noise/handshake.js';
+import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { answerParent } from '../child.js';
 
 export interface Flood extends LightCredentials {

@@ -6,7 +6,7 @@ import { createControlClient } from '../../src/agent/control-client.js';
 import { AgentHello, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
+import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { answerParent } from '../child.js';
 
 export interface GoodAgent {

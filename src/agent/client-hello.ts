@@ -1,9 +1,9 @@
 /**
  * Reads the server name (SNI) out of the first bytes of a TLS connection. Pure, bounded, and takes any bytes: whatever
- * is no complete, well-formed ClientHello is `other`. The message itself is read in `src/tls/client-hello.ts`.
+ * is no complete, well-formed ClientHello is `other`. The message itself is read in `src/channel/tls/client-hello.ts`.
  */
-import { readHelloFields } from '../tls/client-hello.js';
-import { messageType, recordHeaderBytes, recordType } from '../tls/codes.js';
+import { readHelloFields } from '../channel/tls/client-hello.js';
+import { messageType, recordHeaderBytes, recordType } from '../channel/tls/codes.js';
 
 export type FirstBytes =
   /** A beginning that could still become a ClientHello; no use to look again before there are `total` bytes. */

@@ -5,8 +5,8 @@
  */
 import { z } from 'zod';
 import { limits } from '../kernel/limits.js';
-import { agentKeysFrom } from '../noise/keys.js';
-import type { AgentKeys } from '../noise/keys.js';
+import { agentKeysFrom } from '../channel/noise/control-psk.js';
+import type { AgentKeys } from '../channel/noise/control-psk.js';
 import { readEndpoint } from './reality/endpoint.js';
 import type { ControlEndpoint } from './reality/endpoint.js';
 

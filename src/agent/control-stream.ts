@@ -8,8 +8,8 @@ import type { SecureFrame, SessionClose } from '../gen/svc/control/v1/session.js
 import { withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
-import { createJoiner, splitPayload } from '../noise/fragmenter.js';
-import type { NoiseSession } from '../noise/handshake.js';
+import { createJoiner, splitPayload } from '../channel/noise/fragmenter.js';
+import type { NoiseSession } from '../channel/noise/handshake.js';
 import { tuning } from './tuning.js';
 
 export type ServiceMessage = Exclude<NonNullable<ServicePayload['payload']>, { readonly $case: 'close' }>;

@@ -9,7 +9,7 @@ import type { SecureContext } from 'node:tls';
 import type { UpstreamTls } from './plan.js';
 import { tlsSide } from './side.js';
 import type { Side } from './side.js';
-import { spkiPin } from '../kernel/spki-pin.js';
+import { spkiPin } from '../channel/tls/spki-pin.js';
 import { tuning } from './tuning.js';
 
 export type TlsOutcome =

@@ -50,7 +50,7 @@ interface Parts extends Pick<
   releaseIfClosed(session: SessionState): void;
 }
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class OpenSession implements NodeSession {
   readonly #parts: Parts;
   readonly #session: SessionState;

@@ -10,7 +10,7 @@ import type { CertificateDetails } from '../kernel/certificate.js';
 import { timestamp } from '../kernel/clock.js';
 import type { Result } from '../kernel/result.js';
 import { err, ok } from '../kernel/result.js';
-import { spkiPin } from '../kernel/spki-pin.js';
+import { spkiPin } from '../channel/tls/spki-pin.js';
 import { pemBlocks } from './pem.js';
 
 /** A certificate with the chain behind it. */

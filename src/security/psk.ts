@@ -1,10 +1,10 @@
 /**
  * Control PSKs on the service's side: how one is issued, and the verifier, which is all that the service keeps of it.
- * The text form and the derivations are in `src/kernel/control-psk.ts`; the handshake that uses the verifier is in
- * `src/noise/`. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
+ * The text form and the derivations are in `src/channel/noise/control-psk.ts`; the handshake that uses the verifier is in
+ * `src/channel/noise/`. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { randomBytes } from 'node:crypto';
-import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';
+import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../channel/noise/control-psk.js';
 import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
 import type { Keyring, Place } from './keyring.js';
 import type { OpenRefusal, OpenResult, SealedValue } from './sealing.js';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { AgentPayload, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
-import { createCipherState } from '../../src/noise/cipher-state.js';
+import { createCipherState } from '../../src/channel/noise/cipher-state.js';
 import { decodeFrame, encodeFrame } from '../../src/transport/agent/frame.js';
 import { createInbound } from '../../src/transport/agent/inbound.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';

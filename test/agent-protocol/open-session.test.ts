@@ -11,7 +11,7 @@ import {
   SecureFrame,
   SessionOffer,
 } from '../../src/gen/svc/control/v1/session.js';
-import { sessionIdOf } from '../../src/noise/handshake.js';
+import { sessionIdOf } from '../../src/channel/noise/handshake.js';
 import { issueControlPsk } from '../../src/security/psk.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';

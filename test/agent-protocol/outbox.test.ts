@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { SnapshotPush } from '../../src/delivery/port.js';
 import { GrpcStatus } from '../../src/kernel/errors.js';
-import { createCipherState } from '../../src/noise/cipher-state.js';
-import { createJoiner, maxFragmentBytes } from '../../src/noise/fragmenter.js';
+import { createCipherState } from '../../src/channel/noise/cipher-state.js';
+import { createJoiner, maxFragmentBytes } from '../../src/channel/noise/fragmenter.js';
 import type { AgentStream, StreamStatus } from '../../src/transport/agent/agent-stream.js';
 import { decodeFrame } from '../../src/transport/agent/frame.js';
 import { createOutbox } from '../../src/transport/agent/outbox.js';

@@ -1,7 +1,7 @@
 /** Sessions between OpenSession and their Control stream (`docs/contract/agent-protocol.md#opensession`). */
 import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createCipherState } from '../../src/noise/cipher-state.js';
+import { createCipherState } from '../../src/channel/noise/cipher-state.js';
 import { createPendingTable } from '../../src/transport/agent/admission/pending-table.js';
 import type { PendingSession, PendingTable } from '../../src/transport/agent/admission/pending-table.js';
 import type { AgentConnection } from '../../src/transport/agent/agent-stream.js';

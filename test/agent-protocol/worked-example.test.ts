@@ -1,9 +1,9 @@
 /** The worked example of `docs/agent-protocol.md#a-worked-example` against both implementations and the document. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/noise/handshake.js';
+import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/channel/noise/handshake.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
+import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { encodeFrame } from '../../src/transport/agent/frame.js';
 import { valueOf } from '../support/noise-parties.js';
 import { exampleNode, exampleText, workedExample } from '../support/worked-example.js';

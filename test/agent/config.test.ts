@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { AgentConfigError, readAgentConfig } from '../../src/agent/config.js';
 import { formatEndpoint } from '../../src/agent/reality/endpoint.js';
-import { encodeControlPsk } from '../../src/kernel/control-psk.js';
+import { encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 
 const psk = encodeControlPsk({ secret: randomBytes(32), servicePublic: randomBytes(32) });
 const pbk = Buffer.alloc(32, 9).toString('base64url');

@@ -6,7 +6,7 @@ import { createServer } from 'node:tls';
 import type { TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
-import { spkiPin } from '../../src/kernel/spki-pin.js';
+import { spkiPin } from '../../src/channel/tls/spki-pin.js';
 import { tuning } from '../../src/agent/tuning.js';
 import type { Logger } from '../../src/kernel/logger.js';
 import { agentRuntime } from '../support/agent-runtime.js';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { SealedSecret } from '../../src/domain/secret/sealed.js';
-import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/kernel/control-psk.js';
+import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/channel/noise/control-psk.js';
 import { streams } from '../../src/kernel/event.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openReality } from '../../src/agent/reality/handshake.js';
-import { uint, vector } from '../../src/tls/vectors.js';
+import { uint, vector } from '../../src/channel/tls/vectors.js';
 import { eventually } from '../support/eventually.js';
 import { startPlainTarget } from '../support/plain-target.js';
 import { startRealityFixture, startTlsTarget } from '../support/reality-fixture.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createCipherState } from '../../src/noise/cipher-state.js';
-import { decryptAead, encryptAead } from '../../src/noise/aead.js';
+import { createCipherState } from '../../src/channel/noise/cipher-state.js';
+import { decryptAead, encryptAead } from '../../src/channel/noise/aead.js';
 import { flipped, valueOf } from '../support/noise-parties.js';
 import { oracleEncrypt } from '../support/noise-oracle.js';
 

@@ -5,9 +5,8 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeControlPsk, encodeControlPsk } from '../../src/kernel/control-psk.js';
+import { agentKeysFrom, decodeControlPsk, encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
 import { valueOf } from '../support/noise-parties.js';
 
 /** HKDF-SHA256 of one block (RFC 5869), independent of the library that the implementation uses. */

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import { createJoiner, maxFragmentBytes, splitPayload } from '../../src/noise/fragmenter.js';
+import { createJoiner, maxFragmentBytes, splitPayload } from '../../src/channel/noise/fragmenter.js';
 
 const KiB = 1024;
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/noise/handshake.js';
+import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/channel/noise/handshake.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { flipped, handshakeParties, valueOf } from '../support/noise-parties.js';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { kkPsk0 } from '../../src/noise/patterns.js';
-import type { HandshakePattern } from '../../src/noise/patterns.js';
+import { kkPsk0 } from '../../src/channel/noise/handshake.js';
+import type { HandshakePattern } from '../../src/channel/noise/handshake.js';
 import { cryptoLibraries, overLibrary } from '../support/crypto-libraries.js';
 import { valueOf } from '../support/noise-parties.js';
 
@@ -56,7 +56,7 @@ const patterns: readonly HandshakePattern[] = [
 ];
 
 describe.each(cryptoLibraries)('published Noise vectors, byte for byte, over %s', async (library) => {
-  const { initiate, respond } = await overLibrary(library, () => import('../../src/noise/handshake.js'));
+  const { initiate, respond } = await overLibrary(library, () => import('../../src/channel/noise/handshake.js'));
   const { generateX25519, x25519PairOf } = await import('../../src/kernel/crypto/crypto.js');
   const pair = (hexKey: string | undefined) => (hexKey === undefined ? generateX25519() : x25519PairOf(bytes(hexKey)));
   const remote = (hexKey: string | undefined) => (hexKey === undefined ? generateX25519().publicKey : bytes(hexKey));

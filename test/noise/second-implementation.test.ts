@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { initiate, respond } from '../../src/noise/handshake.js';
+import { initiate, respond } from '../../src/channel/noise/handshake.js';
 import { oracleDecrypt, oracleEncrypt, oracleInitiate, oracleRespond } from '../support/noise-oracle.js';
 import type { OracleParty } from '../support/noise-oracle.js';
 import { handshakeParties, valueOf } from '../support/noise-parties.js';
-import type { HandshakeParty } from '../../src/noise/handshake.js';
+import type { HandshakeParty } from '../../src/channel/noise/handshake.js';
 
 const oracleSide = (party: HandshakeParty): OracleParty => ({
   prologue: party.prologue,

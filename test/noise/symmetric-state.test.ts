@@ -1,8 +1,8 @@
 /** The symmetric state alone: before and after its first key, which the pattern in use does not show. */
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { decryptAead } from '../../src/noise/aead.js';
-import { createSymmetricState } from '../../src/noise/symmetric-state.js';
+import { decryptAead } from '../../src/channel/noise/aead.js';
+import { createSymmetricState } from '../../src/channel/noise/symmetric-state.js';
 import { flipped } from '../support/noise-parties.js';
 
 const shortName = 'Noise_NN_25519_ChaChaPoly_SHA256';

@@ -46,7 +46,7 @@ describe('the import check reports a forbidden import', () => {
     ["type X = import('../storage/port.js').X;"],
     ["const s = 'http://x'; import('../storage/port.js');"],
   ])('in every form: %s', (source) => {
-    expect(reasons('src/noise/cipher.ts', source)).toHaveLength(1);
+    expect(reasons('src/channel/noise/cipher.ts', source)).toHaveLength(1);
   });
 
   it('in domain of any package or module of Node, and a read of the clock', () => {
@@ -86,9 +86,9 @@ it('the import check accepts allowed imports, and imports inside comments', () =
   ).toEqual([]);
   expect(reasons('src/transport/agent/server.ts', "import { h } from '../../noise/handshake.js';")).toEqual([]);
   expect(reasons('src/app.ts', "import { h } from './transport/rest/app.js';")).toEqual([]);
-  expect(reasons('src/noise/a.ts', "// import { x } from '../storage/a.js';\n/* import('../storage/b.js') */")).toEqual(
-    [],
-  );
+  expect(
+    reasons('src/channel/noise/a.ts', "// import { x } from '../storage/a.js';\n/* import('../storage/b.js') */"),
+  ).toEqual([]);
 });
 
 it('the import check finds nothing in this repository', () => {

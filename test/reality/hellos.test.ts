@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildBrowserHello } from '../../src/agent/reality/browser-hello.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { authKeyOf, openClaim, sealClaim, shortIdFromHex } from '../../src/reality/auth.js';
-import { readClientHello } from '../../src/tls/client-hello.js';
-import { createClientShares, answerShare } from '../../src/tls/key-exchange.js';
-import { readServerHello, withShare } from '../../src/tls/server-hello.js';
-import { extensionField, message, uint, vector } from '../../src/tls/vectors.js';
+import { authKeyOf, openClaim, sealClaim, shortIdFromHex } from '../../src/channel/reality/auth.js';
+import { readClientHello } from '../../src/channel/tls/client-hello.js';
+import { createClientShares, answerShare } from '../../src/channel/tls/key-exchange.js';
+import { readServerHello, withShare } from '../../src/channel/tls/server-hello.js';
+import { extensionField, message, uint, vector } from '../../src/channel/tls/vectors.js';
 import { createHelloCollector } from '../../src/transport/listener/reality/hello-collector.js';
 import { createTargetFlightReader } from '../../src/transport/listener/reality/target-flight.js';
 

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openReality } from '../../src/agent/reality/handshake.js';
-import { createRecordReader } from '../../src/tls/record-reader.js';
+import { createRecordReader } from '../../src/channel/tls/record-reader.js';
 import { eventually } from '../support/eventually.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
 import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';

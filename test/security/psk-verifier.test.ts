@@ -1,8 +1,8 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { x25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, it } from 'vitest';
-import { controlPrologue, initiate, respond } from '../../src/noise/handshake.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
+import { controlPrologue, initiate, respond } from '../../src/channel/noise/handshake.js';
+import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { createDummyVerifier, issueControlPsk, openVerifier, sealVerifier } from '../../src/security/psk.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';

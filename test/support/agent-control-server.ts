@@ -10,12 +10,11 @@ import type { SecureAgentServiceServer } from '../../src/gen/svc/control/v1/secu
 import { AgentPayload, ServicePayload, SessionGrant, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
 import type { SecureFrame, SessionClose } from '../../src/gen/svc/control/v1/session.js';
 import type { AgentConfig } from '../../src/agent/config.js';
-import { createJoiner, splitPayload } from '../../src/noise/fragmenter.js';
-import { controlPrologue, respond, sessionIdOf } from '../../src/noise/handshake.js';
-import type { NoiseSession } from '../../src/noise/handshake.js';
-import { encodeControlPsk } from '../../src/kernel/control-psk.js';
+import { createJoiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
+import { controlPrologue, respond, sessionIdOf } from '../../src/channel/noise/handshake.js';
+import type { NoiseSession } from '../../src/channel/noise/handshake.js';
+import { agentKeysFrom, encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
 import { limits } from '../../src/kernel/limits.js';
 import { valueOf } from './noise-parties.js';
 

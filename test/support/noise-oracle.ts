@@ -1,6 +1,6 @@
 /**
  * A second implementation of KKpsk0, written from the Noise specification on @noble alone, so that a mistake in
- * `src/noise/` is not repeated here. For tests only: it is slow, and it throws on errors.
+ * `src/channel/noise/` is not repeated here. For tests only: it is slow, and it throws on errors.
  */
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { x25519 } from '@noble/curves/ed25519.js';

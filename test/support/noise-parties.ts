@@ -1,8 +1,8 @@
 /** Both parties of a handshake with random keys, and helpers for results and tampered bytes. */
 import { randomBytes } from 'node:crypto';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { controlPrologue } from '../../src/noise/handshake.js';
-import type { HandshakeParty } from '../../src/noise/handshake.js';
+import { controlPrologue } from '../../src/channel/noise/handshake.js';
+import type { HandshakeParty } from '../../src/channel/noise/handshake.js';
 import type { Result } from '../../src/kernel/result.js';
 
 export function handshakeParties(nodeId = 'node-1'): { agent: HandshakeParty; service: HandshakeParty } {

@@ -16,10 +16,10 @@ import {
   SessionOffer,
 } from '../../src/gen/svc/control/v1/session.js';
 import type { AgentHello, SessionClose } from '../../src/gen/svc/control/v1/session.js';
-import { createJoiner, splitPayload } from '../../src/noise/fragmenter.js';
-import { controlPrologue, initiate } from '../../src/noise/handshake.js';
-import type { NoiseSession } from '../../src/noise/handshake.js';
-import { agentKeysFrom } from '../../src/noise/keys.js';
+import { createJoiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
+import { controlPrologue, initiate } from '../../src/channel/noise/handshake.js';
+import type { NoiseSession } from '../../src/channel/noise/handshake.js';
+import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { valueOf } from './noise-parties.js';
 
 export type Sayable = NonNullable<AgentPayload['payload']>;

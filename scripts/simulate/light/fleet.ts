@@ -7,7 +7,7 @@ import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
-import { agentKeysFrom } from '../../../src/noise/keys.js';
+import { agentKeysFrom } from '../../../src/channel/noise/control-psk.js';
 import { createLightAgent } from './agent.js';
 import type { Beating, LightAgent } from './agent.js';
 import { encodeTables } from './payloads.js';

@@ -4,10 +4,10 @@
  * (RFC 8701), extensions in random order, a hybrid key share, a pretended Encrypted Client Hello.
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { sessionIdBytes } from '../../reality/auth.js';
-import { extension, group, legacyVersion, messageType, tls13 } from '../../tls/codes.js';
-import type { ClientShares } from '../../tls/key-exchange.js';
-import { extensionField, message, uint, vector } from '../../tls/vectors.js';
+import { sessionIdBytes } from '../../channel/reality/auth.js';
+import { extension, group, legacyVersion, messageType, tls13 } from '../../channel/tls/codes.js';
+import type { ClientShares } from '../../channel/tls/key-exchange.js';
+import { extensionField, message, uint, vector } from '../../channel/tls/vectors.js';
 
 export interface BrowserHello {
   /** The message, its session id 32 zeros. */

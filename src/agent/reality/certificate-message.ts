@@ -1,7 +1,7 @@
 /** Reads a server's Certificate message, which browsers also take compressed (RFC 8446, section 4.4.2; RFC 8879). */
 import { brotliDecompressSync } from 'node:zlib';
-import { messageType } from '../../tls/codes.js';
-import { Malformed, createReader, unlessMalformed } from '../../tls/vectors.js';
+import { messageType } from '../../channel/tls/codes.js';
+import { Malformed, createReader, unlessMalformed } from '../../channel/tls/vectors.js';
 
 const brotli = 2;
 const uncompressedMax = 256 * 1024;

@@ -4,7 +4,7 @@
  */
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
 import type { HostPort } from '../../kernel/host-port.js';
-import { isServerName, isShortId, readKey } from '../../reality/text-forms.js';
+import { isServerName, isShortId, readKey } from '../../channel/reality/text-forms.js';
 
 /** What an agent must know to be let in by REALITY. */
 export interface RealityAccess {

@@ -9,9 +9,9 @@ import { timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
-import { authKeyOf, sealClaim, shortIdFromHex } from '../../reality/auth.js';
-import type { SessionClaim } from '../../reality/auth.js';
-import { boundKeyOf, isSignedBy } from '../../reality/certificate.js';
+import { authKeyOf, sealClaim, shortIdFromHex } from '../../channel/reality/auth.js';
+import type { SessionClaim } from '../../channel/reality/auth.js';
+import { boundKeyOf, isSignedBy } from '../../channel/reality/certificate.js';
 import {
   alert,
   changeCipherSpecRecord,
@@ -20,21 +20,20 @@ import {
   recordHeaderBytes,
   recordType,
   signature,
-} from '../../tls/codes.js';
-import { createClientShares } from '../../tls/key-exchange.js';
-import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../tls/key-schedule.js';
-import type { HandshakeSecrets, Transcript } from '../../tls/key-schedule.js';
-import { createMessageReader } from '../../tls/message-reader.js';
-import type { HandshakeMessage } from '../../tls/message-reader.js';
-import { createRecordCipher } from '../../tls/record-cipher.js';
-import { createRecordReader } from '../../tls/record-reader.js';
-import type { RecordReader } from '../../tls/record-reader.js';
-import { nextRecord } from '../../tls/record-source.js';
-import { signedContent } from '../../reality/server-flight.js';
-import { readServerHello } from '../../tls/server-hello.js';
-import type { ServerHello } from '../../tls/server-hello.js';
-import { createTlsStream } from '../../tls/tls-stream.js';
-import { createReader, message, uint, unlessMalformed, vector } from '../../tls/vectors.js';
+} from '../../channel/tls/codes.js';
+import { createClientShares } from '../../channel/tls/key-exchange.js';
+import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../channel/tls/key-schedule.js';
+import type { HandshakeSecrets, Transcript } from '../../channel/tls/key-schedule.js';
+import { createMessageReader } from '../../channel/tls/message-reader.js';
+import type { HandshakeMessage } from '../../channel/tls/message-reader.js';
+import { createRecordCipher } from '../../channel/tls/record-cipher.js';
+import { createRecordReader, nextRecord } from '../../channel/tls/record-reader.js';
+import type { RecordReader } from '../../channel/tls/record-reader.js';
+import { signedContent } from '../../channel/reality/server-flight.js';
+import { readServerHello } from '../../channel/tls/server-hello.js';
+import type { ServerHello } from '../../channel/tls/server-hello.js';
+import { createTlsStream } from '../../channel/tls/tls-stream.js';
+import { createReader, message, uint, unlessMalformed, vector } from '../../channel/tls/vectors.js';
 import { buildBrowserHello } from './browser-hello.js';
 import { readCertificates } from './certificate-message.js';
 import type { RealityAccess } from './endpoint.js';

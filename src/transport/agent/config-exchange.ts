@@ -40,7 +40,7 @@ export interface ConfigExchange {
   close(): void;
 }
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class Exchange implements ConfigExchange {
   readonly #deps: ConfigExchangeDeps;
   readonly #queue = createSerialQueue(this);

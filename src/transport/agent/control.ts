@@ -35,7 +35,7 @@ const drainingUnattached: CloseReason = { ...closeReasons.draining(0), close: un
 
 /**
  * A Control stream: waits for its first frame, and then hands everything on to the session. A class, because there is one
- * for each agent: see `src/noise/cipher-state.ts`.
+ * for each agent: see `src/channel/noise/cipher-state.ts`.
  */
 class WaitingStream implements StreamHandlers {
   readonly #deps: ControlDeps;

@@ -19,7 +19,7 @@ export interface MessageReader {
   next(): Buffer | 'too_large' | undefined;
 }
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class PiecesOfCall implements MessageReader {
   /** Not given out yet, from `#at` on. */
   #bytes: Buffer | undefined;

@@ -176,7 +176,7 @@ function controlHandler(handlers: GrpcHandlers, judge: Judge): handleBidiStreami
   };
 }
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class ControlStream implements AgentStream {
   readonly #call: ServerDuplexStream<Buffer, Buffer>;
   readonly #judge: Judge;

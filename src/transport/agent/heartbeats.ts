@@ -37,7 +37,7 @@ export interface Heartbeats {
   close(): void;
 }
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class AnswersInOrder implements Heartbeats {
   readonly #deps: HeartbeatsDeps;
   /** Undefined until a node has commands, which few ever have. */

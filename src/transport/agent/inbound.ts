@@ -3,8 +3,8 @@
  * means is decided in `session.ts`. Implements frames and fragments of `docs/contract/agent-protocol.md#control`.
  */
 import { limits } from '../../kernel/limits.js';
-import type { CipherState } from '../../noise/cipher-state.js';
-import { createJoiner } from '../../noise/fragmenter.js';
+import type { CipherState } from '../../channel/noise/cipher-state.js';
+import { createJoiner } from '../../channel/noise/fragmenter.js';
 import { decodeFrame } from './frame.js';
 import type { Frame } from './frame.js';
 
@@ -35,7 +35,7 @@ export interface InboundFrames {
   discard(): void;
 }
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class FramesOfSession implements InboundFrames {
   readonly #receive: CipherState;
   readonly #sessionId: Uint8Array;

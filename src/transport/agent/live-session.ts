@@ -9,7 +9,7 @@ import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/se
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { CipherState } from '../../noise/cipher-state.js';
+import type { CipherState } from '../../channel/noise/cipher-state.js';
 import type { PresenceFacts, Telemetry } from '../../telemetry/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentConnection, AgentStream } from './agent-stream.js';
@@ -89,7 +89,7 @@ export interface LiveSession {
 }
 
 /**
- * A class, because there is one for each agent: see `src/noise/cipher-state.ts`. Its parts call it back, instead of functions
+ * A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. Its parts call it back, instead of functions
  * of which each session would have two dozen.
  */
 class AttachedSession implements LiveSession {

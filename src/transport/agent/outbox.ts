@@ -5,8 +5,8 @@
  * Implements `docs/contract/agent-protocol.md#configuration` ("at most one unsent snapshot").
  */
 import type { PushSlot, SnapshotPush } from '../../delivery/port.js';
-import type { CipherState } from '../../noise/cipher-state.js';
-import { maxFragmentBytes, plaintextAt } from '../../noise/fragmenter.js';
+import type { CipherState } from '../../channel/noise/cipher-state.js';
+import { maxFragmentBytes, plaintextAt } from '../../channel/noise/fragmenter.js';
 import type { AgentStream, StreamStatus } from './agent-stream.js';
 import { encodeFrame } from './frame.js';
 
@@ -57,7 +57,7 @@ interface Ending {
 
 const messageOf = (payload: Uint8Array, push?: SnapshotPush): Message => ({ payload, push, offset: 0 });
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class AgentOutbox implements Outbox {
   readonly #options: OutboxOptions;
   /** Answers that wait; undefined until one has to, which is seldom. */

@@ -36,7 +36,7 @@ export function createReadBudgets(clock: Clock, allowed: ReadLimits = limits.age
   };
 }
 
-/** A class, because there is one for each node: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each node: see `src/channel/noise/cipher-state.ts`. */
 class NodeReadBudget implements ReadBudget {
   readonly #clock: Clock;
   readonly #payloads: TokenBucket;

@@ -29,7 +29,7 @@ interface Task {
   readonly passAfterMs: number | undefined;
 }
 
-/** A class, because there are two for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there are two for each agent: see `src/channel/noise/cipher-state.ts`. */
 class TasksInOrder implements SerialQueue {
   readonly #owner: QueueOwner;
   /** Undefined until a task has to wait, which is seldom. */

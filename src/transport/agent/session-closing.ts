@@ -18,7 +18,7 @@ export interface SessionClosing {
   readonly closed: Promise<void>;
 }
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class Closing implements SessionClosing {
   readonly #stream: AgentStream;
   readonly #outbox: Outbox;

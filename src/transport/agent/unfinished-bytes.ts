@@ -16,7 +16,7 @@ export interface UnfinishedShare {
   readonly exceeded: boolean;
 }
 
-/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 class Share implements UnfinishedShare {
   readonly #all: { total: number; readonly maxBytes: number };
   #held = 0;

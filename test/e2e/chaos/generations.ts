@@ -11,7 +11,7 @@ import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
-import { agentKeysFrom } from '../../../src/noise/keys.js';
+import { agentKeysFrom } from '../../../src/channel/noise/control-psk.js';
 
 export interface ShownNode {
   readonly id: string;

@@ -4,7 +4,7 @@
  * `docs/contract/agent-protocol.md#opensession` and attaching in `docs/contract/agent-protocol.md#control`.
  */
 import { limits } from '../../../kernel/limits.js';
-import type { NoiseSession } from '../../../noise/handshake.js';
+import type { NoiseSession } from '../../../channel/noise/handshake.js';
 import type { AgentConnection } from '../agent-stream.js';
 import type { AgentIntervals } from '../agent-intervals.js';
 

@@ -3,8 +3,8 @@
  * but for the memory of hellos that came before. Implements `docs/reality.md#the-session-id`.
  */
 import { createSeenOnce } from '../../../kernel/seen-once.js';
-import { authKeyOf, openClaim, shortIdFromHex } from '../../../reality/auth.js';
-import type { ClientHello } from '../../../tls/client-hello.js';
+import { authKeyOf, openClaim, shortIdFromHex } from '../../../channel/reality/auth.js';
+import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import type { RealitySettings } from './settings.js';
 import { tuning } from './tuning.js';
 

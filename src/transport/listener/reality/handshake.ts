@@ -7,8 +7,8 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { withDeadline } from '../../../kernel/background.js';
-import type { TemporaryIdentity } from '../../../reality/certificate.js';
-import type { ClientHello } from '../../../tls/client-hello.js';
+import type { TemporaryIdentity } from '../../../channel/reality/certificate.js';
+import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import {
   alert,
   changeCipherSpecRecord,
@@ -16,20 +16,24 @@ import {
   messageHeaderBytes,
   messageType,
   recordType,
-} from '../../../tls/codes.js';
-import { answerShare } from '../../../tls/key-exchange.js';
-import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../../tls/key-schedule.js';
-import { createMessageReader } from '../../../tls/message-reader.js';
-import { createRecordCipher, recordOverhead } from '../../../tls/record-cipher.js';
-import type { RecordCipher } from '../../../tls/record-cipher.js';
-import { createRecordReader } from '../../../tls/record-reader.js';
-import type { RecordReader } from '../../../tls/record-reader.js';
-import { nextRecord } from '../../../tls/record-source.js';
-import { buildServerFlight } from '../../../reality/server-flight.js';
-import type { ServerFlight } from '../../../reality/server-flight.js';
-import { withShare } from '../../../tls/server-hello.js';
-import { createTlsStream } from '../../../tls/tls-stream.js';
-import { uint, vector } from '../../../tls/vectors.js';
+} from '../../../channel/tls/codes.js';
+import { answerShare } from '../../../channel/tls/key-exchange.js';
+import {
+  applicationSecrets,
+  createTranscript,
+  finishedMac,
+  handshakeSecrets,
+} from '../../../channel/tls/key-schedule.js';
+import { createMessageReader } from '../../../channel/tls/message-reader.js';
+import { createRecordCipher, recordOverhead } from '../../../channel/tls/record-cipher.js';
+import type { RecordCipher } from '../../../channel/tls/record-cipher.js';
+import { createRecordReader, nextRecord } from '../../../channel/tls/record-reader.js';
+import type { RecordReader } from '../../../channel/tls/record-reader.js';
+import { buildServerFlight } from '../../../channel/reality/server-flight.js';
+import type { ServerFlight } from '../../../channel/reality/server-flight.js';
+import { withShare } from '../../../channel/tls/server-hello.js';
+import { createTlsStream } from '../../../channel/tls/tls-stream.js';
+import { uint, vector } from '../../../channel/tls/vectors.js';
 import type { TargetFlight } from './target-flight.js';
 import { tuning } from './tuning.js';
 

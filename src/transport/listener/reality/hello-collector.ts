@@ -1,9 +1,9 @@
 /** Collects the first flight of a client, in any number of pieces and records, until its ClientHello is there. */
-import type { ClientHello } from '../../../tls/client-hello.js';
-import { readClientHello } from '../../../tls/client-hello.js';
-import { messageType, recordHeaderBytes, recordType } from '../../../tls/codes.js';
-import { createMessageReader } from '../../../tls/message-reader.js';
-import { createRecordReader } from '../../../tls/record-reader.js';
+import type { ClientHello } from '../../../channel/tls/client-hello.js';
+import { readClientHello } from '../../../channel/tls/client-hello.js';
+import { messageType, recordHeaderBytes, recordType } from '../../../channel/tls/codes.js';
+import { createMessageReader } from '../../../channel/tls/message-reader.js';
+import { createRecordReader } from '../../../channel/tls/record-reader.js';
 import { tuning } from './tuning.js';
 
 interface HelloCollector {

@@ -8,8 +8,8 @@ import type { TLSSocket } from 'node:tls';
 import { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { sleep, timedOut, withDeadline } from '../../../kernel/background.js';
-import { recordType } from '../../../tls/codes.js';
-import { createRecordReader } from '../../../tls/record-reader.js';
+import { recordType } from '../../../channel/tls/codes.js';
+import { createRecordReader } from '../../../channel/tls/record-reader.js';
 import type { Target } from './target.js';
 import { tuning } from './tuning.js';
 

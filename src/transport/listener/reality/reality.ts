@@ -7,8 +7,8 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../kernel/clock.js';
-import type { ClientHello } from '../../../tls/client-hello.js';
-import { createTemporaryIdentity } from '../../../reality/certificate.js';
+import type { ClientHello } from '../../../channel/tls/client-hello.js';
+import { createTemporaryIdentity } from '../../../channel/reality/certificate.js';
 import { learnAfterHandshake } from './after-handshake.js';
 import { createAuthenticator } from './authenticate.js';
 import type { StrangerReason } from './authenticate.js';

@@ -2,10 +2,15 @@
  * Reads the first flight of the target: its ServerHello, and how long the encrypted records after it are. Their contents are
  * for nobody but the client, who never sees them. Implements `docs/reality.md#the-flight-of-the-target`.
  */
-import { changeCipherSpecRecord, messageHeaderBytes, recordHeaderBytes, recordType } from '../../../tls/codes.js';
-import { createRecordReader } from '../../../tls/record-reader.js';
-import { readServerHello } from '../../../tls/server-hello.js';
-import type { ServerHello } from '../../../tls/server-hello.js';
+import {
+  changeCipherSpecRecord,
+  messageHeaderBytes,
+  recordHeaderBytes,
+  recordType,
+} from '../../../channel/tls/codes.js';
+import { createRecordReader } from '../../../channel/tls/record-reader.js';
+import { readServerHello } from '../../../channel/tls/server-hello.js';
+import type { ServerHello } from '../../../channel/tls/server-hello.js';
 
 export interface TargetFlight {
   readonly serverHello: ServerHello;

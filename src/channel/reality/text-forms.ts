@@ -1,5 +1,5 @@
 /** How keys, short ids and server names are written, in the settings of the service and in the endpoints of agents alike. */
-import { x25519KeyBytes } from '../kernel/crypto/crypto.js';
+import { x25519KeyBytes } from '../../kernel/crypto/crypto.js';
 
 const namePattern = /^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i;
 const shortIdPattern = /^([0-9a-f]{2}){1,8}$/i;

@@ -1,4 +1,8 @@
-/** Cuts a stream of bytes into TLS records (RFC 8446, section 5.1). What is in them is the business of others. */
+/**
+ * Cuts a stream of bytes into TLS records (RFC 8446, section 5.1), and reads those of a handshake one by one from a socket.
+ * Does not look into them.
+ */
+import type { Duplex } from 'node:stream';
 import { ciphertextMax, recordHeaderBytes } from './codes.js';
 
 export interface TlsRecord {
@@ -9,7 +13,7 @@ export interface TlsRecord {
 
 export interface RecordReader {
   push(bytes: Buffer): void;
-  /** The next whole record; `malformed` once what comes is none, and from then on. */
+  /** The next whole record; `malformed`, from then on, once the bytes are no record. */
   next(): TlsRecord | 'incomplete' | 'malformed';
   /** What was pushed and not returned yet. */
   rest(): Buffer;
@@ -19,7 +23,7 @@ export interface RecordReader {
 export function createRecordReader(lengthMax: number = ciphertextMax): RecordReader {
   let parts: Buffer[] = [];
   let size = 0;
-  /** Joined only when a whole record is there, so that many small pieces cost no more than one copy. */
+  /** They are joined only when a whole record is there, so that many small pieces cost no more than one copy. */
   const joined = (): Buffer => {
     const whole = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts, size);
     parts = [whole];
@@ -49,4 +53,33 @@ export function createRecordReader(lengthMax: number = ciphertextMax): RecordRea
     },
     rest: () => (size === 0 ? Buffer.alloc(0) : joined()),
   };
+}
+
+/**
+ * The next record of a socket, which is paused in between; `gone` when the socket ends, or fails, before the record is
+ * whole. One call at a time. Bytes after the record stay in `records`.
+ */
+export function nextRecord(socket: Duplex, records: RecordReader): Promise<TlsRecord | 'malformed' | 'gone'> {
+  const there = records.next();
+  if (there !== 'incomplete') return Promise.resolve(there);
+  if (socket.destroyed || socket.readableEnded) return Promise.resolve('gone');
+  return new Promise((resolve) => {
+    const done = (result: TlsRecord | 'malformed' | 'gone'): void => {
+      socket.off('data', read);
+      socket.off('end', gone);
+      socket.off('close', gone);
+      socket.pause();
+      resolve(result);
+    };
+    const read = (bytes: Buffer): void => {
+      records.push(bytes);
+      const record = records.next();
+      if (record !== 'incomplete') done(record);
+    };
+    const gone = (): void => done('gone');
+    socket.on('data', read);
+    socket.on('end', gone);
+    socket.on('close', gone);
+    socket.resume();
+  });
 }

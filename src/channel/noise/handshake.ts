@@ -6,16 +6,41 @@
  * For an unknown node the service passes a dummy party. Every failure of `respond`, except a wrong length, comes after
  * the same work.
  */
-import { agreeX25519, generateX25519, x25519KeyBytes } from '../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
-import { err, ok } from '../kernel/result.js';
+import { agreeX25519, generateX25519, x25519KeyBytes } from '../../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { err, ok } from '../../kernel/result.js';
 import type { CipherState } from './cipher-state.js';
 import { maxNoiseMessageBytes } from './failure.js';
 import type { NoiseFailure, NoiseResult } from './failure.js';
-import { kkPsk0 } from './patterns.js';
-import type { HandshakePattern } from './patterns.js';
 import { createSymmetricState } from './symmetric-state.js';
 import type { SymmetricState } from './symmetric-state.js';
+
+type Token = 'psk' | 'e' | 'ee' | 'es' | 'se' | 'ss';
+
+/**
+ * A handshake as data, in the notation of Noise (section 7): two messages that never send a static key.
+ */
+export interface HandshakePattern {
+  readonly protocolName: string;
+  /** Whether each side's static public key is known to the other beforehand. */
+  readonly initiatorStaticKnown: boolean;
+  readonly responderStaticKnown: boolean;
+  readonly messages: readonly [readonly Token[], readonly Token[]];
+}
+
+/**
+ * The pattern of the service (`docs/contract/agent-protocol.md#opensession`); tests pass others.
+ * @internal exported for tests
+ */
+export const kkPsk0: HandshakePattern = {
+  protocolName: 'Noise_KKpsk0_25519_ChaChaPoly_SHA256',
+  initiatorStaticKnown: true,
+  responderStaticKnown: true,
+  messages: [
+    ['psk', 'e', 'es', 'ss'],
+    ['e', 'ee', 'se'],
+  ],
+};
 
 /** What one side knows before the first message. */
 export interface HandshakeParty {

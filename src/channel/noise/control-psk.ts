@@ -1,11 +1,12 @@
 /**
- * The control PSK as agents and service share it: its text form, the keys derived from its secret, its fingerprint.
- * Issuing and storing are in `src/security/psk.ts`, its use in `src/noise/`.
+ * The control PSK as agents and service share it: its text form, the keys derived from its secret, its fingerprint; and
+ * what an agent needs of it. Issuing and storing are in `src/security/psk.ts`.
  * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
-import { hkdfSha256, sha256 } from './crypto/crypto.js';
-import { err, ok } from './result.js';
-import type { Result } from './result.js';
+import { hkdfSha256, sha256, x25519PairOf } from '../../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { err, ok } from '../../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
 
 const prefix = 'svcpsk1_';
 const halfBytes = 32;
@@ -37,7 +38,10 @@ export function encodeControlPsk(controlPsk: ControlPsk): string {
   return prefix + Buffer.concat([controlPsk.secret, controlPsk.servicePublic]).toString('base64url');
 }
 
-/** Reads the text form; the error says what was expected and never repeats the input. */
+/**
+ * Reads the text form; the error says what was expected and never repeats the input.
+ * @internal exported for tests
+ */
 export function decodeControlPsk(text: string): Result<ControlPsk, string> {
   const bytes = pskPattern.test(text) ? Buffer.from(text.slice(prefix.length), 'base64url') : undefined;
   // The last character carries four unused bits. They must be zero, so that a PSK has one spelling.
@@ -63,6 +67,31 @@ export function deriveNodeSecrets(secret: Uint8Array): NodeSecrets {
 /** The fingerprint that operators compare. It covers the node's public key, so it reveals nothing about the PSK. */
 export function pskFingerprint(nodeStaticPublic: Uint8Array): string {
   return `SHA256:${Buffer.from(sha256(nodeStaticPublic)).toString('base64url')}`;
+}
+
+/** Everything that an agent needs for the handshake. */
+export interface AgentKeys {
+  readonly nodeStatic: X25519KeyPair;
+  readonly psk: Uint8Array;
+  readonly servicePublic: Uint8Array;
+  /** As REST shows it, so that an operator can compare. */
+  readonly fingerprint: string;
+}
+
+/** Reads `SVC_CONTROL_PSK`; the error says what was expected and never repeats the input. */
+export function agentKeysFrom(controlPsk: string): Result<AgentKeys, string> {
+  const decoded = decodeControlPsk(controlPsk);
+  if (!decoded.ok) return decoded;
+  const secrets = deriveNodeSecrets(decoded.value.secret);
+  const nodeStatic = x25519PairOf(secrets.nodeStaticPrivate);
+  secrets.nodeStaticPrivate.fill(0);
+  decoded.value.secret.fill(0);
+  return ok({
+    nodeStatic,
+    psk: secrets.psk,
+    servicePublic: decoded.value.servicePublic,
+    fingerprint: pskFingerprint(nodeStatic.publicKey),
+  });
 }
 
 function requireHalf(bytes: Uint8Array, label: string): void {

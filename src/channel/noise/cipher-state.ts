@@ -3,7 +3,7 @@
  * by itself, so that no caller can use a nonce twice.
  * Implements `docs/contract/agent-protocol.md#control`: nonce = sequence, from 0, rising by 1; empty associated data.
  */
-import { err, ok } from '../kernel/result.js';
+import { err, ok } from '../../kernel/result.js';
 import { decryptAead, encryptAead } from './aead.js';
 import { maxNoiseMessageBytes, maxPlaintextBytes, tagBytes } from './failure.js';
 import type { NoiseResult } from './failure.js';

@@ -2,7 +2,7 @@
  * Failures of a handshake or a session, as values and not as exceptions, because a hostile peer is an ordinary case.
  * A failure carries no byte that was received or derived.
  */
-import type { Result } from '../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
 
 export type NoiseFailure =
   /** Shorter than its keys and tags, or longer than a Noise message may be. */

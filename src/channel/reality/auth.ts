@@ -3,8 +3,8 @@
  * short ids: 16 bytes, sealed under a key that only the two can derive. Pure. Implements `docs/reality.md#the-session-id`.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { agreeX25519, hkdfSha256 } from '../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
+import { agreeX25519, hkdfSha256 } from '../../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 
 const shortIdBytes = 8;
 const tagBytes = 16;

@@ -2,7 +2,7 @@
  * The SymmetricState of Noise (revision 34, section 5.2) for SHA-256 and ChaCha20-Poly1305: chaining key, handshake
  * hash, and the key that encrypts the handshake's payloads. Knows nothing of patterns or Diffie-Hellman.
  */
-import { hkdfSha256, sha256, sha256Bytes } from '../kernel/crypto/crypto.js';
+import { hkdfSha256, sha256, sha256Bytes } from '../../kernel/crypto/crypto.js';
 import { decryptAead, encryptAead } from './aead.js';
 import { createCipherState } from './cipher-state.js';
 import type { CipherState } from './cipher-state.js';

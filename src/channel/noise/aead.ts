@@ -2,7 +2,7 @@
  * ChaCha20-Poly1305 with the nonces of Noise (revision 34, section 12.3). Without state: the counters are in
  * `cipher-state.ts` and `symmetric-state.ts`.
  */
-import { chacha } from '../kernel/crypto/crypto.js';
+import { chacha } from '../../kernel/crypto/crypto.js';
 
 const none = new Uint8Array(0);
 /** For the call that is running, which copies it. */

@@ -4,7 +4,7 @@
  * `heldBytes` and `unfinishedSince`.
  * Implements `docs/contract/agent-protocol.md#control`: plaintext = 1 byte (0x00 last, 0x01 more follow) + fragment.
  */
-import { limits } from '../kernel/limits.js';
+import { limits } from '../../kernel/limits.js';
 import { maxPlaintextBytes } from './failure.js';
 
 const lastFragment = 0x00;
