@@ -23,13 +23,13 @@ export interface LogChainKeys {
   readonly macOf: MacOf;
   /** Of every known key. */
   ids(): readonly string[];
-  /** What makes MACs, for another thread of this process. */
+  /** The keys of the links, for another thread of this process. */
   macKeys(): MacKeys;
-  /** Takes up an earlier key. @returns false when it is sealed under an unknown key, or was altered */
+  /** Learns an earlier key. @returns false when it is sealed under an unknown key, or was altered */
   learn(sealed: Sealed): boolean;
 }
 
-/** The keys of the links alone. A message to a worker thread can carry them: what is copied is a handle. */
+/** The keys of the links alone. A message to a worker thread can carry them, because it copies only handles. */
 export interface MacKeys {
   readonly current: string;
   readonly byId: ReadonlyMap<string, KeyObject>;

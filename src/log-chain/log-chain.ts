@@ -1,7 +1,7 @@
 /**
  * The log chain as one instance sees it: makes the links of its commands, checks those of every command that its folds
- * read, and remembers the first that does not fit. From then on the instance is read-only and unready. Not the rules of a
- * link: those are in `src/domain/log-chain/links.ts`. Implements `docs/operations.md#the-log-chain`.
+ * read, and remembers the first that does not fit. From then on the instance is read-only and unready. The rules of a
+ * link are in `src/domain/log-chain/links.ts`. Implements `docs/operations.md#the-log-chain`.
  */
 import type { ChainBreak, ChainHead, Linked } from '../domain/log-chain/links.js';
 import { BrokenChainError, followChain, linkCommand } from '../domain/log-chain/links.js';
@@ -21,7 +21,7 @@ export interface LogChain {
   found(at: ChainBreak): void;
   /** The keys of the links, for such a thread. */
   macKeys(): MacKeys;
-  /** A seal on a text of this instance beside the log, such as a fold checkpoint. */
+  /** Seals a text that this instance keeps beside the log, such as a fold checkpoint. */
   seal(text: string): string;
 }
 

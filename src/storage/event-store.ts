@@ -1,6 +1,6 @@
 /**
  * Port: the log. Promises no more than EventStoreDB keeps, so that every adapter (embedded LMDB, EventStoreDB) and the
- * hostile wrapper of the tests pass one contract suite. Knows nothing about what events mean. Implements
+ * hostile wrapper of the tests pass one contract suite. Events have no meaning here. Implements
  * `docs/architecture.md#storage` and `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  *
  * Promised:

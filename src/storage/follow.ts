@@ -1,6 +1,6 @@
 /**
  * Follows the log without end: subscribes again after a drop, discards repeats, assembles whole commands, and reports
- * when it has caught up. Projections and delivery read it; it is not an adapter.
+ * when it has caught up. Projections and delivery read the log through it, whichever adapter holds it.
  * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
@@ -41,7 +41,7 @@ export interface CommandAssembler {
   reset(): void;
 }
 
-/** What an event says of its command. The log may have been tampered with, so nothing is taken for granted. */
+/** The command that an event names. The log may have been tampered with, so the metadata may have any shape. */
 function commandIn(event: RecordedEvent, place: string): RecordedEvent['metadata']['command'] {
   const metadata: Partial<RecordedEvent['metadata']> | null | undefined = event.metadata;
   if (typeof metadata?.command === 'object' && metadata.command !== null) return metadata.command;

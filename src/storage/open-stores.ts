@@ -28,7 +28,7 @@ export interface StoreSettings {
   readonly logger: Logger;
   /** Ends the waiting. */
   readonly signal?: AbortSignal | undefined;
-  /** Told what the opening waits for, and undefined when it does not any more. */
+  /** Called with the reason for waiting, and with undefined when the wait for that store is over. */
   readonly onWaiting?: ((store: string, reason: string | undefined) => void) | undefined;
   /** How long to wait for a store that cannot be reached; without it, forever. */
   readonly giveUpMs?: number | undefined;
@@ -52,8 +52,8 @@ export class StoreSettingError extends Error {
 }
 
 /**
- * @throws DataFolderError when the data folder cannot be used; StoreSettingError on a bad URL; ServiceError
- * `unavailable`
+ * Opens both stores.
+ * @throws DataFolderError when the data folder cannot be used; StoreSettingError on a bad URL; ServiceError `unavailable`
  *   when a store was not reached within `giveUpMs` or the signal aborted
  */
 export async function openStores(settings: StoreSettings): Promise<OpenStores> {

@@ -1,6 +1,6 @@
 /**
- * The data folder: created private, marked with the version of its format, and locked against a second process.
- * Not the stores in it. Implements `docs/contract/configuration.md#configuration` (SVC_DATA_DIR).
+ * The data folder: created private, marked with the version of its format, and locked against a second process. The
+ * stores in it are opened by `open-embedded.ts`. Implements `docs/contract/configuration.md#configuration` (SVC_DATA_DIR).
  */
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { errorText } from '../../kernel/errors.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
 import { lockFolder } from './folder-lock.js';
 
-/** Raise it when the content of the folder changes so that older releases cannot read it. */
+/** Raise it when the content of the folder changes in a way that earlier releases cannot read. */
 const dataFormat = 1;
 const markerName = 'format.json';
 

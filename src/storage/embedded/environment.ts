@@ -1,20 +1,20 @@
 /**
  * One LMDB environment: short synchronous reads, and durable transactions that a library thread writes and flushes, so
- * that the event loop never waits for the disk. Does not know what keys and values mean and decides nothing:
- * `group-writer.ts` does. Implements `docs/architecture.md#storage`.
+ * that the event loop never waits for the disk. Gives no meaning to keys and values, and leaves every decision to
+ * `group-writer.ts`. Implements `docs/architecture.md#storage`.
  *
  * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so a
  * resolved commit is on disk and readers never see data that is not. With overlapping sync a commit is visible before
  * it is flushed, and a failed flush cannot be undone; and it resolves no sooner, because it waits for the same two flushes.
  *
- * An environment of mixed commits (`noMetaSync`) leaves the flush of the meta page to the next commit, or to the end of one
- * that has to be durable when it resolves. The data pages are flushed as ever, before the meta page is written, and none
- * that the last flushed meta page can reach is used again: a crash of the machine undoes the newest commit at most, as a
- * whole. A crash of the process undoes nothing.
+ * An environment of mixed commits (`noMetaSync`) leaves the flush of the meta page to the next commit, or to the end of a
+ * commit that has to be durable when it resolves. The data pages are still flushed before the meta page is written, and
+ * LMDB reuses no page that the last flushed meta page can reach. So a crash of the machine undoes the newest commit at
+ * most, as a whole, and a crash of the process undoes nothing.
  *
- * Every commit is conditional on the id of this process, which the transaction itself looks up (`ownership.ts`). What an
- * operation has read before its commit is therefore what the transaction finds: nobody else has written in between. A
- * commit counts as durable when nobody has begun to open the files before it was made (`ownership.ts`).
+ * Every commit is conditional on the id of this process, which the transaction itself looks up (`ownership.ts`). So nobody
+ * else has written between the reads of an operation and its commit. A commit counts as durable when nobody had begun to
+ * open the files before it was made (`ownership.ts`).
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,9 +24,8 @@ import type { Logger } from '../../kernel/logger.js';
 import { announce } from './ownership.js';
 import { openDatabases, openHandles, ownerKey, usedBytes, createReads } from './lmdb.js';
 import type { Handles, Key, ValueKind, Reads } from './lmdb.js';
-import { createMetaFlush } from './data-file.js';
 import type { Ownership } from './ownership.js';
-import { commitBytes, createSpaceReserve } from './data-file.js';
+import { commitBytes, createMetaFlush, createSpaceReserve, type SpaceReserve } from './data-file.js';
 
 /** What a commit writes, in order: by database, keys as latin-1 text and their values. Undefined removes a key. */
 export type Changes<Name extends string> = readonly (readonly [
@@ -86,13 +85,30 @@ export interface EnvironmentOptions<Name extends string> {
   readonly logger: Logger;
 }
 
-/**
- * Opens the environment and takes it over from the process before.
- * @throws the library's error when the files cannot be opened
- */
-export function openEnvironment<Name extends string>(options: EnvironmentOptions<Name>): Environment<Name> {
-  const { path, databases, mixed, ownership, logger } = options;
-  const kinds = new Map<Name, ValueKind>(Object.entries(databases) as [Name, ValueKind][]);
+/** The files of an environment while they are open, and again after a commit has broken them. */
+interface Files<Name extends string> {
+  /** Undefined after a failed attempt to open them again, and when they are closed. */
+  current(): Handles<Name> | undefined;
+  /** @throws Error when they are not open */
+  handleOf(name: Name): Database<unknown, Key>;
+  /** @returns whether they are still this process's @throws the library's error when they cannot be read */
+  isOwn(): boolean;
+  /**
+   * After a failed write of the meta page, LMDB refuses everything until the files are opened again.
+   * @returns whether they were broken
+   */
+  reopenIfBroken(): Promise<boolean>;
+  /** Why a commit that was made may be undone by another process; undefined when it cannot. */
+  whyUndone(): string | undefined;
+  close(): Promise<void>;
+}
+
+/** Opens the files and takes them over from the process before. @throws the library's error */
+function openFiles<Name extends string>(
+  { path, mixed, ownership, logger }: EnvironmentOptions<Name>,
+  kinds: ReadonlyMap<Name, ValueKind>,
+  reserve: SpaceReserve,
+): Files<Name> {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const announcement = announce(path, ownership.id);
   const opened = openHandles(path, kinds, mixed);
@@ -103,59 +119,73 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
     throw error;
   }
   let handles: Handles<Name> | undefined = opened;
+
+  function isOwn(): boolean {
+    if (handles === undefined) throw new Error('the store is closed');
+    handles.root.resetReadTxn();
+    return handles.owner.doesExist(ownerKey, ownership.id);
+  }
+
+  async function close(): Promise<void> {
+    const old = handles;
+    handles = undefined;
+    await old?.root.close();
+    await reserve.close();
+  }
+
+  return {
+    current: () => handles,
+    handleOf(name) {
+      const handle = handles?.databases.get(name);
+      if (handle === undefined) throw new Error('the store is closed');
+      return handle;
+    },
+    isOwn,
+    async reopenIfBroken() {
+      try {
+        isOwn();
+        return false;
+      } catch (error) {
+        logger.error({ path, cause: errorText(error) }, 'the storage environment is broken and is opened again');
+      }
+      try {
+        await close();
+        if (announcement.stands()) handles = openHandles(path, kinds, mixed);
+        else ownership.lose();
+      } catch (error) {
+        logger.error({ path, cause: errorText(error) }, 'the storage environment cannot be opened again yet');
+      }
+      return true;
+    },
+    whyUndone() {
+      try {
+        return announcement.stands() ? ownership.lost() : ownership.lose();
+      } catch (error) {
+        return errorText(error);
+      }
+    },
+    close,
+  };
+}
+
+/**
+ * Opens the environment and takes it over from the process before.
+ * @throws the library's error when the files cannot be opened
+ */
+export function openEnvironment<Name extends string>(options: EnvironmentOptions<Name>): Environment<Name> {
+  const { path, databases, mixed, ownership, logger } = options;
+  const kinds = new Map<Name, ValueKind>(Object.entries(databases) as [Name, ValueKind][]);
   const dataFile = join(path, 'data.mdb');
   const reserve = createSpaceReserve(dataFile);
   const meta = createMetaFlush(dataFile);
-
-  const handleOf = (name: Name): Database<unknown, Key> => {
-    const handle = handles?.databases.get(name);
-    if (handle === undefined) throw new Error('the store is closed');
-    return handle;
-  };
+  const files = openFiles(options, kinds, reserve);
 
   /** @throws Error also when another process has taken the files over: what is read here may not be in them any more */
   const database = (name: Name): Database<unknown, Key> => {
     const lost = ownership.lost();
     if (lost !== undefined) throw new Error(lost);
-    return handleOf(name);
+    return files.handleOf(name);
   };
-
-  /** @returns whether the environment is still this process's @throws the library's error when it cannot be read */
-  const isOwn = (): boolean => {
-    if (handles === undefined) throw new Error('the store is closed');
-    handles.root.resetReadTxn();
-    return handles.owner.doesExist(ownerKey, ownership.id);
-  };
-
-  /** After a failed write of the meta page, LMDB refuses everything until the environment is opened again. */
-  async function reopenIfBroken(): Promise<boolean> {
-    try {
-      isOwn();
-      return false;
-    } catch (error) {
-      logger.error({ path, cause: errorText(error) }, 'the storage environment is broken and is opened again');
-    }
-    try {
-      const old = handles;
-      handles = undefined;
-      await old?.root.close();
-      await reserve.close();
-      if (announcement.stands()) handles = openHandles(path, kinds, mixed);
-      else ownership.lose();
-    } catch (error) {
-      logger.error({ path, cause: errorText(error) }, 'the storage environment cannot be opened again yet');
-    }
-    return true;
-  }
-
-  /** Why a commit that was made may be undone by another process; undefined when it cannot. */
-  function whyUndone(): string | undefined {
-    try {
-      return announcement.stands() ? ownership.lost() : ownership.lose();
-    } catch (error) {
-      return errorText(error);
-    }
-  }
 
   let closed = false;
   let failing = false;
@@ -170,6 +200,7 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
   return {
     ...createReads(database),
     add(names, kind) {
+      const handles = files.current();
       if (handles === undefined) throw new Error('the store is closed');
       const added = new Map<Name, ValueKind>();
       for (const name of names) if (!kinds.has(name)) added.set(name, kind);
@@ -182,8 +213,8 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
       const lost = ownership.lost();
       if (lost !== undefined) return { kind: 'not_written', cause: lost };
       // The environment broke earlier and could not be opened: try again.
-      if (handles === undefined) await reopenIfBroken();
-      const current = handles;
+      if (files.current() === undefined) await files.reopenIfBroken();
+      const current = files.current();
       if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };
       try {
         const used = usedBytes(current.root);
@@ -195,8 +226,8 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
         failed({ cause }, 'the storage has no room for a commit');
         return { kind: 'not_written', cause };
       }
-      const targets = changes.map(([name, entries]) => [handleOf(name), entries] as const);
-      const emptied = cleared.map(handleOf);
+      const targets = changes.map(([name, entries]) => [files.handleOf(name), entries] as const);
+      const emptied = cleared.map(files.handleOf);
       let visible = false;
       try {
         const written = await current.owner.ifVersion(ownerKey, ownership.id, () => {
@@ -211,28 +242,25 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
         if (!written) return { kind: 'not_written', cause: ownership.lose() };
         visible = true;
         if (mixed && durability === 'flushed') await meta.flush();
-        const doubt = whyUndone();
+        const doubt = files.whyUndone();
         if (doubt !== undefined) return { kind: 'unknown', cause: doubt };
         if (failing) logger.info({ path }, 'the storage can be written again');
         failing = false;
         return { kind: 'durable' };
       } catch (error) {
         const cause = await commitCause(error);
-        const broken = await reopenIfBroken();
+        const broken = await files.reopenIfBroken();
         failed({ cause, broken }, 'a storage commit failed');
         return broken || visible ? { kind: 'unknown', cause } : { kind: 'not_written', cause };
       }
     },
     probe() {
-      if (!isOwn()) throw new Error(ownership.lose());
+      if (!files.isOwn()) throw new Error(ownership.lose());
     },
     async close() {
       if (closed) return;
       closed = true;
-      const old = handles;
-      handles = undefined;
-      await old?.root.close();
-      await reserve.close();
+      await files.close();
       try {
         if (mixed) await meta.flush();
       } catch (error) {

@@ -1,9 +1,9 @@
 /**
- * Allows one process per folder. The lock is LMDB's own: who reads an environment is in the table of its lock file, and
- * whether that process lives is a file lock (fcntl) that the kernel frees when it ends. So it is never stale, holds
- * across containers that share a volume but no network or process namespace, and asks no more of the file system than
- * the stores themselves. The environment in `lock/` holds nothing but a note of who has it. Not proof against a lock
- * that fails, as on some network file systems, or is deleted: `ownership.ts` is.
+ * Allows one process per folder. The lock is LMDB's own: the table in the lock file of an environment lists its readers, and
+ * each living reader holds a file lock (fcntl), which the kernel frees when the process ends. So the lock is never stale,
+ * holds across containers that share a volume but no network or process namespace, and asks no more of the file system
+ * than the stores themselves. The environment in `lock/` holds only a note of its holder. `ownership.ts` protects the
+ * stores when the lock fails, as on some network file systems, or is deleted.
  */
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -20,8 +20,8 @@ export type LockOutcome =
   | { readonly kind: 'held'; readonly by: string };
 
 /**
- * What this process holds, by device and inode of the folder. LMDB's locks are per process, so they don't keep it out;
- * and a transaction that nobody refers to is ended, which frees the lock.
+ * The locks that this process holds, by device and inode of the folder. LMDB's locks are per process, so they would let
+ * this one in again. The transaction is referred to here because the library ends it otherwise, which frees the lock.
  */
 const heldHere = new Map<string, { readonly root: RootDatabase<Buffer, Buffer>; reading?: Transaction }>();
 
@@ -46,8 +46,8 @@ const note = (): string =>
   `process ${process.pid} on ${hostname()}, ${basename(process.argv[1] ?? process.execPath)}, since ${new Date().toISOString().slice(0, 19)}Z`;
 
 /**
- * Takes the lock of a data folder. A process that has its stores open without the lock, because that was deleted, is not
- * looked for: opening its files would harm it. It learns from the announcement that it has lost them (`ownership.ts`).
+ * Takes the lock of a data folder. Does not look for a process that has the stores open although the lock was deleted:
+ * opening its files would harm it. That process learns from the announcement that it has lost them (`ownership.ts`).
  * @throws the library's error when the files of the lock cannot be used
  */
 export async function lockFolder(folder: string): Promise<LockOutcome> {

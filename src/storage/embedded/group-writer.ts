@@ -1,7 +1,7 @@
 /**
  * Group commit: operations run one after the other, each sees the writes of those before it, and all share one
- * transaction and its flush. One group is in flight at a time; while it flushes, the next one gathers. Does not know
- * what keys mean, and is not the LMDB wrapper (`environment.ts`).
+ * transaction and its flush. One group is in flight at a time; while it flushes, the next one gathers. `environment.ts`
+ * wraps LMDB; the callers know what keys mean.
  */
 import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
@@ -56,6 +56,52 @@ interface Waiting<Name extends string> {
   execute(batch: Batch<Name>): void;
   /** Reports the outcome to the caller. */
   settle(outcome: Written<undefined>): void;
+}
+
+/** What one commit will write. */
+interface Group<Name extends string> {
+  readonly changed: Changed<Name>;
+  readonly members: Waiting<Name>[];
+  operations: number;
+  changes: number;
+  bytes: number;
+}
+
+const isFull = ({ operations, bytes, changes }: Group<string>, bulk: boolean): boolean =>
+  bytes >= tuning.groupBytes || (bulk ? changes >= tuning.bulkChanges : operations >= tuning.groupOperations);
+
+/** An operation as it waits for its group, and what its caller is answered. */
+function waitingOf<Name extends string, T>(
+  operation: (batch: Batch<Name>) => T,
+  { bulk = false, first = false, durability = 'flushed' }: RunOptions,
+): { readonly waiting: Waiting<Name>; readonly answered: Promise<Written<T>> } {
+  let result: { readonly value: T } | undefined;
+  let resolve: (outcome: Written<T>) => void = () => undefined;
+  let reject: (error: unknown) => void = () => undefined;
+  const answered = new Promise<Written<T>>((...settle) => {
+    [resolve, reject] = settle;
+  });
+  const waiting: Waiting<Name> = {
+    state: 'queued',
+    bulk,
+    first,
+    durability,
+    execute(batch) {
+      try {
+        result = { value: operation(batch) };
+      } catch (error) {
+        waiting.state = 'done';
+        reject(error);
+        throw error;
+      }
+    },
+    settle(outcome) {
+      waiting.state = 'done';
+      if (outcome.kind !== 'durable') resolve(outcome);
+      else if (result !== undefined) resolve({ kind: 'durable', value: result.value });
+    },
+  };
+  return { waiting, answered };
 }
 
 /** True for databases that operations change and never read through the batch. */
@@ -171,20 +217,8 @@ export function createGroupWriter<Name extends string>(
     });
   }
 
-  /** What one commit will write. */
-  interface Group {
-    readonly changed: Changed<Name>;
-    readonly members: Waiting<Name>[];
-    operations: number;
-    changes: number;
-    bytes: number;
-  }
-
-  const isFull = ({ operations, bytes, changes }: Group, bulk: boolean): boolean =>
-    bytes >= tuning.groupBytes || (bulk ? changes >= tuning.bulkChanges : operations >= tuning.groupOperations);
-
   /** Takes operations until the group is full or the turn has lasted long enough. */
-  function gather(group: Group): void {
+  function gather(group: Group<Name>): void {
     let taken = 0;
     const until = performance.now() + tuning.groupMs;
     for (const waiting of queue) {
@@ -210,7 +244,7 @@ export function createGroupWriter<Name extends string>(
 
   async function turn(): Promise<void> {
     busy = true;
-    const group: Group = {
+    const group: Group<Name> = {
       changed: { overlay: new Map(), lists: new Map(), cleared: new Set() },
       members: [],
       operations: 0,
@@ -248,36 +282,12 @@ export function createGroupWriter<Name extends string>(
     async run<T>(operation: (batch: Batch<Name>) => T, options: RunOptions = {}): Promise<Written<T>> {
       if (closing) return { kind: 'not_written', cause: 'the store is closed' };
       if (queue.length >= tuning.writeQueue) return { kind: 'not_written', cause: 'too many writes are waiting' };
-      let waiting: Waiting<Name> | undefined;
-      const promise = new Promise<Written<T>>((resolve, reject) => {
-        let result: { readonly value: T } | undefined;
-        const entry: Waiting<Name> = {
-          state: 'queued',
-          bulk: options.bulk ?? false,
-          first: options.first ?? false,
-          durability: options.durability ?? 'flushed',
-          execute(batch) {
-            try {
-              result = { value: operation(batch) };
-            } catch (error) {
-              entry.state = 'done';
-              reject(error);
-              throw error;
-            }
-          },
-          settle(outcome) {
-            entry.state = 'done';
-            if (outcome.kind !== 'durable') resolve(outcome);
-            else if (result !== undefined) resolve({ kind: 'durable', value: result.value });
-          },
-        };
-        waiting = entry;
-        queue.push(entry);
-        schedule();
-      });
-      const answer = await withDeadline(promise, bounds.appendTimeoutMs);
+      const { waiting, answered } = waitingOf(operation, options);
+      queue.push(waiting);
+      schedule();
+      const answer = await withDeadline(answered, bounds.appendTimeoutMs);
       if (answer !== timedOut) return answer;
-      if (waiting?.state === 'queued') {
+      if (waiting.state === 'queued') {
         waiting.state = 'done';
         return { kind: 'not_written', cause: 'the disk is too slow: the write was not started in time' };
       }

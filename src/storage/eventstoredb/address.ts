@@ -1,7 +1,6 @@
 /**
- * Reads the URL of the store into what the client package is constructed with. Not by the package's own parser: that one
- * prints the whole URL, password included, when it meets an option that it does not know, and cuts passwords at a colon.
- * Accepts the schemes of all clients of this store, which is also called KurrentDB. No error repeats a part of the URL.
+ * Reads the URL of the store into what the client package is constructed with. The package's own parser prints the whole
+ * URL, password included, when it meets an option that it does not know, and cuts passwords at a colon. Accepts the schemes of all clients of this store, which is also called KurrentDB. No error repeats a part of the URL.
  * Implements `docs/contract/configuration.md#configuration`.
  */
 import { readFileSync } from 'node:fs';

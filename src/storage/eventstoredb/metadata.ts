@@ -1,6 +1,6 @@
 /**
- * Sets our fields in the metadata of a stream and leaves everything else as it is: access rights, `$tb`, what tools put
- * there. Reads, merges, and writes only a difference, at the revision that was read, so that a concurrent writer's change
+ * Sets our fields in the metadata of a stream and leaves all others as they are: access rights, `$tb`, those of tools.
+ * Reads, merges, and writes only a difference, at the revision that was read, so that the change of a concurrent writer
  * stays. Implements `event-store.ts` (setRetention).
  */
 import { BACKWARDS, END, jsonEvent, type EventData } from '@eventstore/db-client';

@@ -55,7 +55,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   /** The last ping has failed. */
   let failing = false;
 
-  /** Appends an event that may be written twice without harm. @throws ServiceError `unavailable` */
+  /** Appends an event that does no harm if it is written twice. @throws ServiceError `unavailable` */
   async function appendHarmless(stream: string, event: EventData): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const outcome = await appender.append(stream, 'any', [event]);
@@ -70,7 +70,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
 
   /** @throws StoreAccessError when waiting does not help; ServiceError `unavailable` */
   async function ping(): Promise<void> {
-    // Once it has failed, the reason is looked for first: a read may take longer to fail than a caller waits.
+    // After a failure, look for the reason first: a read may take longer to fail than a caller waits.
     const refusal = failing ? await handshakeError(address, tuning.handshakeMs) : undefined;
     if (refusal !== undefined) throw refusal;
     try {

@@ -1,7 +1,7 @@
 /**
  * Notices a subscription that is alive but starved: its server answers pings and has nothing more to send, because it is
  * cut off from the leader, while the leader goes on writing. Compares the heads of the streams, as the leader has them,
- * with what has arrived. Not what follows from it (`subscription.ts`). Implements `event-store.ts` (subscribe).
+ * with what has arrived; `subscription.ts` replaces a starved subscription. Implements `event-store.ts` (subscribe).
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -51,7 +51,7 @@ export interface Arrived {
   readonly messages: number;
   /** Everything up to this position has arrived. */
   readonly position: number;
-  /** Nothing more is asked for: the consumer is slow. */
+  /** The flow is paused because the consumer is slow. */
   readonly paused: boolean;
   /** The server has said that the end of the log was reached. */
   readonly live: boolean;
@@ -71,7 +71,7 @@ export interface StarvationDeps {
   onError(error: unknown): void;
 }
 
-/** Looks while nothing arrives. */
+/** Watches a subscription while nothing arrives. */
 export function watchForStarvation(deps: StarvationDeps): { close(): Promise<void> } {
   const { clock, arrived, everyMs, starvedMs, starvedCatchingUpMs } = deps;
   let before = arrived().messages;

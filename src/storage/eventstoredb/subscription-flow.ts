@@ -57,12 +57,13 @@ function joined(queued: readonly Queued[]): LogItem[] {
 const sizeOf = (item: Queued): number => (item.kind === 'event' ? eventBytes(item.event) : 0);
 
 /** Items that have arrived and have not been handed out. */
-function createQueue(): {
+function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning): {
   push(item: Queued): void;
   /** Takes the first item, and more of them as far as the bounds of a batch allow. */
   take(): readonly Queued[];
-  length(): number;
-  bytes(): number;
+  isEmpty(): boolean;
+  isFull(): boolean;
+  isLow(): boolean;
 } {
   const { itemEvents, itemBytes } = bounds;
   const items: Queued[] = [];
@@ -84,15 +85,29 @@ function createQueue(): {
       bytes -= taken;
       return items.splice(0, count);
     },
-    length: () => items.length,
-    bytes: () => bytes,
+    isEmpty: () => items.length === 0,
+    isFull: () => items.length >= queueHigh || bytes >= queueBytesHigh,
+    isLow: () => items.length <= queueLow && bytes <= queueBytesHigh / 2,
   };
+}
+
+/** @param onCheckpoint must not throw: the stream would stop */
+function subscribe(
+  { client }: Lease,
+  prefix: string,
+  after: SubscribeOptions['after'],
+  maxSearchWindow: number,
+  onCheckpoint: (reached: Position) => void,
+): AllStreamSubscription {
+  const checkpointReached = (_: unknown, reached: Position): void => onCheckpoint(reached);
+  const filter = streamNameFilter({ prefixes: [prefix], maxSearchWindow, checkpointInterval: 1, checkpointReached });
+  return client.subscribeToAll({ fromPosition: after === 'start' ? START : toPosition(after), filter });
 }
 
 /** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
 export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions, tuning: Tuning = standard): Flow {
-  const { confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = tuning;
-  const queue = createQueue();
+  const { confirmMs, disposeMs, searchWindow } = tuning;
+  const queue = createQueue(tuning);
   let ended: { readonly error: unknown } | undefined;
   let wakeUp = (): void => undefined;
   let caughtUp = false;
@@ -109,25 +124,10 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   const unconfirmed = setTimeout(() => end(new Error('the subscription was not confirmed in time')), confirmMs);
 
   /**
-   * Wraps the client's callbacks: an error thrown into the client would be an unhandled rejection and stop all events.
-   * Nothing is queued after the end, because an event that caused it is missing.
-   */
-  const guarded =
-    <A extends readonly unknown[]>(work: (...args: A) => void) =>
-    (...args: A): void => {
-      if (ended !== undefined) return;
-      try {
-        work(...args);
-      } catch (error) {
-        end(error);
-      }
-    };
-
-  /**
    * Queues a checkpoint and `caughtUp` only after the events before them, some of which may still be in the stream's
    * buffer.
    */
-  function settleMarks(subscription: AllStreamSubscription): void {
+  function settleMarks(): void {
     if (subscription.readableLength > 0) return;
     const point = checkpoint === undefined ? undefined : toResumePoint(checkpoint);
     if (point !== undefined) {
@@ -140,37 +140,33 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     }
     checkpoint = undefined;
     caughtUp = false;
-    wakeUp();
   }
 
-  const filter = streamNameFilter({
-    prefixes: [prefix],
-    maxSearchWindow: searchWindow,
-    checkpointInterval: 1,
-    checkpointReached: guarded((_: unknown, reached: Position) => {
+  /**
+   * Takes one message of the server. An error thrown into the client would be an unhandled rejection and stop all events.
+   * Nothing is queued after the end, because an event that caused it is missing.
+   */
+  function receive(take: () => void): void {
+    if (ended !== undefined) return;
+    try {
       messages += 1;
-      checkpoint = reached;
-      settleMarks(subscription);
-    }),
-  });
-  const fromPosition = after === 'start' ? START : toPosition(after);
-  const subscription = lease.client.subscribeToAll({ fromPosition, filter });
+      take();
+      settleMarks();
+      wakeUp();
+    } catch (error) {
+      end(error);
+    }
+  }
+
+  const onCheckpoint = (reached: Position): void => receive(() => void (checkpoint = reached));
+  const subscription = subscribe(lease, prefix, after, searchWindow, onCheckpoint);
   subscription.on('error', end);
   subscription.on('end', () => end(new Error('the event store ended the subscription')));
   subscription.on('close', () => end(new Error('the event store closed the subscription')));
   subscription.on('confirmation', () => clearTimeout(unconfirmed));
-  subscription.on(
-    'caughtUp',
-    guarded(() => {
-      messages += 1;
-      caughtUp = true;
-      settleMarks(subscription);
-    }),
-  );
-  subscription.on(
-    'data',
-    guarded((resolved: ResolvedEvent) => {
-      messages += 1;
+  subscription.on('caughtUp', () => receive(() => void (caughtUp = true)));
+  subscription.on('data', (resolved: ResolvedEvent) =>
+    receive(() => {
       const event = toRecordedEvent(resolved);
       // A waiting checkpoint may lie before or after this event; the position of the event replaces it.
       checkpoint = undefined;
@@ -178,9 +174,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
         position = event.position;
         queue.push({ kind: 'event', event });
       }
-      if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
-      settleMarks(subscription);
-      wakeUp();
+      if (queue.isFull()) subscription.pause();
     }),
   );
   const onAbort = (): void => wakeUp();
@@ -188,7 +182,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
 
   return {
     async next() {
-      while (queue.length() === 0 && ended === undefined && !signal.aborted) {
+      while (queue.isEmpty() && ended === undefined && !signal.aborted) {
         await new Promise<void>((resolve) => {
           wakeUp = resolve;
         });
@@ -197,10 +191,9 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       }
       if (signal.aborted) return [];
       // Events that arrived before the end are handed out first: the next subscription begins after them.
-      if (ended !== undefined && queue.length() === 0) throw ended.error;
+      if (ended !== undefined && queue.isEmpty()) throw ended.error;
       const taken = queue.take();
-      const isLow = queue.length() <= queueLow && queue.bytes() <= queueBytesHigh / 2;
-      if (isLow && subscription.isPaused()) subscription.resume();
+      if (queue.isLow() && subscription.isPaused()) subscription.resume();
       return joined(taken);
     },
     arrived: () => ({ messages, position, paused: subscription.isPaused(), live: isLive }),

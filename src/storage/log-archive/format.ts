@@ -1,7 +1,7 @@
 /**
  * The lines of a log archive, the text file that moves a whole installation and can be checked without this program.
  * JSON lines in blocks: each block ends with the running SHA-256 over everything before it, and the last line has the
- * totals, which the same chain covers. Does not read or write files (`read-archive.ts`, `export-log.ts`).
+ * totals, which the same chain covers. `read-archive.ts` and `export-log.ts` read and write the files.
  */
 import { createHash } from 'node:crypto';
 import type { EventMetadata, RecordedEvent } from '../../kernel/event.js';
@@ -10,7 +10,7 @@ import type { Retention } from '../event-store.js';
 import type { Fields, FieldValue } from '../read-store.js';
 
 export const archiveFormat = 'gateway-control-log';
-/** Raise it when older releases cannot read the new form. */
+/** Raise it when earlier releases cannot read the new form. */
 export const archiveVersion = 1;
 
 /** Bounds and waits of everything that reads or writes archives. */

@@ -1,6 +1,6 @@
 /**
  * Reads an archive block by block. Yields a block only after verifying its checksum, so altered content is never acted
- * on. Holds one block in memory at a time. Does not check the events themselves (`log-check.ts`).
+ * on. Holds one block in memory at a time. `log-check.ts` checks the events themselves.
  */
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
  * Decides one append inside a group commit: checks the expected revision, recognises repeats and places the new events.
- * Not the commit. Implements `event-store.ts` (append) with EventStoreDB's rules for repeats.
+ * The group writer commits them. Implements `event-store.ts` (append) with EventStoreDB's rules for repeats.
  */
 import { createLru } from '../../../kernel/lru.js';
 import type { AppendOutcome, ExpectedRevision } from '../../event-store.js';

@@ -1,5 +1,5 @@
 /**
- * An event as bytes: one JSON array, in which data and metadata stand as they were handed in. Not a schema.
+ * An event as bytes: one JSON array that holds data and metadata as they were handed in.
  *
  * MessagePack with shared structures would decode twice as fast, but its dictionary would have to be stored beside the
  * events, and it changes some data (a `__proto__` key, a lone surrogate). EventStoreDB stores JSON as well.

@@ -33,6 +33,15 @@ function unavailable(error: unknown): ServiceError {
   return new ServiceError('unavailable', 'The event store cannot be read now.', { cause: error });
 }
 
+/** @throws ServiceError `unavailable` whatever `work` throws */
+async function answered<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw unavailable(error);
+  }
+}
+
 async function* translated<T>(inner: AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
   try {
     yield* inner;
@@ -41,32 +50,8 @@ async function* translated<T>(inner: AsyncGenerator<T, void, void>): AsyncGenera
   }
 }
 
-/** Yields one event at a time without an extra async step per event. */
-function flatten(slices: AsyncGenerator<readonly RecordedEvent[], void, void>): AsyncIterableIterator<RecordedEvent> {
-  let slice: readonly RecordedEvent[] = [];
-  let index = 0;
-  const iterator: AsyncIterableIterator<RecordedEvent> = {
-    async next() {
-      for (;;) {
-        const event = slice[index];
-        if (event !== undefined) {
-          index += 1;
-          return { value: event, done: false };
-        }
-        const next = await slices.next();
-        if (next.done === true) return { value: undefined, done: true };
-        slice = next.value;
-        index = 0;
-      }
-    },
-    async return() {
-      slice = [];
-      await slices.return();
-      return { value: undefined, done: true };
-    },
-    [Symbol.asyncIterator]: () => iterator,
-  };
-  return iterator;
+async function* eventsOf(slices: AsyncIterable<readonly RecordedEvent[]>): AsyncGenerator<RecordedEvent, void, void> {
+  for await (const slice of slices) for (const event of slice) yield event;
 }
 
 /**
@@ -141,17 +126,13 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
 
   async function ping(): Promise<void> {
     if (closing !== undefined) throw new ServiceError('unavailable', 'The event store is closed.');
-    try {
-      if (writer.failing()) await run((batch) => batch.put('meta', metaKeys.probe, Buffer.from(`${clock.now()}`)));
-      environment.probe();
-    } catch (error) {
-      throw unavailable(error);
-    }
+    if (writer.failing()) await run((batch) => batch.put('meta', metaKeys.probe, Buffer.from(`${clock.now()}`)));
+    environment.probe();
   }
 
   return {
     append,
-    read: (stream, options) => flatten(translated(readSlices(environment, stream, options, time.now))),
+    read: (stream, options) => translated(eventsOf(readSlices(environment, stream, options, time.now))),
     subscribe: (options) => translated(subscribeLog({ environment, nameOf, wakeUp }, options)),
     async setRetention(stream, retention) {
       await run((batch) => {
@@ -159,31 +140,16 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
         putStreamRecord(batch, stream, { ...record, retention: { ...record.retention, ...retention } });
       });
     },
-    async loadFoldCheckpoint(name) {
-      try {
-        return await loadCheckpoint(environment, name);
-      } catch (error) {
-        throw unavailable(error);
-      }
-    },
+    loadFoldCheckpoint: (name) => answered(() => loadCheckpoint(environment, name)),
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveCheckpoint(environment, run, name, checkpoint)),
     starved: () => 0,
-    async headPosition() {
-      try {
-        return readCounters(environment.get).position;
-      } catch (error) {
-        throw unavailable(error);
-      }
-    },
-    async time() {
-      try {
+    headPosition: () => answered(() => readCounters(environment.get).position),
+    time: () =>
+      answered(() => {
         const at = newestRecordedAt(environment);
         return at === undefined ? undefined : { kind: 'not_before', at };
-      } catch (error) {
-        throw unavailable(error);
-      }
-    },
-    ping,
+      }),
+    ping: () => answered(ping),
     trim: () => trim(new AbortController().signal),
     close() {
       closing ??= (async () => {

@@ -1,5 +1,5 @@
 /**
- * How LMDB holds the log: the databases, their keys and small values. Not how events are encoded (`event-codec.ts`).
+ * How LMDB holds the log: the databases, their keys and small values. Events are encoded in `event-codec.ts`.
  *
  * - `events`: (stream number, revision) → event. The source of truth; reading a stream is one scan.
  * - `appends`: position of an append's first event → stream number, first revision, count. The global order.

@@ -1,8 +1,8 @@
 /**
- * What time it is for `$maxAge`. The wall clock alone is not believed, because what has expired is removed for good: a
+ * The time that `$maxAge` goes by. The wall clock alone cannot be trusted, because expired events are removed for good: a
  * clock that is a year ahead for an hour would remove every fact. So this time follows the wall clock, but passes at most
  * twice as fast as the process has measured, restarts included, and is never more than some hours after the newest event.
- * Not the time that events are recorded with. Implements
+ * Events are recorded with the wall clock. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
 import type { Clock } from '../../../kernel/clock.js';
@@ -33,8 +33,8 @@ export function createLogTime(environment: LogEnvironment, clock: Clock): LogTim
   let measuredAt = clock.monotonic();
   let time = saved === undefined ? (newest ?? clock.now()) : Number(saved.toString('utf8'));
 
-  /** The wall clock, as far as it is believed. */
-  function believed(): number {
+  /** The wall clock, as far as it can be trusted. */
+  function trusted(): number {
     const before = measuredAt;
     measuredAt = clock.monotonic();
     time = Math.min(clock.now(), time + tuning.logTimeSpeed * (measuredAt - before));
@@ -42,12 +42,12 @@ export function createLogTime(environment: LogEnvironment, clock: Clock): LogTim
   }
 
   return {
-    now: () => Math.min(believed(), (newest ?? Number.POSITIVE_INFINITY) + tuning.logTimeAheadMs),
+    now: () => Math.min(trusted(), (newest ?? Number.POSITIVE_INFINITY) + tuning.logTimeAheadMs),
     recorded(at) {
-      believed();
+      trusted();
       newest = at;
     },
-    save: (batch) => batch.put('meta', metaKeys.time, Buffer.from(`${Math.floor(believed())}`)),
+    save: (batch) => batch.put('meta', metaKeys.time, Buffer.from(`${Math.floor(trusted())}`)),
   };
 }
 
