@@ -61,7 +61,7 @@ import { createAgentTransport } from './transport/agent/agent-transport.js';
 import { startListener } from './transport/listener/listener.js';
 import { buildRest } from './transport/rest/build.js';
 import type { Readiness } from './transport/rest/deps.js';
-import { createRequestCounts } from './transport/rest/server/request-counts.js';
+import { createRequestCounts } from './transport/rest/server/request-records.js';
 import { createAnswersUnderWay } from './transport/rest/server/answers-under-way.js';
 import { createRestSockets } from './transport/rest/server/sockets.js';
 import { createWaitingPlaces } from './transport/rest/checks/waiting-places.js';

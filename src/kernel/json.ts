@@ -74,7 +74,7 @@ function quotedKey(key: string): string {
 }
 
 /** The JSON text of a string. */
-export const quoted = (text: string): string => (escaped.test(text) ? JSON.stringify(text) : `"${text}"`);
+const quoted = (text: string): string => (escaped.test(text) ? JSON.stringify(text) : `"${text}"`);
 
 /**
  * Deep equality of two JSON values: the same as equal canonical texts, without writing them. `undefined` members count as

@@ -85,6 +85,15 @@ describe('an unknown path is a 404', () => {
   );
 });
 
+test('a path is known by what the router makes of it, and its token is asked for', async () => {
+  for (const url of ['/%61pi/nodes', '/api/%6eodes', '/%61pi/auth/users']) {
+    expectError(await rest.call('GET', url, { role: 'nobody' }), 401, /^unauthenticated: /);
+  }
+  for (const url of ['/api/nodes/', '/api/nodes//config', '/api/nodes/ports/']) {
+    expectError(await rest.call('DELETE', url, { role: 'viewer' }), 404, /^not_found: no such path$/);
+  }
+});
+
 describe('405 with Allow comes before 403 and every later check', () => {
   const paths = [...new Set(endpoints.map((one) => one.path))];
   test.each(paths)('%s', async (path) => {

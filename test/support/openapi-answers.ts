@@ -6,7 +6,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Document, Operation } from '../../src/transport/rest/openapi/openapi-document.js';
-import { createRouteTable } from '../../src/transport/rest/checks/route-table.js';
 
 export interface SeenAnswer {
   readonly statusCode: number;
@@ -51,12 +50,17 @@ export function openApiAnswers(document: Document): OpenApiAnswers {
   addFormats.default(ajv);
   ajv.addSchema(document, 'openapi');
   const compiled = new Map<string, ValidateFunction>();
-  const table = createRouteTable();
-  for (const [path, methods] of Object.entries(document.paths)) {
-    for (const method of Object.keys(methods)) {
-      const template = path.replace(/\{([^}]+)\}/g, ':$1');
-      table.add({ method: method.toUpperCase(), template, access: 'open', takes: 'none' });
-    }
+
+  /** The path of the document that a URL has; one without parameters comes first. */
+  function pathOf(pathname: string): string | undefined {
+    const segments = pathname.split('/');
+    const found = Object.keys(document.paths).filter((path) => {
+      const template = path.split('/');
+      const matches = (word: string, at: number): boolean =>
+        word.startsWith('{') ? segments[at] !== '' : word === segments[at];
+      return template.length === segments.length && template.every(matches);
+    });
+    return found.toSorted((a, b) => a.split('{').length - b.split('{').length)[0];
   }
 
   function problem(pointer: string, value: unknown): string | undefined {
@@ -80,7 +84,7 @@ export function openApiAnswers(document: Document): OpenApiAnswers {
     problem,
     check(method, url, answer) {
       const pathname = new URL(url, 'http://localhost').pathname;
-      const path = table.find(pathname)?.template.replace(/:([A-Za-z_]+)/g, '{$1}');
+      const path = pathOf(pathname);
       const operations = path === undefined ? undefined : document.paths[path];
       // A path that does not exist, a preflight, or a failure before there is a path.
       if (path === undefined || operations === undefined || method === 'OPTIONS') return;

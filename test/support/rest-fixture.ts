@@ -33,7 +33,7 @@ import type { Followers } from '../../src/start/followers.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
-import { createRequestCounts } from '../../src/transport/rest/server/request-counts.js';
+import { createRequestCounts } from '../../src/transport/rest/server/request-records.js';
 import { createAnswersUnderWay } from '../../src/transport/rest/server/answers-under-way.js';
 import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
 import { createWaitingPlaces } from '../../src/transport/rest/checks/waiting-places.js';

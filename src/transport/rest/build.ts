@@ -2,11 +2,13 @@
  * The REST transport as one fastify instance: hooks in the order of the checks, then the routes. It does not listen.
  * Implements `docs/contract/rest.md#envelope`, and SVC_HTTP_* of `docs/contract/configuration.md#configuration`.
  */
+import helmet from '@fastify/helmet';
+import { serializerCompiler } from '@fastify/type-provider-zod';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { limits } from '../../kernel/limits.js';
 import { createAddressBudget } from './checks/address-budget.js';
-import { answerCompiler } from './answers/answer-text.js';
 import { auditRoutes } from './resources/audit.js';
 import { authRoutes } from './resources/auth.js';
 import { installBodies } from './checks/body.js';
@@ -18,9 +20,8 @@ import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { dashboardRoutes } from './fleet/dashboard.js';
 import { docsStyleSource } from './openapi/docs-page.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
-import { installGate } from './checks/gate.js';
+import { installGate, refuseOtherMethods } from './checks/gate.js';
 import { boundClosing, createHttpServer } from './server/http-server.js';
-import { noSchemaCompilers } from './server/no-schema-compilers.js';
 import { openApiRoutes } from './openapi/openapi.js';
 import { linkRoutes } from './fleet/links.js';
 import { portRuntimeRoutes } from './fleet/port-runtime.js';
@@ -29,9 +30,7 @@ import { probeRoutes } from './probes.js';
 import { installRecords } from './server/request-records.js';
 import './request-state.js';
 import { revertRoutes } from './resources/revert.js';
-import { installSecurityHeaders } from './server/security-headers.js';
 import { routesOfResources } from './resources.js';
-import { createRouteTable } from './checks/route-table.js';
 import { settingsRoutes } from './resources/settings.js';
 import { userRoutes } from './resources/users.js';
 import { validatorCompiler } from './checks/validation.js';
@@ -40,7 +39,6 @@ export type { RestApp, RestDeps, RestOptions } from './deps.js';
 
 /** Builds the REST server; the caller listens and closes. Closing answers waiting deploys and refuses new requests. */
 export async function buildRest(deps: RestDeps, options: RestOptions): Promise<RestApp> {
-  const table = createRouteTable();
   const described: DescribedRoute[] = [];
   const app = Fastify({
     logger: false,
@@ -60,19 +58,17 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     routerOptions: { maxParamLength: 16_384 },
     exposeHeadRoutes: false,
     return503OnClosing: false,
-    schemaController: noSchemaCompilers,
     clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.refusals),
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps),
   }).withTypeProvider<ZodTypeProvider>() as unknown as RestApp;
   app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(answerCompiler);
+  app.setSerializerCompiler(serializerCompiler);
 
   app.addHook('onRoute', ({ method, url, config, schema }) => {
     // The catch-all route of the CORS plugin is not an endpoint.
     if (config?.access === undefined || config.takes === undefined) return;
     const { access, takes } = config;
     for (const one of Array.isArray(method) ? method : [method]) {
-      table.add({ method: one, template: url, access, takes });
       // What has access and takes has come through the `route` of `RestApp`, which requires the rest.
       described.push({
         method: one,
@@ -85,8 +81,8 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   boundClosing(app);
   installErrors(app, deps);
   installCorrelation(app);
-  installRecords(app, deps, table);
-  await installSecurityHeaders(app, {
+  installRecords(app, deps, described);
+  await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,
       directives: {
@@ -103,7 +99,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     strictTransportSecurity: options.tls === undefined ? false : { maxAge: 31_536_000 },
   });
   await installCors(app, options.corsOrigins);
-  installGate(app, deps, table);
+  installGate(app, deps);
   installBodies(app);
   installMinPosition(app, deps);
   installStoredReads(app, deps);
@@ -122,6 +118,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   const budget = createAddressBudget(limits.rest.withoutToken, 'requests', deps.clock);
   probeRoutes(app, deps, budget, options);
   openApiRoutes(app, described, budget, options);
+  refuseOtherMethods(app as unknown as FastifyInstance, described);
   await app.ready();
   return app;
 }

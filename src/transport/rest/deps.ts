@@ -18,7 +18,7 @@ import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { FleetQueries, Projections } from '../../projections/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
-import type { RequestCounts } from './server/request-counts.js';
+import type { RequestCounts } from './server/request-records.js';
 import type { AnswersUnderWay } from './server/answers-under-way.js';
 import type { RestSockets } from './server/sockets.js';
 import type { Patience } from './tuning.js';

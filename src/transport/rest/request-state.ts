@@ -16,6 +16,8 @@ declare module 'fastify' {
     readonly access?: Access;
     readonly takes?: BodyRule;
     readonly readsStored?: boolean;
+    /** The methods of the path, in the order of `Allow`; set where a route only refuses the others. */
+    readonly allow?: readonly string[];
   }
   interface FastifyRequest {
     /** Set by the gate on every route that needs a token. */

@@ -2,16 +2,15 @@
  * Reads bodies of at most 256 KiB: strict JSON, or nothing where a route takes no body. Does not validate them.
  * Implements `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`.
  */
+import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp } from '../deps.js';
-import { unsupported } from './gate.js';
-import { readJson } from './json-body.js';
-import { propertyPath } from './json-path.js';
-import { isJson } from './media-type.js';
 import { tuning } from '../tuning.js';
+import { isJson, unsupportedType } from './gate.js';
+import { printableKey, propertyPath } from './json-path.js';
 
 const noBytes = Buffer.alloc(0);
 
@@ -19,10 +18,9 @@ const noBytes = Buffer.alloc(0);
 export function installBodies(app: RestApp): void {
   app.decorateRequest('bodyBytes', null);
   app.removeAllContentTypeParsers();
-  // Both, because a type that is named is found without a search.
-  app.addContentTypeParser(['application/json', '*'], (request: FastifyRequest, payload: Readable, done) => {
-    if (Number(request.headers['content-length'] ?? 0) > tuning.drainBytes) return done(tooLarge());
-    readBounded(payload, done);
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
+    if (Number(request.headers['content-length'] ?? 0) > tuning.drainBytes) throw tooLarge();
+    return readBounded(payload);
   });
   app.addHook('preValidation', (request, _reply, next) => {
     if (request.method === 'GET' || request.method === 'HEAD') return next();
@@ -41,7 +39,7 @@ function jsonObject(bytes: Buffer): unknown {
 function noBody(bytes: Buffer, request: FastifyRequest): undefined {
   if (bytes.length === 0) return undefined;
   const type = request.headers['content-type'];
-  if (type !== undefined && !isJson(type)) throw unsupported('content-type application/json in UTF-8');
+  if (type !== undefined && !isJson(type)) throw unsupportedType();
   const value = readJson(bytes);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new ServiceError('invalid_request', 'body: expected no body, or {}');
@@ -57,37 +55,110 @@ function noBody(bytes: Buffer, request: FastifyRequest): undefined {
 
 /**
  * The whole body. A body that is too large is read to its end and dropped, within a bound, before it is refused:
- * otherwise its sender would see a reset connection instead of the 413. By events, because an iterator of the stream costs
- * as much as the rest of a small request.
- * @param done called once, with ServiceError `payload_too_large` or with what broke the connection
+ * otherwise its sender would see a reset connection instead of the 413.
+ * @throws ServiceError `payload_too_large`, or what broke the connection
  */
-function readBounded(payload: Readable, done: (error: Error | null, body?: Buffer) => void): void {
+async function readBounded(payload: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  let settled = false;
-  const settle = (error: Error | null): void => {
-    if (settled) return;
-    settled = true;
-    if (error !== null) return done(error);
-    if (length > limits.rest.bodyBytes) return done(tooLarge());
-    const [only] = chunks;
-    done(null, chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length));
-  };
-  payload.on('data', (chunk: Buffer) => {
+  // The answer needs the socket, so the stream must not be destroyed with the loop.
+  for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length <= limits.rest.bodyBytes) chunks.push(chunk);
-    if (length <= tuning.drainBytes) return;
-    // Read no further. The answer needs the socket, so the stream is not destroyed.
-    payload.pause();
-    settle(null);
-  });
-  payload.on('end', () => settle(null));
-  payload.on('error', settle);
-  payload.on('close', () => {
-    if (!settled) settle(new ServiceError('invalid_request', 'body: the connection was closed before its end'));
-  });
+    if (length > tuning.drainBytes) break;
+  }
+  if (length > limits.rest.bodyBytes) throw tooLarge();
+  return Buffer.concat(chunks, length);
 }
 
 function tooLarge(): ServiceError {
   return new ServiceError('payload_too_large', `body: expected at most ${limits.rest.bodyBytes} bytes`);
+}
+
+const byteOrderMark = 0xfeff;
+
+/**
+ * Reads a JSON text strictly: UTF-8, RFC 8259, no key twice in one object.
+ * @throws ServiceError `invalid_request` for bytes that are not UTF-8 or not JSON, or that hold a key twice
+ */
+function readJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new ServiceError('invalid_request', 'body: expected UTF-8');
+  const decoded = bytes.toString('utf8');
+  const text = decoded.charCodeAt(0) === byteOrderMark ? decoded.slice(1) : decoded;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text, which may hold a password.
+    throw new ServiceError('invalid_request', 'body: expected well-formed JSON');
+  }
+  const problem = keyProblem(text);
+  if (problem !== undefined) {
+    const logged = 'body: a key that is twice in it, or that no request has';
+    throw new ServiceError('invalid_request', problem, { hints: { logged } });
+  }
+  return value;
+}
+
+interface OpenObject {
+  readonly kind: 'object';
+  readonly keys: Set<string>;
+  key: string;
+  expectKey: boolean;
+}
+
+interface OpenArray {
+  readonly kind: 'array';
+  index: number;
+}
+
+const stringToken = /"(?:[^"\\]|\\.)*"/y;
+
+/**
+ * What is wrong with the keys of a text that `JSON.parse` has accepted, so the syntax is not checked again. Iterative,
+ * so that a deep text cannot exhaust the stack.
+ */
+function keyProblem(text: string): string | undefined {
+  const open: (OpenObject | OpenArray)[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const top = open[open.length - 1];
+    switch (text.charCodeAt(at)) {
+      case 0x7b: // {
+        open.push({ kind: 'object', keys: new Set(), key: '', expectKey: true });
+        break;
+      case 0x5b: // [
+        open.push({ kind: 'array', index: 0 });
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        open.pop();
+        break;
+      case 0x2c: // ,
+        if (top?.kind === 'object') top.expectKey = true;
+        else if (top !== undefined) top.index += 1;
+        break;
+      case 0x22: {
+        // "
+        stringToken.lastIndex = at;
+        const token = stringToken.exec(text)?.[0] ?? '"';
+        at += token.length - 1;
+        if (top?.kind !== 'object' || !top.expectKey) break;
+        top.expectKey = false;
+        top.key = token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1);
+        // Assigning this key would set the prototype, so no object may have it.
+        if (top.key === '__proto__') return `${pathOf(open)}: not a field of this request`;
+        if (top.keys.has(top.key)) return `${pathOf(open)}: expected each key once, found it twice`;
+        top.keys.add(top.key);
+        break;
+      }
+    }
+  }
+  return undefined;
+}
+
+function pathOf(open: readonly (OpenObject | OpenArray)[]): string {
+  const deepest = 12;
+  const path = propertyPath(open.slice(0, deepest).map((part) => (part.kind === 'object' ? part.key : part.index)));
+  const last = open[open.length - 1];
+  return open.length > deepest && last?.kind === 'object' ? `${path}…${printableKey(last.key)}` : path;
 }

@@ -1,16 +1,14 @@
 /**
- * The checks before a body is read: shutdown, token (401), path (404), method (405), role (403), media type (415). Not
- * those of body, query and resource, which come after. Implements `docs/contract/rest.md#envelope`.
+ * The checks before a body is read: shutdown, token (401), path (404), method (405), role (403), media type (415). The checks
+ * of body, query and resource come after. Implements `docs/contract/rest.md#envelope`.
  */
-import type { FastifyRequest } from 'fastify';
+import { METHODS } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Caller, CommandHandlers } from '../../../commands/handlers-port.js';
 import { roles } from '../../../domain/accounts/user.js';
 import { ServiceError, unreachable } from '../../../kernel/errors.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { hasContent, isJson } from './media-type.js';
 import type { Access } from '../request-state.js';
-import { allowedMethods } from './route-table.js';
-import type { KnownPath, RouteTable } from './route-table.js';
 
 type Authenticate = CommandHandlers['accounts']['authenticate'];
 
@@ -18,52 +16,72 @@ type Authenticate = CommandHandlers['accounts']['authenticate'];
 const bearerTokenChars = 4096;
 
 /** Adds the checks to every request, including those to unknown paths. */
-export function installGate(app: RestApp, deps: RestDeps, table: RouteTable): void {
+export function installGate(app: RestApp, deps: RestDeps): void {
   let closing = false;
   app.decorateRequest('caller', null);
   app.addHook('preClose', async () => {
     closing = true;
   });
-  // Waits only for a token that is not known yet: a promise for each request would cost more than the checks.
   app.addHook('onRequest', (request, reply, next) => {
     if (closing) {
       void reply.header('connection', 'close');
       throw new ServiceError('unavailable', 'the service is shutting down; nothing was written');
     }
-    const { pathname } = request;
-    const api = pathname === '/api' || pathname.startsWith('/api/');
+    const api = isUnderApi(request.pathname) || isUnderApi(request.routeOptions.url ?? '');
     if (api) void reply.header('cache-control', 'no-store');
-    const path = table.find(pathname);
-    const needsToken = api && path?.methods.get(request.method)?.access !== 'login';
+    const needsToken = api && request.routeOptions.config.access !== 'login';
     const caller = needsToken ? callerOf(request, deps) : null;
-    if (!(caller instanceof Promise)) {
-      pass(request, path, needsToken, caller);
-      return next();
-    }
-    return caller.then((found) => pass(request, path, needsToken, found));
+    const admit = (found: Caller | null | undefined): void => {
+      if (needsToken) request.caller = authenticated(found);
+      requireEndpoint(request);
+    };
+    // Only a token that is not known yet has to be waited for.
+    if (caller instanceof Promise) return caller.then(admit);
+    admit(caller);
+    return next();
   });
 }
 
-function pass(
-  request: FastifyRequest,
-  path: KnownPath | undefined,
-  needsToken: boolean,
-  caller: Caller | null | undefined,
-): void {
-  if (needsToken) request.caller = authenticated(caller);
-  if (path === undefined) throw new ServiceError('not_found', 'no such path');
-  const endpoint = path.methods.get(request.method);
-  if (endpoint === undefined) {
-    const allow = allowedMethods(path);
+const isUnderApi = (path: string): boolean => path === '/api' || path.startsWith('/api/');
+
+function requireEndpoint(request: FastifyRequest): void {
+  const { access, takes, allow } = request.routeOptions.config;
+  // The router takes `/api/nodes/` for a node with an empty id.
+  const known = Object.values(request.params as object).every((parameter) => parameter !== '');
+  if (known && allow !== undefined) {
     throw new ServiceError('method_not_allowed', `expected ${allow.join(' or ')}`, { hints: { allow } });
   }
-  if (!mayCall(endpoint.access, request.caller)) {
-    throw new ServiceError(
-      'forbidden',
-      `expected the role ${endpoint.access === 'admin' ? 'admin' : 'operator or admin'}`,
-    );
+  if (!known || access === undefined) throw new ServiceError('not_found', 'no such path');
+  if (!mayCall(access, request.caller)) {
+    throw new ServiceError('forbidden', `expected the role ${access === 'admin' ? 'admin' : 'operator or admin'}`);
   }
-  requireMediaType(request, endpoint.takes === 'json');
+  requireMediaType(request, takes === 'json');
+}
+
+const methodOrder = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/**
+ * Gives every path a route for the methods that it does not have, which the gate answers with 405. Without one, the router
+ * would say that the path does not exist.
+ * @param endpoints all routes of the app, some of them on the same path
+ */
+export function refuseOtherMethods(
+  app: Pick<FastifyInstance, 'addHttpMethod' | 'route' | 'supportedMethods'>,
+  endpoints: readonly { readonly method: string; readonly url: string }[],
+): void {
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  for (const url of new Set(endpoints.map((endpoint) => endpoint.url))) {
+    const allow = endpoints.filter((endpoint) => endpoint.url === url).map(({ method }) => method);
+    allow.sort((a, b) => methodOrder.indexOf(a) - methodOrder.indexOf(b));
+    app.route({
+      method: METHODS.filter((method) => !allow.includes(method)),
+      url,
+      config: { allow },
+      handler: () => {
+        throw new Error('the gate refuses this method');
+      },
+    });
+  }
 }
 
 /** Whom the request's token authenticates. */
@@ -101,23 +119,36 @@ function mayCall(access: Access, caller: Caller | null): boolean {
 }
 
 /**
- * Refuses a wrong type before the body is read. An empty body needs none; whether a chunked one is empty, only its end
- * tells (`body.ts`).
+ * Refuses a wrong type before the body is read. An empty body needs none; whether a chunked body is empty shows only at its
+ * end (`body.ts`).
  */
-function requireMediaType(request: FastifyRequest, takesJson: boolean): void {
-  if (request.method === 'GET' || request.method === 'HEAD') return;
-  const { headers } = request;
-  const type = headers['content-type'];
-  if (headers['content-encoding'] !== undefined && headers['content-encoding'].toLowerCase() !== 'identity') {
+function requireMediaType({ method, headers }: FastifyRequest, takesJson: boolean): void {
+  if (method === 'GET' || method === 'HEAD') return;
+  if ((headers['content-encoding']?.toLowerCase() ?? 'identity') !== 'identity') {
     throw unsupported('a body without content-encoding');
   }
-  const content = hasContent(headers);
+  const type = headers['content-type'];
   const wrongType = type === undefined ? takesJson : !isJson(type);
-  if (content === 'some' && wrongType) throw unsupported('content-type application/json in UTF-8');
-  if (takesJson && content === 'unknown' && wrongType) throw unsupported('content-type application/json in UTF-8');
-  if (takesJson && type !== undefined && wrongType) throw unsupported('content-type application/json in UTF-8');
+  const chunked = headers['transfer-encoding'] !== undefined;
+  const hasBody = !chunked && Number(headers['content-length'] ?? '0') > 0;
+  if (wrongType && (hasBody || (takesJson && (chunked || type !== undefined)))) throw unsupportedType();
 }
 
-export function unsupported(what: string): ServiceError {
+/** True for `application/json`, with no charset or UTF-8. */
+export function isJson(contentType: string): boolean {
+  const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  return (
+    type === 'application/json' &&
+    parameters.every((parameter) => {
+      const [key, value] = parameter.split('=');
+      return key !== 'charset' || value === 'utf-8' || value === 'utf8' || value === '"utf-8"';
+    })
+  );
+}
+
+/** The refusal of a body that is not JSON. */
+export const unsupportedType = (): ServiceError => unsupported('content-type application/json in UTF-8');
+
+function unsupported(what: string): ServiceError {
   return new ServiceError('unsupported_media_type', `expected ${what}`);
 }

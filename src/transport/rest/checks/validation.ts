@@ -11,46 +11,13 @@ type Issue = z.core.$ZodIssue;
 
 /** Compiles a route's schema; fastify calls it once per route and request part. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
-  const withoutParse = valueWithoutParse(schema, httpPart);
   return (data: unknown) => {
-    const value = withoutParse(data as Strings);
-    if (value !== undefined) return { value };
     const result = schema.safeParse(data);
     if (result.success) return { value: result.data };
     const { sentence, logged } = refusalOf(result.error.issues, httpPart);
     return { error: new ServiceError('invalid_request', sentence, { hints: logged === undefined ? {} : { logged } }) };
   };
 };
-
-type Strings = Readonly<Record<string, unknown>>;
-
-/**
- * Most requests have neither a query nor any of the headers that their route declares. What the schema would make of them is
- * known beforehand, and parsing costs as much as the rest of their checks.
- * @returns a function that gives the value where it is known, or undefined
- */
-function valueWithoutParse(schema: z.ZodType, part: string | undefined): (data: Strings) => Strings | undefined {
-  switch (part) {
-    case 'querystring': {
-      const { success, data: presumed } = schema.safeParse({});
-      if (!success) break;
-      return (data) => (isEmpty(data) ? { ...(presumed as Strings) } : undefined);
-    }
-    case 'headers': {
-      const { shape } = schema as z.ZodType & { readonly shape?: Strings };
-      const { success, data: others } = schema.safeParse({ other: '1' });
-      if (shape === undefined || !success || Object.keys(others as Strings).join() !== 'other') break;
-      const declared = Object.keys(shape);
-      return (data) => (declared.some((name) => data[name] !== undefined) ? undefined : data);
-    }
-  }
-  return () => undefined;
-}
-
-function isEmpty(record: object): boolean {
-  for (const _ in record) return false;
-  return true;
-}
 
 interface RefusedValue {
   readonly sentence: string;

@@ -10,10 +10,9 @@ import type { DescribedRoute, RouteSchema } from './route-declaration.js';
 import { failureSchema } from '../answers/envelope.js';
 import { answerHeaders, everyRequestHeaders } from '../schemas/headers.js';
 import type { AnswerHeader } from '../schemas/headers.js';
-import { exampleOf } from './openapi-examples.js';
 import { failures, failuresOf, reads } from './openapi-failures.js';
 import type { JsonSchema, JsonSchemas } from './openapi-schemas.js';
-import { jsonSchemas } from './openapi-schemas.js';
+import { exampleOf, jsonSchemas } from './openapi-schemas.js';
 
 export interface Document {
   readonly openapi: string;
@@ -46,12 +45,25 @@ const about = [
   'Bytes that are no HTTP request get a 400, 408 or 431 and the end of the connection.',
 ].join('\n\n');
 
-/** @param tags what the document says of each tag; one that is not named stands without a description */
-export function openApiDocument(
-  routes: readonly DescribedRoute[],
-  version: string,
-  tags: { readonly [name: string]: string },
-): Document {
+/** What the OpenAPI document says of each group of routes. */
+const tagDescriptions: { readonly [tag: string]: string } = {
+  auth: "Sign-in, the caller's own account, and users.",
+  nodes: 'Gateway nodes: definition, PSK, configuration snapshot, commands to the agent, links between nodes.',
+  'l4-upstreams': 'Where chains end.',
+  credentials: 'Keys and certificates. Private keys go in and never come out.',
+  'l4-chains': 'Chains of hops over nodes to a target. They are edited first and deployed then.',
+  routes: 'Legacy HTTP routes by host and path prefix. They are live at once.',
+  'l3-networks':
+    'Networks of tunnels that carry IP packets between nodes. They are live at once where they are enabled.',
+  ports: 'What listens on each node: intent, what agents report, and the order in which a shared listener matches.',
+  settings: 'Settings of the installation.',
+  audit: 'Who did what and when.',
+  dashboard: 'Figures about the whole fleet.',
+  operation: 'Beside /api and without its envelope: probes, metrics and this document.',
+};
+
+/** @param version of the service */
+export function openApiDocument(routes: readonly DescribedRoute[], version: string): Document {
   const schemas = jsonSchemas(routes.flatMap(requestSchemas), routes.flatMap(answerSchemas).concat(failureSchema));
   const paths: { [path: string]: { [method: string]: Operation } } = {};
   for (const route of routes) {
@@ -62,7 +74,7 @@ export function openApiDocument(
   return {
     openapi: '3.1.0',
     info: { title, version, description: about },
-    tags: names.map((name) => ({ name, description: tags[name] ?? name })),
+    tags: names.map((name) => ({ name, description: tagDescriptions[name] ?? name })),
     security: [{ bearer: [] }],
     paths,
     components: {

@@ -3,7 +3,6 @@
  * described as they are sent, answers as they are received. Pure. Implements `docs/contract/rest.md#beside-api`.
  */
 import { z } from 'zod';
-import { exampleOf } from './openapi-examples.js';
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -92,4 +91,54 @@ function bodyOf(converted: unknown): JsonSchema {
     throw new Error('a schema that was not given to be converted');
   const { $schema: _schema, $id: _id, id: _own, ...body } = converted as JsonSchema;
   return body;
+}
+
+/**
+ * An example of a value that a JSON schema describes, put together from the examples of its parts.
+ * @param components the schemas that `$ref` names
+ * @returns undefined when a part without which there is no value has no example
+ */
+export function exampleOf(schema: unknown, components: { readonly [id: string]: unknown }): unknown {
+  const {
+    $ref,
+    examples,
+    const: only,
+    enum: values,
+    default: presumed,
+    anyOf,
+    oneOf,
+    type,
+    properties,
+    items,
+  } = keywords(schema);
+  if (Array.isArray(examples)) return examples[0];
+  if (typeof $ref === 'string') return exampleOf(components[$ref.slice(uriOf('').length)], components);
+  if (only !== undefined) return only;
+  if (presumed !== undefined) return presumed;
+  if (Array.isArray(values)) return values[0];
+  for (const alternatives of [anyOf, oneOf]) {
+    if (Array.isArray(alternatives)) return exampleOf(alternatives[0], components);
+  }
+  switch (type) {
+    case 'object':
+      return Object.fromEntries(
+        Object.entries(keywords(properties))
+          .map(([name, property]) => [name, exampleOf(property, components)])
+          .filter(([, example]) => example !== undefined),
+      );
+    case 'array': {
+      const example = exampleOf(items, components);
+      return example === undefined ? [] : [example];
+    }
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    default:
+      return undefined;
+  }
+}
+
+function keywords(value: unknown): JsonSchema {
+  return typeof value === 'object' && value !== null ? (value as JsonSchema) : {};
 }

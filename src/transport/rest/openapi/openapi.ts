@@ -2,15 +2,15 @@
  * Serves the OpenAPI document (`openapi-document.ts`) and its page `/docs` (`docs-page.ts`). Implements
  * `docs/contract/rest.md#beside-api`.
  */
+import { gzipSync } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Budget } from '../checks/address-budget.js';
 import type { DescribedRoute } from './route-declaration.js';
 import type { RestApp, RestOptions } from '../deps.js';
 import { docsPage } from './docs-page.js';
-import { madeOnce } from '../answers/made-once.js';
 import type { Document } from './openapi-document.js';
 import { openApiDocument } from './openapi-document.js';
-import { tagDescriptions } from './openapi-tags.js';
 
 /**
  * @param routes every route of the app, these two included; read on the first request
@@ -24,7 +24,7 @@ export function openApiRoutes(
 ): void {
   const config = { access: 'open', takes: 'none', refuses: ['rate_limited'] } as const;
   let made: Document | undefined;
-  const document = (): Document => (made ??= openApiDocument(routes, version, tagDescriptions));
+  const document = (): Document => (made ??= openApiDocument(routes, version));
   const sendDocument = madeOnce('application/json; charset=utf-8', () => JSON.stringify(document()));
   const sendPage = madeOnce('text/html; charset=utf-8', () => docsPage(document()));
 
@@ -66,4 +66,32 @@ export function openApiRoutes(
     onRequest: budget,
     handler: sendPage,
   });
+}
+
+/**
+ * A text that is the same for everybody, made at the first call and kept as bytes.
+ * @returns sends the text, compressed for clients that accept gzip
+ */
+function madeOnce(contentType: string, make: () => string): (request: FastifyRequest, reply: FastifyReply) => void {
+  let made: { readonly plain: Buffer; readonly compressed: Buffer } | undefined;
+  return (request, reply) => {
+    if (made === undefined) {
+      const plain = Buffer.from(make());
+      made = { plain, compressed: gzipSync(plain) };
+    }
+    const varies = [reply.getHeader('vary'), 'accept-encoding'].filter((header) => header !== undefined).join(', ');
+    void reply.headers({ 'content-type': contentType, vary: varies });
+    if (acceptsGzip(request.headers['accept-encoding'])) {
+      void reply.header('content-encoding', 'gzip').send(made.compressed);
+    } else {
+      void reply.send(made.plain);
+    }
+  };
+}
+
+function acceptsGzip(accepted: string | string[] | undefined): boolean {
+  return String(accepted ?? '')
+    .split(',')
+    .map((part) => part.trim().split(/\s*;\s*q=/i))
+    .some(([coding, weight = '1']) => coding?.toLowerCase() === 'gzip' && Number(weight) > 0);
 }

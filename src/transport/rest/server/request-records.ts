@@ -9,9 +9,9 @@ import { plainIp } from '../../../kernel/addresses.js';
 import { errorText } from '../../../kernel/errors.js';
 import type { ServiceError } from '../../../kernel/errors.js';
 import type { LogFields, Logger } from '../../../kernel/logger.js';
+import { createHistogram, createTally, secondsBounds } from '../../../kernel/tallies.js';
+import type { Histogram, Tally } from '../../../kernel/tallies.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import type { RouteTable } from '../checks/route-table.js';
-import { createShownPath } from './shown-path.js';
 
 /** The only values of the label `method`: a client may send any word. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
@@ -21,11 +21,26 @@ const textChars = 512;
 /** The route of what has none. */
 const unknown = 'unknown';
 
+/** What `/metrics` tells of REST requests. */
+export interface RequestCounts {
+  /** By route, method and class of the status. */
+  readonly seconds: Histogram;
+  /** Requests of callers with a token, by the code of the error. */
+  readonly refused: Tally;
+}
+
+export function createRequestCounts(): RequestCounts {
+  return { seconds: createHistogram(secondsBounds), refused: createTally() };
+}
+
 type Records = Pick<RestDeps, 'requests' | 'requestLog' | 'refusals' | 'clock' | 'logger'>;
 
-/** Adds the record to every request, including those to unknown paths and those whose client does not wait. */
-export function installRecords(app: RestApp, deps: Records, table: RouteTable): void {
-  const shownPath = createShownPath(() => table.all().map(({ template }) => template));
+/**
+ * Adds the record to every request, including those to unknown paths and those whose client does not wait.
+ * @param endpoints all routes of the app, once the first request comes
+ */
+export function installRecords(app: RestApp, deps: Records, endpoints: readonly { readonly url: string }[]): void {
+  const shownPath = createShownPath(endpoints);
   app.decorateRequest('failure', null);
   app.decorateRequest('streamedBytes', null);
   app.addHook('onRequest', (request, reply, next) => {
@@ -123,4 +138,23 @@ function classOf(status: number | null): string {
 /** Length of the answer's body. */
 function bytesOf({ streamedBytes }: FastifyRequest, reply: FastifyReply): number {
   return streamedBytes ?? Number(reply.getHeader('content-length') ?? 0);
+}
+
+const id = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const hidden = '*';
+const segmentsMax = 8;
+
+/**
+ * The path of a request as the log may show it: words of this release's routes, and ids. Whatever else a client has put into
+ * a path (a token, a password in the wrong place) is hidden, and so is any query.
+ */
+function createShownPath(endpoints: readonly { readonly url: string }[]): (pathname: string) => string {
+  let words: ReadonlySet<string> | undefined;
+  return (pathname) => {
+    words ??= new Set(endpoints.flatMap(({ url }) => url.split('/')).filter((word) => word[0] !== ':'));
+    const known = words;
+    const segments = pathname.split('/', segmentsMax + 1);
+    const shown = segments.slice(0, segmentsMax).map((word) => (known.has(word) || id.test(word) ? word : hidden));
+    return segments.length > segmentsMax ? [...shown, hidden].join('/') : shown.join('/');
+  };
 }
