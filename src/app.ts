@@ -56,6 +56,7 @@ import type { Measured } from './start/service-metrics.js';
 import { keepStandingFacts } from './start/standing-facts.js';
 import { StartError } from './start/start-error.js';
 import { whenWritable } from './start/when-writable.js';
+import { lastKnown } from './telemetry/last-known.js';
 import { createTelemetry } from './telemetry/telemetry.js';
 import { createAgentTransport } from './transport/agent/agent-transport.js';
 import { startListener } from './transport/listener/listener.js';
@@ -333,9 +334,12 @@ async function wire(
   closers.add('instance lease', () => cluster.close());
 
   // REST.
+  const readStoreAway = (): boolean => health.away('read store');
+  const reports = lastKnown({ agents: projections.agents, telemetry, away: readStoreAway });
   const readiness = (): Readiness => {
-    const reasons = [...health.reasons(), ...clocks.problems(), ...followers.notReady(), ...signingKey.problems()];
-    return { ready: reasons.length === 0, reasons };
+    const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...signingKey.problems()];
+    const ready = reasons.length === 0 && !health.away('event store');
+    return { ready, reasons: [...health.reasons(), ...reasons] };
   };
   const { corsOrigins, trustedProxies, metricsToken } = config.http;
   const sockets = createRestSockets({ trustedProxies, refusals });
@@ -378,10 +382,10 @@ async function wire(
     {
       commands,
       fleet: queries,
-      projections,
+      projections: { ...projections, agents: reports.agents },
       held: followers,
       delivery,
-      telemetry,
+      telemetry: reports.telemetry,
       clock,
       ids,
       logger,
@@ -392,12 +396,12 @@ async function wire(
       answers,
       waitingDeploys,
       sessionsEnded: cluster.sessionsEnded,
-      heartbeatsPerMinute: cluster.heartbeatsPerMinute,
+      heartbeatsPerMinute: async () =>
+        readStoreAway() ? telemetry.heartbeatsPerMinute() : cluster.heartbeatsPerMinute(),
       readiness,
-      storesAway() {
-        const problems = storeProblems();
-        return problems.length === 0 ? undefined : problems.join(', ');
-      },
+      commandsRefused: () => (health.away('event store') ? 'the event store is out of reach' : clocks.problems()[0]),
+      readStoreAway,
+      telemetryStale: reports.stale,
       metrics: () => metrics.text(),
     },
     { version, corsOrigins, trustedProxies, metricsToken, tls },

@@ -13,6 +13,8 @@ const pingEveryMs = 1_000;
 const pingTimeoutMs = 3_500;
 
 export interface StoreHealth {
+  /** Whether a store is known not to answer. */
+  away(store: StoreName): boolean;
   /** One sentence per store that does not answer; the cause is in the service's log. */
   problems(): readonly string[];
   /** The same for operators: says what to do where waiting does not help. */
@@ -21,13 +23,11 @@ export interface StoreHealth {
   close(): Promise<void>;
 }
 
+type StoreName = 'event store' | 'read store';
 type Pinged = Pick<EventStore | ReadStore, 'ping'>;
 
 /** Resolves after the first pings. */
-export async function watchStores(
-  stores: { readonly 'event store': Pinged; readonly 'read store': Pinged },
-  logger: Logger,
-): Promise<StoreHealth> {
+export async function watchStores(stores: { readonly [K in StoreName]: Pinged }, logger: Logger): Promise<StoreHealth> {
   /** Since when a store cannot be used, in milliseconds of a monotonic clock, and the trouble with it, if known. */
   const away = new Map<string, { readonly since: number; readonly trouble: string | undefined }>();
 
@@ -68,6 +68,7 @@ export async function watchStores(
   );
   const outOfReach = (name: string): string => `the ${name} is out of reach`;
   return {
+    away: (name) => away.has(name),
     problems: () => [...away.keys()].map(outOfReach),
     reasons: () => [...away].map(([name, { trouble }]) => trouble ?? outOfReach(name)),
     metrics: () => [

@@ -30,8 +30,11 @@ export interface Followers {
   caughtUp(logger: Logger): Promise<void>;
   /** Why nothing may be written, or undefined. */
   readOnlyReason(): string | undefined;
-  /** Why this instance should get no traffic, the stores aside; empty when it should. */
-  notReady(): readonly string[];
+  /**
+   * Why this instance should get no traffic, the stores aside; empty when it should.
+   * @param readStoreAway the stored read models cannot follow then, and nothing but their own GETs needs them
+   */
+  notReady(readStoreAway?: boolean): readonly string[];
   /** Log position of the newest command that is held in memory. */
   position(): number;
   /**
@@ -107,7 +110,7 @@ export function createFollowers(parts: FollowerParts): Followers {
       await storedCaughtUp(logger);
     },
     readOnlyReason,
-    notReady() {
+    notReady(readStoreAway = false) {
       const reasons: string[] = [];
       const state = committed.state();
       if (state.kind === 'cut_off') reasons.push('the committed fleet is cut off from the log');
@@ -115,7 +118,8 @@ export function createFollowers(parts: FollowerParts): Followers {
       if (isMismatch(state)) reasons.push(mismatchText(state));
       const readOnly = readOnlyReason();
       if (readOnly !== undefined) reasons.push(readOnly);
-      if (!projections.status().caughtUp) reasons.push('the projections are catching up with the log');
+      if (!readStoreAway && !projections.status().caughtUp)
+        reasons.push('the projections are catching up with the log');
       return reasons;
     },
     position: () => Math.max(...positions()),

@@ -102,6 +102,8 @@ export interface Telemetry {
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
 
   presence(nodeId: string): Promise<PresenceFacts | undefined>;
+  /** The nodes whose session this instance holds; needs no store. */
+  held(): ReadonlyMap<string, PresenceFacts>;
   /** Every node that is online. */
   online(): Promise<ReadonlyMap<string, PresenceFacts>>;
   vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;

@@ -19,6 +19,8 @@ import { tuning } from './tuning.js';
 const presenceKind = 'presence';
 
 export interface Presence {
+  /** The nodes whose session this instance holds. */
+  held(): ReadonlyMap<string, PresenceFacts>;
   /** Durable when it returns. @throws ServiceError `unavailable` */
   opened(nodeId: string, facts: PresenceFacts, ttlMs: number): Promise<void>;
   alive(nodeId: string, facts: PresenceFacts, ttlMs: number): void;
@@ -149,6 +151,7 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
     async of(nodeId) {
       return live.get(nodeId)?.facts ?? factsOf(await leases.get(presenceKind, nodeId));
     },
+    held: () => new Map([...live].map(([nodeId, { facts }]) => [nodeId, facts])),
     async all() {
       const online = new Map<string, PresenceFacts>();
       for (const lease of await leases.list(presenceKind)) {

@@ -43,6 +43,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
     sessionEnded: presence.ended,
     onLost: presence.onLost,
     presence: presence.of,
+    held: presence.held,
     online: presence.all,
     vitals: documents.vitals,
     listeners: documents.listeners,

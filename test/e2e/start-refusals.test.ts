@@ -52,7 +52,7 @@ onStorePairs('a start with the wrong master key', (stores) => {
       const other = Buffer.alloc(32, 7).toString('base64');
       const { code, output } = await startOnce({ ...pair.env, SVC_MASTER_KEY: other });
       expect(code).toBe(1);
-      expect(output).toContain('the master key is not the one that this installation was sealed with');
+      expect(output).toContain('is not the one that the keyring of this installation is wrapped by');
       expect(output).not.toContain(other);
     } finally {
       await pair.close();

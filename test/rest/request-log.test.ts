@@ -74,7 +74,7 @@ test('a refused request of a caller says why; a fault is an error, with its caus
   expect((await rest.call('POST', '/api/nodes', { body: { name: '' } })).statusCode).toBe(400);
   expect((await rest.call('GET', '/api/nodes?page=0')).statusCode).toBe(400);
   expect((await rest.call('DELETE', '/api/nodes', { role: 'viewer' })).statusCode).toBe(405);
-  vi.spyOn(rest.deps, 'storesAway').mockReturnValue('the event store is out of reach');
+  vi.spyOn(rest.deps, 'commandsRefused').mockReturnValue('the event store is out of reach');
   expect((await rest.call('POST', '/api/nodes', { body: { name: 'n' } })).statusCode).toBe(503);
   vi.restoreAllMocks();
   vi.spyOn(rest.deps.commands.nodes, 'create').mockRejectedValue(new Error('broken inside'));

@@ -18,7 +18,7 @@ test('a command is refused before any work is done for it; reads and sign-ins st
     ...(['create', 'update', 'issuePsk', 'remove'] as const).map((name) => vi.spyOn(nodes, name)),
     vi.spyOn(settings, 'update'),
   ];
-  vi.spyOn(rest.deps, 'storesAway').mockReturnValue('the event store is out of reach');
+  vi.spyOn(rest.deps, 'commandsRefused').mockReturnValue('the event store is out of reach');
   const error = 'unavailable: the event store is out of reach; nothing was written';
   for (const [method, url, body] of [
     ['POST', '/api/nodes', { name: 'm' }],

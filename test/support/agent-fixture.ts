@@ -317,6 +317,7 @@ function createFakeTelemetry(): FakeTelemetry {
       return () => lostListeners.delete(listener);
     },
     presence: unused,
+    held: () => new Map(),
     online: unused,
     vitals: unused,
     listeners: unused,

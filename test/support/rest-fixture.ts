@@ -216,7 +216,9 @@ export async function startRest(
     sessionsEnded: async () => true,
     heartbeatsPerMinute: async () => telemetry.heartbeatsPerMinute(),
     readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),
-    storesAway: () => undefined,
+    commandsRefused: () => undefined,
+    readStoreAway: () => false,
+    telemetryStale: () => false,
     metrics: async () => '# HELP up Is it up.\n# TYPE up gauge\nup 1\n',
   };
   const app = await buildRest(deps, { version: '0.0.0', corsOrigins: [], trustedProxies: [], ...options });

@@ -65,6 +65,8 @@ const named = ({ nodeId, id, address }: LiveSession): LogFields => ({ node_id: n
 
 interface Entry {
   readonly sessions: Set<LiveSession>;
+  /** Presence leases of ended sessions that are being given back. */
+  readonly releasing: Set<Promise<void>>;
   live: LiveSession | undefined;
   /** The fact that stands for the live session in the log. A session that replaces another by rekey keeps its fact. */
   announced: { readonly sessionId: string; readonly at: string; seen: boolean } | undefined;
@@ -86,7 +88,14 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const entryOf = (nodeId: string): Entry => {
     let entry = nodes.get(nodeId);
     if (entry === undefined) {
-      entry = { sessions: new Set(), live: undefined, announced: undefined, rekeyedAt: undefined, supersedings: [] };
+      entry = {
+        sessions: new Set(),
+        releasing: new Set(),
+        live: undefined,
+        announced: undefined,
+        rekeyedAt: undefined,
+        supersedings: [],
+      };
       nodes.set(nodeId, entry);
       vacant.add(nodeId);
     }
@@ -180,9 +189,13 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         entry.rekeyedAt = agentReason === SessionCloseReason.REKEY ? clock.monotonic() : undefined;
       }
       if (!held) return;
-      deps.telemetry.sessionEnded(session.nodeId, session.id).catch((error: unknown) => {
-        logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot release a presence lease');
-      });
+      const released = deps.telemetry
+        .sessionEnded(session.nodeId, session.id)
+        .catch((error: unknown) => {
+          logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot release a presence lease');
+        })
+        .finally(() => entry.releasing.delete(released));
+      entry.releasing.add(released);
     },
     noteSessionOpened(nodeId, sessionId, instanceId, at) {
       const entry = nodes.get(nodeId);
@@ -207,8 +220,13 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       for (const session of nodes.get(nodeId)?.sessions ?? []) session.revoke();
     },
     async sessionsEnded(nodeId, timeoutMs) {
-      const closed = [...(nodes.get(nodeId)?.sessions ?? [])].map((session) => session.closed);
-      return (await withDeadline(Promise.all(closed), timeoutMs)) !== timedOut;
+      const entry = nodes.get(nodeId);
+      if (entry === undefined) return true;
+      const ended = async (): Promise<void> => {
+        await Promise.all([...entry.sessions].map((session) => session.closed));
+        await Promise.all(entry.releasing);
+      };
+      return (await withDeadline(ended(), timeoutMs)) !== timedOut;
     },
     all: () => everyone,
     get size() {

@@ -12,7 +12,7 @@ import { createAddressBudget } from './checks/address-budget.js';
 import { auditRoutes } from './resources/audit.js';
 import { authRoutes } from './resources/auth.js';
 import { installBodies } from './checks/body.js';
-import { installMinPosition, installOutages, installStoredReads } from './checks/consistency.js';
+import { installMinPosition, installOutages, installStaleness, installStoredReads } from './checks/consistency.js';
 import { decodableUrl, installCorrelation, requestId } from './checks/correlation.js';
 import { installCors } from './checks/cors.js';
 import type { DescribedRoute, RouteSchema } from './openapi/route-declaration.js';
@@ -103,6 +103,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   installBodies(app);
   installMinPosition(app, deps);
   installStoredReads(app, deps);
+  installStaleness(app, deps);
   installOutages(app, deps);
 
   authRoutes(app, deps);

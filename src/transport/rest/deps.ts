@@ -65,8 +65,11 @@ export interface RestDeps {
   /** Heartbeats that all live instances took in the last minute. @throws ServiceError `unavailable` */
   heartbeatsPerMinute(): Promise<number>;
   readiness(): Readiness;
-  /** A sentence while a store is out of reach, when commands are refused; else undefined. */
-  storesAway(): string | undefined;
+  /** A sentence while commands are refused, because the event store is out of reach or a clock is wrong. */
+  commandsRefused(): string | undefined;
+  readStoreAway(): boolean;
+  /** True while what nodes told is answered from what was read before, because the read store is away. */
+  telemetryStale(): boolean;
   /** The Prometheus text. */
   metrics(): Promise<string>;
 }

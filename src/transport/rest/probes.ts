@@ -14,7 +14,11 @@ import { described } from './openapi/openapi-text.js';
 const readiness = z
   .object({
     ready: described(z.boolean(), 'Whether this instance should get traffic', true),
-    reasons: described(z.array(z.string()), 'Sentences on why not; empty when it is ready', []),
+    reasons: described(
+      z.array(z.string()),
+      'Sentences on why not. While it is ready, at most that the read store is away',
+      [],
+    ),
   })
   .meta({ id: 'Readiness', description: 'Whether the instance is ready' });
 const health = z
@@ -51,7 +55,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
     config: open,
     schema: {
       operationId: 'getReadiness',
-      summary: 'Stores are in reach and projections caught up; else 503 with reasons',
+      summary: 'The event store is in reach and the log is followed; else 503 with reasons',
       description: 'Whether this instance should get traffic.',
       tags,
       security: [],

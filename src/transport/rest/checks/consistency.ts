@@ -52,6 +52,8 @@ const notYet = (): ServiceError =>
  * @throws ServiceError `unavailable`
  */
 export async function untilStored(deps: RestDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  // Whoever reads it from the store is told; nobody waits for what cannot come.
+  if (deps.readStoreAway()) return;
   const asked: unknown = request.headers['x-min-position'];
   const position = Math.max(deps.held.position(), typeof asked === 'number' ? asked : 0);
   if (await deps.projections.reached(position, limits.rest.projectionWaitMs)) return;
@@ -66,15 +68,22 @@ export function installStoredReads(app: RestApp, deps: RestDeps): void {
   });
 }
 
+/** Says with each GET that what nodes told may be older than it should, because the read store is away. */
+export function installStaleness(app: RestApp, deps: RestDeps): void {
+  app.addHook('onSend', async (request, reply) => {
+    if (request.method !== 'GET' || reply.statusCode !== 200 || !deps.telemetryStale()) return;
+    if (request.routeOptions.config.access !== 'open') void reply.header('x-telemetry-stale', 'true');
+  });
+}
+
 /**
- * Refuses commands at once while a store is known to be away: they would wait in vain or leave something half done. A
- * sign-in needs neither store.
+ * Refuses commands at once while the event store is known to be away: they would wait in vain. A sign-in needs no store.
  */
 export function installOutages(app: RestApp, deps: RestDeps): void {
   app.addHook('preHandler', (request, _reply, next) => {
     if (request.method === 'GET' || request.method === 'HEAD') return next();
     const { access } = request.routeOptions.config;
-    const away = access === 'login' || access === undefined ? undefined : deps.storesAway();
+    const away = access === 'login' || access === undefined ? undefined : deps.commandsRefused();
     if (away !== undefined) throw new ServiceError('unavailable', `${away}; nothing was written`);
     next();
   });

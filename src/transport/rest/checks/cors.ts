@@ -7,7 +7,15 @@ import cors from '@fastify/cors';
 import type { FastifyRequest } from 'fastify';
 import type { RestApp } from '../deps.js';
 
-const exposed = ['etag', 'location', 'retry-after', 'x-position', 'x-projection-lag', 'x-request-id'];
+const exposed = [
+  'etag',
+  'location',
+  'retry-after',
+  'x-position',
+  'x-projection-lag',
+  'x-request-id',
+  'x-telemetry-stale',
+];
 
 export async function installCors(app: RestApp, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;

@@ -2,6 +2,7 @@
  * The dashboard: figures about the whole fleet, at a cost that does not grow with how often they are asked for.
  * Implements `docs/contract/rest.md#dashboard`.
  */
+import { ServiceError } from '../../../kernel/errors.js';
 import { z } from 'zod';
 import { createShared } from '../../../kernel/shared.js';
 import type { AuditEntry } from '../../../projections/port.js';
@@ -120,7 +121,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
       const [{ nodes, listeners, traffic, reports }, resources, heartbeats, audit] = await Promise.all([
         tallied(),
         deps.fleet.resourceCounts(),
-        deps.heartbeatsPerMinute(),
+        deps.heartbeatsPerMinute().catch(whileAway(0)),
         callerOf(request).role === 'admin' ? recent.admin() : recent.others(),
       ]);
       return ok({
@@ -142,14 +143,30 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
 
 /** The newest entries, listed again when the read models have moved on: in a long log that takes some milliseconds. */
 function recentEntries(
-  { projections, clock }: RestDeps,
+  { projections, clock, readStoreAway }: RestDeps,
   includeAccounts: boolean,
 ): () => Promise<readonly AuditEntry[]> {
   const { auditEntries: pageSize, reuseMs } = tuning.dashboard;
   const position = (): number => projections.status().position;
-  return createShared(async () => (await projections.audit.list({ page: 1, pageSize, includeAccounts })).items, {
-    stamp: position,
-    isFresh: ({ stamp, begunAt }) => stamp === position() && clock.monotonic() - begunAt < reuseMs,
-    now: clock.monotonic,
-  });
+  let known: readonly AuditEntry[] = [];
+  const newest = createShared(
+    async () => (await projections.audit.list({ page: 1, pageSize, includeAccounts })).items,
+    {
+      stamp: position,
+      isFresh: ({ stamp, begunAt }) => stamp === position() && clock.monotonic() - begunAt < reuseMs,
+      now: clock.monotonic,
+    },
+  );
+  return async () => {
+    if (!readStoreAway()) known = await newest().catch(whileAway(known));
+    return known;
+  };
 }
+
+/** Gives a value in place of one that the read store does not give now. */
+const whileAway =
+  <T>(instead: T) =>
+  (error: unknown): T => {
+    if (error instanceof ServiceError && error.code === 'unavailable') return instead;
+    throw error;
+  };

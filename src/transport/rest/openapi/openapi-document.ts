@@ -151,6 +151,7 @@ function responsesOf(route: DescribedRoute, schemas: JsonSchemas): Operation['re
     if (config.sendsEtag === true) headers.push('ETag');
     if (status === '201') headers.push('Location');
     if (config.readsStored === true) headers.push('x-projection-lag');
+    if (method === 'GET' && config.access !== 'open') headers.push('x-telemetry-stale');
     const written: AnswerHeader[] = reads(method) || config.access === 'login' ? [] : ['x-position'];
     const response = {
       description,

@@ -106,6 +106,9 @@ export const answerHeaders = {
     description: 'The log position of the command, for `x-min-position`',
     examples: ['1284'],
   }),
+  'x-telemetry-stale': z.literal('true').meta({
+    description: 'The read store is away: what nodes told is as it was read last; absent otherwise',
+  }),
   'x-projection-lag': z.literal('true').meta({
     description: 'The newest commands may be missing in the answer; absent otherwise',
   }),
