@@ -41,6 +41,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'telemetry', 'kernel'],
   'transport/agent': [
     'channel',
+    'transport/listener',
     'domain',
     'delivery',
     'telemetry',

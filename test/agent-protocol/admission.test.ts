@@ -9,7 +9,7 @@ import { createProvenPairs } from '../../src/transport/agent/admission/proven-pa
 import { createLine } from '../../src/transport/agent/admission/line.js';
 import { createNodeBudget } from '../../src/transport/agent/admission/node-budget.js';
 import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
-import type { AgentConnection } from '../../src/transport/agent/agent-stream.js';
+import type { AgentConnection } from '../../src/transport/listener/connection.js';
 import { noteSuperseded } from '../../src/transport/agent/duplicates.js';
 import { createManualClock } from '../support/manual-clock.js';
 

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { test } from 'vitest';
 import { createGrpcServer } from '../../src/transport/agent/grpc-server.js';
-import type { AgentConnection } from '../../src/transport/agent/agent-stream.js';
+import type { AgentConnection } from '../../src/transport/listener/connection.js';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { eventually } from '../support/eventually.js';

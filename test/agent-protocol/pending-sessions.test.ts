@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createCipherState } from '../../src/channel/noise/cipher-state.js';
 import { createPendingTable } from '../../src/transport/agent/admission/pending-table.js';
 import type { PendingSession, PendingTable } from '../../src/transport/agent/admission/pending-table.js';
-import type { AgentConnection } from '../../src/transport/agent/agent-stream.js';
+import type { AgentConnection } from '../../src/transport/listener/connection.js';
 
 interface TestConnection extends AgentConnection {
   close(): void;

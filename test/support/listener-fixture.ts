@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { OwnedConnection } from '../../src/transport/listener/connection.js';
+import type { AgentConnection } from '../../src/transport/listener/connection.js';
 import { startListener } from '../../src/transport/listener/listener.js';
 import type { Listener } from '../../src/transport/listener/listener.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
@@ -15,7 +15,7 @@ export interface ListenerFixture {
   readonly listener: Listener;
   readonly clock: ManualClock;
   /** The connections that the listener has handed over. */
-  readonly accepted: OwnedConnection[];
+  readonly accepted: AgentConnection[];
   /** What it noted of those that it closed: reason and address. */
   readonly refusals: { readonly reason: string; readonly address: string }[];
   /** Connects, from another loopback address if asked, and sends `bytes`. */
@@ -33,7 +33,7 @@ export async function startListenerFixture(
   } = {},
 ): Promise<ListenerFixture> {
   const clock = createManualClock();
-  const accepted: OwnedConnection[] = [];
+  const accepted: AgentConnection[] = [];
   const refusals: ListenerFixture['refusals'] = [];
   const clients = new Set<Socket>();
   const listener = await startListener(
@@ -74,7 +74,7 @@ export async function startListenerFixture(
 }
 
 /** What a connection reads from now on, as it grows. */
-export function reading(connection: OwnedConnection): { text: string } {
+export function reading(connection: AgentConnection): { text: string } {
   const read = { text: '' };
   connection.stream.on('data', (bytes: Buffer) => (read.text += bytes.toString('latin1')));
   connection.stream.resume();

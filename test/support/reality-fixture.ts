@@ -15,7 +15,7 @@ import { authKeyOf, sealClaim, shortIdFromHex } from '../../src/channel/reality/
 import { createSelfSigned } from '../../src/security/self-signed.js';
 import { createClientShares } from '../../src/channel/tls/key-exchange.js';
 import { uint, vector } from '../../src/channel/tls/vectors.js';
-import type { OwnedConnection } from '../../src/transport/listener/connection.js';
+import type { AgentConnection } from '../../src/transport/listener/connection.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { eventually } from './eventually.js';
 import { startListenerFixture } from './listener-fixture.js';
@@ -76,7 +76,7 @@ export interface RealityFixture {
   /** The handshake of the agent's own client. */
   open(access?: Partial<RealityAccess>): Promise<Result<Duplex, string>>;
   /** An agent's stream, and the connection that the listener has handed over for it. */
-  agent(): Promise<{ readonly stream: Duplex; readonly connection: OwnedConnection }>;
+  agent(): Promise<{ readonly stream: Duplex; readonly connection: AgentConnection }>;
   /** The record with a new ClientHello of an agent. */
   hello(): Buffer;
   /** A TCP connection to the listener, or to another port. */

@@ -1,32 +1,8 @@
 /**
  * The Control stream as a session sees it, without gRPC: `grpc-server.ts` creates these. Types only.
  */
-import type { Duplex } from 'node:stream';
 import type { GrpcStatusCode } from '../../kernel/errors.js';
-
-/** What the transport needs of a connection that the listener owns; `OwnedConnection` of the listener fits. */
-export interface AgentConnection {
-  readonly id: number;
-  /** Of the client, also behind a balancer; empty when the operating system does not report it. */
-  readonly remoteAddress: string;
-  readonly stream: Duplex;
-  readonly closed: boolean;
-  /** The connection carries one more session, pending ones included: it is not idle, and no newcomer takes its place. */
-  sessionOpened(): void;
-  /** It carries one session less. */
-  sessionEnded(): void;
-  readonly hasSession: boolean;
-  /** Bytes received since it came, or since `answered`. */
-  readonly unansweredBytes: number;
-  /** Nothing received so far is waiting for an answer. */
-  answered(): void;
-  /** While it has no session it is asked five times a second whether it costs too much, and if so closed. */
-  watch(isCostly: (() => boolean) | undefined): void;
-  /** Calls back once, when the socket has closed; at once if it already has. */
-  onClose(listener: () => void): void;
-  /** Closes the socket at once. */
-  destroy(): void;
-}
+import type { AgentConnection } from '../listener/connection.js';
 
 export interface StreamStatus {
   readonly code: GrpcStatusCode;

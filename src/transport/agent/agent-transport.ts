@@ -26,7 +26,7 @@ import { createPendingTable } from './admission/pending-table.js';
 import { createReplayCache } from './admission/replay-cache.js';
 import { createAddressReports } from './address-reports.js';
 import type { ReportAddress } from './address-reports.js';
-import type { AgentConnection } from './agent-stream.js';
+import type { AgentConnection } from '../listener/connection.js';
 import { createControlStreams } from './control.js';
 import { countIn, createCounters, metricSources } from './counters.js';
 import type { ConnectionStats, Counters, Gauges } from './counters.js';

@@ -11,7 +11,7 @@ import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { Server } from '@grpc/grpc-js';
 import { limits } from '../../kernel/limits.js';
-import type { AgentConnection } from './agent-stream.js';
+import type { AgentConnection } from '../listener/connection.js';
 import { headerListBytes, readHeaders } from './call-headers.js';
 import { tuning } from './tuning.js';
 

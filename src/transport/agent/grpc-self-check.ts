@@ -12,7 +12,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { withDeadline } from '../../kernel/background.js';
 import { limits } from '../../kernel/limits.js';
-import type { AgentConnection } from './agent-stream.js';
+import type { AgentConnection } from '../listener/connection.js';
 import {
   boundHeaders,
   changedLibrary,

@@ -14,7 +14,8 @@ import { SecureAgentServiceService } from '../../gen/svc/control/v1/secure_agent
 import { GrpcStatus, errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { AgentConnection, AgentStream, StreamHandlers, StreamStatus } from './agent-stream.js';
+import type { AgentStream, StreamHandlers, StreamStatus } from './agent-stream.js';
+import type { AgentConnection } from '../listener/connection.js';
 import {
   boundHeaders,
   connectionOf,

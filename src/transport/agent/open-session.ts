@@ -26,7 +26,7 @@ import type { ProvenPairs } from './admission/proven-pairs.js';
 import type { NodeBudget } from './admission/node-budget.js';
 import type { PendingTable } from './admission/pending-table.js';
 import type { ReplayCache } from './admission/replay-cache.js';
-import type { AgentConnection } from './agent-stream.js';
+import type { AgentConnection } from '../listener/connection.js';
 import { createDecoy } from './decoy.js';
 import { intervalsOf } from './agent-intervals.js';
 import { closeReasons } from './close-reasons.js';

@@ -6,7 +6,7 @@
  * connection holds more. `npm run bench -- strangers` measures both.
  */
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
-import type { AgentConnection } from './agent-stream.js';
+import type { AgentConnection } from '../listener/connection.js';
 import { tuning } from './tuning.js';
 
 /** A connection that is watched while it has no session. There are many: data, not functions. */

@@ -7,7 +7,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Entry } from './connection-table.js';
 
-export interface OwnedConnection {
+/** A connection as the listener hands it over, to the transport of the agents or to an agent's own listener. */
+export interface AgentConnection {
   /** Counts from 1 within the process. */
   readonly id: number;
   /** Of the client: as its balancer names it, or as the operating system reports the peer; empty if it does not. */
@@ -17,14 +18,14 @@ export interface OwnedConnection {
   readonly closed: boolean;
   /** The connection carries one more session, pending ones included: it is not idle, and no newcomer takes its place. */
   sessionOpened(): void;
-  /** It carries one session less. */
+  /** The connection carries one session less. */
   sessionEnded(): void;
   readonly hasSession: boolean;
-  /** Bytes received since it came, or since `answered`. */
+  /** Bytes received since `answered` was last called, or since the connection opened. */
   readonly unansweredBytes: number;
   /** Nothing received so far is waiting for an answer. */
   answered(): void;
-  /** While it has no session it is asked five times a second whether it costs too much, and if so closed. */
+  /** While it has no session, `isCostly` is asked five times a second whether to close it. */
   watch(isCostly: (() => boolean) | undefined): void;
   /** Calls back once, when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
@@ -42,7 +43,7 @@ export interface SessionMarks {
  * A connection as the listener keeps it from the first byte. A class, because there are twenty thousand of them: as an object
  * of functions each would take 2 KiB more.
  */
-export class Connection implements OwnedConnection {
+export class Connection implements AgentConnection {
   readonly id: number;
   readonly socket: Socket;
   /** The socket, until REALITY puts the stream inside in its place. */

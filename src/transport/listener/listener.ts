@@ -19,7 +19,7 @@ import { createConnectionTable } from './connection-table.js';
 import type { ConnectionKinds, Entry } from './connection-table.js';
 import { addressRanges } from '../../kernel/address-ranges.js';
 import { Connection } from './connection.js';
-import type { OwnedConnection, SessionMarks } from './connection.js';
+import type { AgentConnection, SessionMarks } from './connection.js';
 import { sniff } from './sniff.js';
 import type { Sniffed } from './sniff.js';
 import { createMirroring } from './mirroring.js';
@@ -90,7 +90,7 @@ export interface Listener {
  */
 export async function startListener(
   options: ListenerOptions,
-  accept: (connection: OwnedConnection) => void,
+  accept: (connection: AgentConnection) => void,
 ): Promise<Listener> {
   const { clock, logger, maxConnections, refusals } = options;
   const reality = options.reality && createReality({ settings: options.reality, clock });
