@@ -16,10 +16,10 @@ import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
-import { createTurns } from '../kernel/turns.js';
 import type { EventStore, Retention } from '../storage/event-store.js';
 import { createFactBudget } from './fact-budget.js';
 import type { FactRecorder } from './port.js';
+import { createSharedDelay } from './shared-delay.js';
 import { createStreamBatch } from './stream-batch.js';
 import type { StreamBatch } from './stream-batch.js';
 import { tuning } from './tuning.js';
@@ -60,13 +60,8 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
   const batches = new Map<string, StreamBatch>();
   let closed = false;
   // One for all streams of agents: their appends then share a commit, and the read models apply them together.
-  const agentTurns = createTurns({
-    clock,
-    everyMs: tuning.agentFactsBatchMs,
-    busyMs: tuning.agentFactsBusyMs,
-    callersPerStep: tuning.agentStreamsPerStep,
-  });
-  const signinTurns = createTurns({ clock, everyMs: tuning.signinsBatchMs });
+  const agentDelay = createSharedDelay(tuning.agentFactsBatchMs);
+  const signinDelay = createSharedDelay(tuning.signinsBatchMs);
   const outcomes = new Map<FactOutcome, number>();
   // Repeated for as long as the store refuses: it may be every fact of a sixteenth of the nodes.
   const refusals = createSampledLog({ write: (fields, message) => logger.error(fields, message), clock });
@@ -80,7 +75,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
           'the event store refuses a fact for good',
         );
       const bounds =
-        stream === streams.signins ? { ...signinBatch, turns: signinTurns } : { ...agentBatch, turns: agentTurns };
+        stream === streams.signins ? { ...signinBatch, delay: signinDelay } : { ...agentBatch, delay: agentDelay };
       batch = createStreamBatch(stream, { eventStore, logger, onRefused, ...bounds });
       batches.set(stream, batch);
       // A session that ends late tells facts of streams that had none: nobody waits for those any more.

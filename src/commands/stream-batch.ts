@@ -12,7 +12,7 @@ import type { ProposedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
-import type { Turns } from '../kernel/turns.js';
+import type { SharedDelay } from './shared-delay.js';
 import { eventBytes } from '../storage/event-json.js';
 import type { EventStore } from '../storage/event-store.js';
 import { tuning } from './tuning.js';
@@ -21,7 +21,7 @@ export interface StreamBatchOptions {
   readonly eventStore: Pick<EventStore, 'append'>;
   readonly logger: Logger;
   /** What the first fact waits for, so that others join its batch. */
-  readonly turns: Turns;
+  readonly delay: SharedDelay;
   /** Facts that may wait, and their bytes. */
   readonly maxFacts: number;
   readonly maxBytes: number;
@@ -144,7 +144,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
     try {
       while (queue.size > 0) {
         // Facts that arrive soon after the first join its batch. A close ends this wait.
-        await options.turns.next(stop.signal);
+        await options.delay.wait(stop.signal);
         await appendWaiting();
       }
     } catch (error) {

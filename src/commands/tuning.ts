@@ -15,12 +15,6 @@ export const tuning = {
   outcomeRetry: { firstMs: 20, maxMs: 2_000 },
   /** Short, because a waiting deploy learns of an apply through these facts. The contract allows up to 250. */
   agentFactsBatchMs: 25,
-  /**
-   * While facts of many nodes come, as when all agents connect, the batches are larger: a write then holds the session and
-   * the apply of most nodes, and costs a tenth. For so many of the sixteen streams with facts, one step of 25 ms longer.
-   */
-  agentFactsBusyMs: 200,
-  agentStreamsPerStep: 2,
   agentFactsQueue: 200_000,
   agentFactsQueueBytes: 256 * 1024 * 1024,
   /**

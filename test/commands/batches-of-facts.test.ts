@@ -4,10 +4,9 @@ import { createStreamBatch } from '../../src/commands/stream-batch.js';
 import type { StreamBatchOptions } from '../../src/commands/stream-batch.js';
 import { tuning } from '../../src/commands/tuning.js';
 import type { FactOutcome } from '../../src/domain/agents/facts.js';
-import { systemClock } from '../../src/kernel/clock.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createTurns } from '../../src/kernel/turns.js';
+import { createSharedDelay } from '../../src/commands/shared-delay.js';
 import { eventOf, refused, storeOf, unavailable, unknown } from '../support/append-outcomes.js';
 
 describe('a batch of facts', () => {
@@ -17,7 +16,7 @@ describe('a batch of facts', () => {
     const batch = createStreamBatch('svc-agents-00', {
       eventStore: store,
       logger: { ...silentLogger, warn: (fields) => void warnings.push(fields) },
-      turns: createTurns({ clock: systemClock, everyMs: 1 }),
+      delay: createSharedDelay(1),
       maxFacts: 1_000_000,
       maxBytes: 1_000_000_000,
       onRefused: ({ type }, cause) => void refusals.push(`${type}: ${cause}`),
@@ -122,7 +121,7 @@ describe('a batch of facts', () => {
       expect.stringContaining('did not take'),
     ]);
     const store = storeOf(unavailable, unavailable);
-    const closing = batchOf(store, { turns: createTurns({ clock: systemClock, everyMs: 60_000 }) });
+    const closing = batchOf(store, { delay: createSharedDelay(60_000) });
     const waiting = closing.add('A');
     await closing.batch.close();
     expect([await waiting, store.appends.length]).toEqual([expect.stringContaining('shut down'), 1]);

@@ -197,27 +197,10 @@ describe('a turn', () => {
     expect(await pass(tuning.signinsBatchMs - tuning.agentFactsBatchMs - 1)).toEqual([]);
     expect(await pass(1)).toEqual([streams.signins]);
   });
-
-  test('gathers longer after one in which many streams had facts, and no longer than the bound', async () => {
-    const all = strangers(agentShards);
-    const round = async (count: number): Promise<void> => {
-      for (const node of all.slice(0, count)) void facts.agent(node, applied(1), 'r');
-      await turns();
-    };
-    const step = tuning.agentFactsBatchMs;
-    await round(4);
-    expect(await pass(step)).toHaveLength(4);
-    await round(agentShards);
-    expect(await pass((4 / tuning.agentStreamsPerStep) * step - 1)).toEqual([]);
-    expect(await pass(1)).toHaveLength(agentShards);
-    await round(1);
-    expect(await pass(tuning.agentFactsBusyMs - 1)).toEqual([]);
-    expect(await pass(1)).toHaveLength(1);
-  });
 });
 
 describe('what may wait', () => {
-  // No turn ends by itself.
+  // No delay ends by itself.
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   const refusedOf = async (waiting: readonly Promise<unknown>[]): Promise<number> => {
     fixture.store.always(unavailable);
