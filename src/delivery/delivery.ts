@@ -3,6 +3,7 @@
  * session. This file only wires the parts to the port; each rule has its own file.
  * Implements `docs/architecture.md#a-push` and `docs/contract/agent-protocol.md#configuration`.
  */
+import type { Histogram } from 'prom-client';
 import type { RecordFact } from '../domain/agents/facts.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
@@ -11,7 +12,6 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Histogram } from '../kernel/tallies.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { FoldBatch } from '../projections/fleet/fold-batch.js';
 import type { Keyring } from '../security/keyring.js';

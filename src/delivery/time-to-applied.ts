@@ -3,8 +3,7 @@
  * with the first offer that is not applied yet, so a stream of edits that an agent cannot keep up with shows as one long
  * wait, not as many short ones. A rejected snapshot is not waited for any more. Decides nothing.
  */
-import { createHistogram } from '../kernel/tallies.js';
-import type { Histogram } from '../kernel/tallies.js';
+import { Histogram } from 'prom-client';
 
 /** Snapshots that were offered to one session and are neither applied nor rejected, the oldest first. */
 export type Offers = { readonly generation: number; readonly at: number }[];
@@ -14,16 +13,21 @@ export interface TimeToApplied {
   offered(offers: Offers, generation: number, at: number): void;
   applied(offers: Offers, generation: number, at: number): void;
   rejected(offers: Offers, generation: number): void;
-  /** In seconds. */
+  /** For `/metrics`. */
   readonly seconds: Histogram;
 }
 
 /** When more are outstanding, the newest replaces the one before: the oldest decides. */
 const offersMax = 8;
-const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export function createTimeToApplied(): TimeToApplied {
-  const seconds = createHistogram(bounds);
+  const seconds = new Histogram({
+    name: 'svc_delivery_time_to_applied_seconds',
+    help: 'Time from the offer of a snapshot until the agent has applied it, or a newer one.',
+    buckets,
+    registers: [],
+  });
   /** Takes out what the generation settles. @returns when the oldest of it was offered */
   const settle = (offers: Offers, generation: number): number | undefined => {
     let oldest: number | undefined;
@@ -46,7 +50,7 @@ export function createTimeToApplied(): TimeToApplied {
     },
     applied(offers, generation, at) {
       const since = settle(offers, generation);
-      if (since !== undefined) seconds.observe([], (at - since) / 1000);
+      if (since !== undefined) seconds.observe((at - since) / 1000);
     },
     rejected(offers, generation) {
       settle(offers, generation);

@@ -2,9 +2,10 @@
  * Measures the appends of an event store from outside: how long each took until the store had answered, and how many events
  * were written. Also knows the newest position that this instance has written. Changes no answer.
  */
+import { Counter, Histogram } from 'prom-client';
 import type { Clock } from '../kernel/clock.js';
 import { expires, streams } from '../kernel/event.js';
-import { createHistogram, createTally, secondsBounds } from '../kernel/tallies.js';
+import { secondsBounds } from '../kernel/seconds-bounds.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { MetricSource } from './metrics.js';
 
@@ -17,8 +18,19 @@ interface MeasuredAppends {
 }
 
 export function measureAppends(eventStore: EventStore, clock: Clock): MeasuredAppends {
-  const seconds = createHistogram(secondsBounds);
-  const written = createTally();
+  const seconds = new Histogram({
+    name: 'svc_append_seconds',
+    help: 'Time until the event store has answered an append, by what was appended to and the outcome.',
+    labelNames: ['log', 'outcome'],
+    buckets: secondsBounds,
+    registers: [],
+  });
+  const written = new Counter({
+    name: 'svc_append_events_total',
+    help: 'Events that were appended to the log.',
+    labelNames: ['log'],
+    registers: [],
+  });
   let newest = 0;
   return {
     eventStore: {
@@ -26,32 +38,17 @@ export function measureAppends(eventStore: EventStore, clock: Clock): MeasuredAp
       async append(stream, expected, events) {
         const began = clock.monotonic();
         const outcome = await eventStore.append(stream, expected, events);
-        const of = groupOf(stream);
-        seconds.observe([of, outcome.kind], (clock.monotonic() - began) / 1000);
+        const log = groupOf(stream);
+        seconds.observe({ log, outcome: outcome.kind }, (clock.monotonic() - began) / 1000);
         if (outcome.kind === 'appended') {
-          written.add([of], events.length);
+          written.inc({ log }, events.length);
           newest = Math.max(newest, outcome.position ?? 0);
         }
         return outcome;
       },
     },
     newestPosition: () => newest,
-    metrics: () => [
-      {
-        type: 'histogram',
-        name: 'svc_append_seconds',
-        help: 'Time until the event store has answered an append, by what was appended to and the outcome.',
-        labels: ['log', 'outcome'],
-        histogram: seconds,
-      },
-      {
-        type: 'tally',
-        name: 'svc_append_events_total',
-        help: 'Events that were appended to the log.',
-        labels: ['log'],
-        tally: written,
-      },
-    ],
+    metrics: () => [seconds, written],
   };
 }
 

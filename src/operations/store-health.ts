@@ -1,10 +1,11 @@
 /** Pings the two stores every second in the background. Only one part of readiness: see `src/start/followers.ts`. */
+import { Histogram } from 'prom-client';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import { secondsBounds } from '../kernel/seconds-bounds.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
-import { createHistogram, secondsBounds } from '../kernel/tallies.js';
 import { StoreAccessError } from '../storage/store-access.js';
 import type { MetricSource } from './metrics.js';
 
@@ -31,7 +32,13 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
   /** Since when a store cannot be used, in milliseconds of a monotonic clock, and the trouble with it, if known. */
   const away = new Map<string, { readonly since: number; readonly trouble: string | undefined }>();
 
-  const seconds = createHistogram(secondsBounds);
+  const seconds = new Histogram({
+    name: 'svc_store_ping_seconds',
+    help: 'Time that a store takes to answer a ping; one is sent every second.',
+    labelNames: ['store', 'outcome'],
+    buckets: secondsBounds,
+    registers: [],
+  });
 
   async function check(name: string, store: Pinged): Promise<void> {
     const began = performance.now();
@@ -45,7 +52,8 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
       if (error instanceof StoreAccessError) trouble = error.message;
     }
     const before = away.get(name);
-    seconds.observe([name, problem === undefined ? 'ok' : 'failed'], (performance.now() - began) / 1000);
+    const outcome = problem === undefined ? 'ok' : 'failed';
+    seconds.observe({ store: name, outcome }, (performance.now() - began) / 1000);
     if (problem === undefined) {
       if (before === undefined) return;
       away.delete(name);
@@ -79,13 +87,7 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
         label: 'store',
         read: () => new Map(Object.keys(stores).map((name) => [name, away.has(name) ? 0 : 1])),
       },
-      {
-        type: 'histogram',
-        name: 'svc_store_ping_seconds',
-        help: 'Time that a store takes to answer a ping; one is sent every second.',
-        labels: ['store', 'outcome'],
-        histogram: seconds,
-      },
+      seconds,
     ],
     close: () => loop.close(),
   };

@@ -1,8 +1,9 @@
 /** Commands in `/metrics`: what became of each, and how long it took. Wraps a gateway and changes no answer. */
+import { Counter, Histogram } from 'prom-client';
 import type { Gateway } from '../commands/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import { createHistogram, createTally, secondsBounds } from '../kernel/tallies.js';
+import { secondsBounds } from '../kernel/seconds-bounds.js';
 import type { MetricSource } from '../operations/metrics.js';
 
 interface CommandMetrics {
@@ -12,16 +13,26 @@ interface CommandMetrics {
 }
 
 export function createCommandMetrics(clock: Clock): CommandMetrics {
-  const outcomes = createTally();
-  const seconds = createHistogram(secondsBounds);
+  const outcomes = new Counter({
+    name: 'svc_commands_total',
+    help: 'Commands by type, and what became of them: written, unchanged, repeated, or the code of the refusal.',
+    labelNames: ['command', 'outcome'],
+    registers: [],
+  });
+  const seconds = new Histogram({
+    name: 'svc_command_seconds',
+    help: 'Time from a command to its answer: decision, append and fold.',
+    buckets: secondsBounds,
+    registers: [],
+  });
   return {
     counted: (gateway) => ({
       ...gateway,
       async execute(command, context, select) {
         const began = clock.monotonic();
         const settle = (outcome: string): void => {
-          outcomes.add([command.type, outcome]);
-          seconds.observe([], (clock.monotonic() - began) / 1000);
+          outcomes.inc({ command: command.type, outcome });
+          seconds.observe((clock.monotonic() - began) / 1000);
         };
         try {
           const outcome = await gateway.execute(command, context, select);
@@ -35,21 +46,6 @@ export function createCommandMetrics(clock: Clock): CommandMetrics {
         }
       },
     }),
-    metrics: () => [
-      {
-        type: 'tally',
-        name: 'svc_commands_total',
-        help: 'Commands by type, and what became of them: written, unchanged, repeated, or the code of the refusal.',
-        labels: ['command', 'outcome'],
-        tally: outcomes,
-      },
-      {
-        type: 'histogram',
-        name: 'svc_command_seconds',
-        help: 'Time from a command to its answer: decision, append and fold.',
-        labels: [],
-        histogram: seconds,
-      },
-    ],
+    metrics: () => [outcomes, seconds],
   };
 }

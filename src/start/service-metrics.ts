@@ -2,9 +2,9 @@
  * Everything that `/metrics` shows of this service, in one list. The numbers come from the parts that have them; what each
  * means to an operator is said in `docs/operations.md`, and `docs/alerts.yml` watches some of them.
  */
+import type { Counter, Histogram } from 'prom-client';
 import type { FactRecorder } from '../commands/port.js';
 import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
-import type { Histogram, Tally } from '../kernel/tallies.js';
 import type { SampledLog } from '../kernel/sampled-log.js';
 import type { MetricSource } from '../operations/metrics.js';
 import { factMetrics } from './fact-metrics.js';
@@ -30,7 +30,7 @@ interface MeasuredService {
     readonly sockets: { readonly open: number };
     readonly answers: { waitingBytes(): number };
     readonly waitingDeploys: { readonly taken: number };
-    readonly requests: { readonly seconds: Histogram; readonly refused: Tally };
+    readonly requests: { readonly seconds: Histogram; readonly refused: Counter };
   };
   readonly parts: readonly Measured[];
 }
@@ -57,13 +57,7 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
       read: service.clockDifferences,
     },
     { type: 'gauge', name: 'svc_store_problems', help: 'Stores that do not answer.', read: service.storeProblems },
-    {
-      type: 'histogram',
-      name: 'svc_delivery_time_to_applied_seconds',
-      help: 'Time from the offer of a snapshot until the agent has applied it, or a newer one.',
-      labels: [],
-      histogram: service.timeToApplied,
-    },
+    service.timeToApplied,
     ...factMetrics(service.facts),
     ...restMetrics(service.rest),
     {
@@ -86,20 +80,8 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
 
 function restMetrics({ sockets, answers, waitingDeploys, requests }: MeasuredService['rest']): readonly MetricSource[] {
   return [
-    {
-      type: 'histogram',
-      name: 'svc_rest_request_seconds',
-      help: 'Time from the headers of a request to the end of its answer, by route, method and class of the status.',
-      labels: ['route', 'method', 'status'],
-      histogram: requests.seconds,
-    },
-    {
-      type: 'tally',
-      name: 'svc_rest_refused_total',
-      help: 'Requests of callers with a token that were refused, by the code of the error.',
-      labels: ['code'],
-      tally: requests.refused,
-    },
+    requests.seconds,
+    requests.refused,
     { type: 'gauge', name: 'svc_rest_connections', help: 'Open connections of REST.', read: () => sockets.open },
     {
       type: 'gauge',

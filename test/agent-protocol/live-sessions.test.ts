@@ -248,7 +248,9 @@ describe('heartbeats and metrics', () => {
     stream.say({ $case: 'metrics', value: { ...value, connections: { ...connections, accepted: 12n } } });
     stream.say(heartbeatOf(1));
     const shown = (name: string) => {
-      const read = fixture.transport.metrics().find((source) => source.name === name) as { read(): unknown };
+      const read = fixture.transport.metrics().find((source) => 'read' in source && source.name === name) as {
+        read(): unknown;
+      };
       return read.read();
     };
     await eventually(() => shown('svc_agent_heartbeats_total')).toBe(1);

@@ -7,7 +7,6 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createBudgetedLogger } from '../../src/kernel/budgeted-logger.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { Words } from '../../src/kernel/tallies.js';
 import { until } from '../support/delivery-fixture.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { startRest } from '../support/rest-fixture.js';
@@ -32,9 +31,16 @@ const lines = (message = 'request'): readonly Line[] =>
     .filter((match) => match !== null)
     .map(([, level = '', text = '', fields = '']): Line => ({ level, message: text, ...JSON.parse(fields) }))
     .filter((line) => line.message === message);
-const counted = (): readonly (readonly [Words, number])[] =>
-  [...rest.deps.requests.seconds.all()].map(({ words, value }) => [words, value.counts.reduce((a, b) => a + b, 0)]);
-const countOf = (...words: Words): number => counted().find(([known]) => known.join(' ') === words.join(' '))?.[1] ?? 0;
+type Counted = readonly (readonly [words: readonly string[], count: number])[];
+/** Requests by route, method and class of the status. */
+const counted = async (): Promise<Counted> => {
+  const { values } = await rest.deps.requests.seconds.get();
+  return values
+    .filter(({ metricName }) => metricName?.endsWith('_count') === true)
+    .map(({ labels: { route, method, status }, value }) => [[String(route), String(method), String(status)], value]);
+};
+const countOf = async (...words: readonly string[]): Promise<number> =>
+  (await counted()).find(([known]) => known.join(' ') === words.join(' '))?.[1] ?? 0;
 
 test('a request of a caller is one line with route, path, status, time, size and the caller', async () => {
   const created = await rest.call('POST', '/api/nodes', {
@@ -93,7 +99,8 @@ test('a refused request of a caller says why; a fault is an error, with its caus
       error: 'Error: broken inside',
     }),
   ]);
-  const refused = Object.fromEntries([...rest.deps.requests.refused.all()].map(({ words, value }) => [words, value]));
+  const { values } = await rest.deps.requests.refused.get();
+  const refused = Object.fromEntries(values.map(({ labels, value }) => [labels.code, value]));
   expect(refused).toMatchObject({ invalid_request: 2, method_not_allowed: 1, unavailable: 1, internal: 1 });
 });
 
@@ -130,15 +137,15 @@ test('words that are no part of a route are not shown, in paths of callers and o
 });
 
 test('times are counted by route, method and class, and no path or method of a client becomes a label', async () => {
-  const before = countOf('/api/nodes/:id', 'GET', '4xx');
+  const before = await countOf('/api/nodes/:id', 'GET', '4xx');
   await rest.call('GET', '/api/nodes/one');
   await rest.call('GET', '/api/nodes/two');
-  expect(countOf('/api/nodes/:id', 'GET', '4xx')).toBe(before + 2);
-  const combinations = counted().length;
+  expect(await countOf('/api/nodes/:id', 'GET', '4xx')).toBe(before + 2);
+  const combinations = (await counted()).length;
   for (const method of ['PATCH', 'PROPFIND', 'LOCK']) await rest.call(method, '/api/one-more-path');
   for (let i = 0; i < 20; i += 1) await rest.call('GET', `/api/path-${i}`);
-  expect(counted().length).toBeLessThanOrEqual(combinations + 2);
-  for (const [[route, method, status]] of counted()) {
+  expect((await counted()).length).toBeLessThanOrEqual(combinations + 2);
+  for (const [[route, method, status]] of await counted()) {
     expect(route === 'unknown' || rest.app.hasRoute({ method: method as 'GET', url: route! })).toBe(true);
     expect(status).toMatch(/^([1-5]xx|aborted)$/);
   }

@@ -5,12 +5,12 @@
  * are at level debug. `docs/operations.md#the-log` describes the fields.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Counter, Histogram } from 'prom-client';
 import { plainIp } from '../../../kernel/addresses.js';
 import { errorText } from '../../../kernel/errors.js';
 import type { ServiceError } from '../../../kernel/errors.js';
 import type { LogFields, Logger } from '../../../kernel/logger.js';
-import { createHistogram, createTally, secondsBounds } from '../../../kernel/tallies.js';
-import type { Histogram, Tally } from '../../../kernel/tallies.js';
+import { secondsBounds } from '../../../kernel/seconds-bounds.js';
 import type { RestApp, RestDeps } from '../deps.js';
 
 /** The only values of the label `method`: a client may send any word. */
@@ -23,14 +23,26 @@ const unknown = 'unknown';
 
 /** What `/metrics` tells of REST requests. */
 export interface RequestCounts {
-  /** By route, method and class of the status. */
-  readonly seconds: Histogram;
-  /** Requests of callers with a token, by the code of the error. */
-  readonly refused: Tally;
+  readonly seconds: Histogram<'route' | 'method' | 'status'>;
+  readonly refused: Counter<'code'>;
 }
 
 export function createRequestCounts(): RequestCounts {
-  return { seconds: createHistogram(secondsBounds), refused: createTally() };
+  return {
+    seconds: new Histogram({
+      name: 'svc_rest_request_seconds',
+      help: 'Time from the headers of a request to the end of its answer, by route, method and class of the status.',
+      labelNames: ['route', 'method', 'status'],
+      buckets: secondsBounds,
+      registers: [],
+    }),
+    refused: new Counter({
+      name: 'svc_rest_refused_total',
+      help: 'Requests of callers with a token that were refused, by the code of the error.',
+      labelNames: ['code'],
+      registers: [],
+    }),
+  };
 }
 
 type Records = Pick<RestDeps, 'requests' | 'requestLog' | 'refusals' | 'clock' | 'logger'>;
@@ -75,9 +87,9 @@ function note(
   const route = access === undefined ? unknown : (routeOptions.url ?? unknown);
   const method = methods.has(request.method) ? request.method : 'other';
   const status = reply.raw.headersSent ? reply.statusCode : null;
-  deps.requests.seconds.observe([route, method, classOf(status)], ms / 1000);
+  deps.requests.seconds.observe({ route, method, status: classOf(status) }, ms / 1000);
   const userId = request.caller?.userId ?? null;
-  if (userId !== null && failure !== null) deps.requests.refused.add([failure.code]);
+  if (userId !== null && failure !== null) deps.requests.refused.inc({ code: failure.code });
   const line: RequestLine = {
     request_id: request.id,
     method,
