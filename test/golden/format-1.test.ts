@@ -44,7 +44,8 @@ describe('the golden data folder', () => {
     const service = await prepareService({ dataDir });
     try {
       await service.start();
-      expect(await answersOf(await service.admin())).toEqual(recorded('answers.json'));
+      const admin = await service.admin();
+      await expect.poll(() => answersOf(admin), { timeout: 20_000 }).toEqual(recorded('answers.json'));
     } finally {
       await service.stop();
       rmSync(dataDir, { recursive: true, force: true });

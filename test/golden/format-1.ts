@@ -81,15 +81,19 @@ const paths = ['/api/nodes', '/api/l4-upstreams', '/api/l4-chains', '/api/creden
 /** The lists that every release has to answer alike on the golden folder. */
 export async function answersOf(admin: RestClient): Promise<{ readonly [path: string]: unknown }> {
   const answers: Record<string, unknown> = {};
-  for (const path of paths) answers[path] = (await admin.call<{ items: unknown }>('GET', path)).items;
+  for (const path of paths) {
+    const { items } = await admin.call<{ items: readonly { readonly action?: string }[] }>('GET', path);
+    // Reading the answers is a sign-in itself.
+    answers[path] = items.filter(({ action }) => action?.startsWith('session.') !== true);
+  }
   return answers;
 }
 
-/** The files of a data folder but for its lock, as paths in it. */
+/** The files of a data folder but for its lock and its read store, which is filled again from the log, as paths in it. */
 export function packedFiles(dataDir: string, folder = dataDir): readonly string[] {
   return readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
-    if (statSync(path).isDirectory()) return name === 'lock' ? [] : packedFiles(dataDir, path);
+    if (statSync(path).isDirectory()) return name === 'lock' || name === 'read' ? [] : packedFiles(dataDir, path);
     return name === 'lock.mdb' || name.startsWith('opened-by-') ? [] : [relative(dataDir, path)];
   });
 }

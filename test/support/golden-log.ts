@@ -7,6 +7,7 @@ import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { policyId, priorityLabels } from '../../src/domain/listener-policy/policy.js';
 import type { LogChainKeySealed } from '../../src/domain/log-chain/declaration.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
+import type { KeyringWrapped } from '../../src/domain/service/keyring.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { agentsStream, streams } from '../../src/kernel/event.js';
@@ -140,7 +141,7 @@ function undone(): readonly FleetCommand[] {
   ];
 }
 
-type OtherEvent = AccountEvent | ServiceEvent | LogChainKeySealed | AgentEvent | SigninEvent;
+type OtherEvent = AccountEvent | ServiceEvent | KeyringWrapped | LogChainKeySealed | AgentEvent | SigninEvent;
 
 const stamp = { generation: 12, checksum: 'ab'.repeat(32) };
 const failure = {
@@ -161,6 +162,26 @@ const others: readonly (readonly [stream: string, event: OtherEvent])[] = [
         signing_public: 'c2lnbg',
         signing_private: f.sealed,
       },
+    },
+  ],
+  [
+    streams.keyring,
+    {
+      type: 'KeyringWrapped',
+      data: {
+        installation_id: uuidFromName('installation'),
+        version: 1,
+        master_key_id: testMasterKey(8).keyId,
+        nonce: 'bm9uY2U',
+        ct: 'Y3Q',
+      },
+    },
+  ],
+  [
+    streams.service,
+    {
+      type: 'KeyringRecorded',
+      data: { installation_id: uuidFromName('installation'), version: 1, digest: 'cd'.repeat(32) },
     },
   ],
   [
