@@ -57,7 +57,14 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files directly in src/ that wire the parts together and may import all of them. */
-const WIRING: readonly string[] = ['src/main.ts', 'src/app.ts', 'src/worker.ts'];
+const WIRING: readonly string[] = [
+  'src/main.ts',
+  'src/app.ts',
+  'src/app/core.ts',
+  'src/app/agents.ts',
+  'src/app/rest.ts',
+  'src/worker.ts',
+];
 
 /** Parts that import no package and no module of Node. */
 const PURE: readonly string[] = ['domain'];

@@ -5,11 +5,17 @@ import { createSecureContext } from 'node:tls';
 import type { Config } from './config.js';
 import { ConfigError } from './config-error.js';
 
+/** PEM texts. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
 /**
  * The TLS files of REST, which fit each other: otherwise the port would open and every handshake fail.
  * @throws ConfigError naming the variable and the file, never what is in it
  */
-export function readTls(tls: Config['http']['tls']): { readonly cert: string; readonly key: string } | undefined {
+export function readTls(tls: Config['http']['tls']): TlsFiles | undefined {
   if (tls === undefined) return undefined;
   const cert = readTlsFile('SVC_HTTP_TLS_CERT_FILE', tls.certFile);
   const key = readTlsFile('SVC_HTTP_TLS_KEY_FILE', tls.keyFile);

@@ -1,0 +1,107 @@
+/**
+ * What serves agents on the core: telemetry, their transport, the claims of commands, the loops that keep facts and
+ * credentials up to date, and this instance's place among the others. See `docs/architecture.md`.
+ */
+import { openCommandClaims } from '../cluster/command-claims.js';
+import type { Membership } from '../cluster/membership.js';
+import { joinCluster } from '../cluster/membership.js';
+import { agentContext } from '../commands/system.js';
+import type { Config } from '../config/config.js';
+import { compilerVersion } from '../domain/compile/version.js';
+import { shutdownMs } from '../kernel/closers.js';
+import { watchCredentials } from '../start/credentials.js';
+import { forgetDeletedNodes } from '../start/revocations.js';
+import type { Measured } from '../start/service-metrics.js';
+import { keepStandingFacts } from '../start/standing-facts.js';
+import type { TelemetryService } from '../telemetry/telemetry.js';
+import { createTelemetry } from '../telemetry/telemetry.js';
+import { createAgentTransport } from '../transport/agent/agent-transport.js';
+import { startListener } from '../transport/listener/listener.js';
+import type { Core } from './core.js';
+
+export interface Agents {
+  readonly telemetry: TelemetryService;
+  readonly membership: Membership;
+  /** Where agents connect: `host:port`. */
+  readonly address: string;
+  readonly measured: readonly Measured[];
+}
+
+/** Listens when it resolves. @throws ServiceError `unavailable`, StartError */
+export async function createAgents(core: Core, config: Config): Promise<Agents> {
+  const { clock, ids, logger, closers, instanceId, eventStore, readStore, projections, delivery, queries, fleet } =
+    core;
+  const { clocks, health, facts, readOnly, accountsView } = core;
+  const telemetry = await createTelemetry({ readStore, clock, logger });
+  closers.add('telemetry', () => telemetry.close());
+  forgetDeletedNodes(delivery, telemetry, logger);
+  const claims = await openCommandClaims({
+    readStore,
+    clock,
+    logger,
+    queued: () => [...queries.nodeIds()].map((id) => [id, queries.node(id)?.commands ?? []] as const),
+  });
+  closers.add('command claims', () => claims.close());
+  const transport = await createAgentTransport(
+    {
+      delivery,
+      telemetry,
+      facts,
+      keyring: core.keyring,
+      clock,
+      logger,
+      sessionLog: core.sessionLog,
+      refusals: core.refusals,
+      instanceId,
+      servicePrivate: core.identity.staticPrivate,
+      listen: (options, accept) => startListener({ ...options, reality: config.agents.reality }, accept),
+      async reportAddress(nodeId, public_ipv4, public_ipv6) {
+        const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
+        await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);
+      },
+      storesAway: () => health.problems().length + clocks.problems().length > 0,
+      hasCommands: (nodeId) => (delivery.node(nodeId)?.commands.length ?? 0) > 0,
+      claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
+    },
+    config.agents,
+  );
+  closers.add('agent transport', () => transport.close(shutdownMs));
+  projections.onAgentFact((fact, at) => {
+    // A fact that is written again is of a session that was opened long ago.
+    if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;
+    const { node_id, session_id, instance_id } = fact.data;
+    transport.noteSessionOpened(node_id, session_id, instance_id, at);
+  });
+  const standingFacts = keepStandingFacts({
+    fleet: queries,
+    eventStore,
+    readStore,
+    projections,
+    telemetry,
+    instanceId,
+    clock,
+    ids,
+    logger,
+    readOnly,
+  });
+  closers.add('standing facts', () => standingFacts.close());
+  const credentials = watchCredentials({ fleet: queries, gateway: fleet, logger, now: clocks.now, readOnly });
+  closers.add('credentials', () => credentials.close());
+  const membership = await joinCluster({
+    readStore,
+    instanceId,
+    clock,
+    logger,
+    compilerVersion,
+    alone: config.mongoUrl === undefined,
+    position: () => projections.status().position,
+    revision: queries.revision,
+    accounts: () => accountsView.accounts.revision.value,
+    onTokensEnded: accountsView.onTokensEnded,
+    onRevoked: delivery.onRevoked,
+    sessionsEnded: transport.sessionsEnded,
+    heartbeatsPerMinute: telemetry.heartbeatsPerMinute,
+  });
+  closers.add('instance lease', () => membership.close());
+  return { telemetry, membership, address: transport.address, measured: [transport, standingFacts, credentials] };
+}

@@ -1,0 +1,205 @@
+/**
+ * The core of an instance: the installation, what holds the log, the gateways that write to it, and delivery. Serves nobody:
+ * agents (`agents.ts`) and REST (`rest.ts`) are made on it. See `docs/architecture.md`.
+ */
+import { randomUUID } from 'node:crypto';
+import type { AccountsView } from '../accounts/view.js';
+import { followAccounts } from '../accounts/view.js';
+import { accountsAggregate, fleetAggregate } from '../commands/aggregate.js';
+import { createFactRecorder, setRetentions } from '../commands/facts.js';
+import { createGateway } from '../commands/gateway.js';
+import type { FactRecorder, Gateway } from '../commands/port.js';
+import { agentContext } from '../commands/system.js';
+import type { Config } from '../config/config.js';
+import type { DeliveryService } from '../delivery/delivery.js';
+import { createDelivery } from '../delivery/delivery.js';
+import type { Accounts } from '../domain/accounts/accounts.js';
+import type { AccountCommand } from '../domain/accounts/user.js';
+import type { FleetCommand } from '../domain/fleet/events.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { EnsureLogChain } from '../domain/log-chain/links.js';
+import type { Revert } from '../domain/revert/decide.js';
+import { createHistory } from '../history/history.js';
+import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
+import { createBudgetedLogger } from '../kernel/budgeted-logger.js';
+import type { Clock } from '../kernel/clock.js';
+import { systemClock } from '../kernel/clock.js';
+import type { Closers } from '../kernel/closers.js';
+import { streams } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import { randomIds } from '../kernel/ids.js';
+import type { Logger } from '../kernel/logger.js';
+import type { SampledLog } from '../kernel/sampled-log.js';
+import { createSampledLog } from '../kernel/sampled-log.js';
+import { measureAppends } from '../operations/append-metrics.js';
+import type { StoreHealth } from '../operations/store-health.js';
+import { watchStores } from '../operations/store-health.js';
+import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
+import { openCommittedFleet } from '../projections/fleet/committed-fleet.js';
+import { fleetQueries } from '../projections/fleet/fleet-queries.js';
+import type { FleetQueries, Projections } from '../projections/port.js';
+import { startProjections } from '../projections/projections.js';
+import type { PasswordHasher } from '../security/passwords.js';
+import { createPasswordHasher } from '../security/passwords.js';
+import { createCommandMetrics } from '../start/command-metrics.js';
+import { raiseCompilerVersion } from '../start/compiler-version.js';
+import { ensureFirstAdmin } from '../start/first-admin.js';
+import type { Followers } from '../start/followers.js';
+import { createFollowers } from '../start/followers.js';
+import type { Installation } from '../start/installation.js';
+import { openInstallation } from '../start/installation.js';
+import { ensureLogChain } from '../start/log-chain.js';
+import { whenWritable } from '../start/when-writable.js';
+import { createWorkerPool } from '../workers/pool.js';
+
+export interface Core extends Installation {
+  readonly instanceId: string;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  /** What is opened goes here; everything closes in reverse order. */
+  readonly closers: Closers;
+  /** Where what strangers cause is logged, so that no flood of it fills a disk. */
+  readonly refusals: SampledLog;
+  readonly requestLog: BudgetedLogger;
+  readonly sessionLog: BudgetedLogger;
+  readonly appends: ReturnType<typeof measureAppends>;
+  readonly commandMetrics: ReturnType<typeof createCommandMetrics>;
+  readonly facts: FactRecorder;
+  readonly accountsView: AccountsView;
+  readonly projections: Projections;
+  readonly committed: CommittedFleet;
+  readonly queries: FleetQueries;
+  readonly followers: Followers;
+  readonly fleet: Gateway<Fleet, FleetCommand | Revert | EnsureLogChain>;
+  readonly accounts: Gateway<Accounts, AccountCommand | EnsureLogChain>;
+  readonly delivery: DeliveryService;
+  readonly hasher: PasswordHasher;
+  readonly health: StoreHealth;
+  /** Why nothing may be written now, or undefined. */
+  readOnly(): string | undefined;
+  /** Closes the worker threads, which nothing needs once REST has ended. */
+  closeWorkers(): Promise<void>;
+}
+
+export interface CoreOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly closers: Closers;
+  /** The program of worker threads. */
+  readonly workerEntry: URL;
+  /** Called with a sentence when this process must end at once: its stores are no longer the ones it opened. */
+  mustEnd(sentence: string): void;
+  /** See `StoreSettings`. */
+  onWaiting(store: string, reason: string | undefined): void;
+}
+
+/** Resolves when it holds the log, and has written what a start writes. @throws StartError, ServiceError `unavailable` */
+export async function createCore({ config, logger, closers, mustEnd, ...options }: CoreOptions): Promise<Core> {
+  const [clock, ids] = [systemClock, randomIds];
+  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
+  closers.add('refusals', () => refusals.close());
+  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests' });
+  closers.add('request log', () => requestLog.close());
+  const sessionLog = createBudgetedLogger({ logger, clock, what: 'changes of sessions' });
+  closers.add('session log', () => sessionLog.close());
+
+  const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: options.onWaiting };
+  const installation = await openInstallation(config, opening);
+  const { readStore, keyring, logChain, clocks } = installation;
+  const appends = measureAppends(installation.eventStore, clock);
+  const { eventStore } = appends;
+
+  // What holds the log.
+  const facts = createFactRecorder({ eventStore, clock, ids, logger });
+  closers.add('facts', () => facts.close());
+  const accountsView = followAccounts(eventStore, logChain, logger);
+  closers.add('accounts', () => accountsView.close());
+  const projections = await startProjections({
+    eventStore,
+    readStore,
+    clock,
+    logger,
+    onAnotherLog: (found) =>
+      mustEnd(`The service ends, for ${found}. Run npm run projections:rebuild, then start it again.`),
+  });
+  closers.add('projections', () => projections.close());
+  const committed = await openCommittedFleet({ eventStore, logger, logChain });
+  closers.add('committed fleet', () => committed.close());
+  const followers = createFollowers({ eventStore, committed, projections, accounts: accountsView, logChain, clock });
+
+  // Commands.
+  const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
+  const gatewayOptions = { eventStore, clock, ids, logger, logChain, readOnly, sharedTime: clocks.now };
+  const commandMetrics = createCommandMetrics(clock);
+  const { fleet: state, fold, catchUp } = committed;
+  const fleet = commandMetrics.counted(createGateway(fleetAggregate, { state, fold, catchUp }, gatewayOptions));
+  closers.add('fleet gateway', () => fleet.close());
+  const accounts = commandMetrics.counted(createGateway(accountsAggregate, accountsView, gatewayOptions));
+  closers.add('accounts gateway', () => accounts.close());
+
+  const workers = createWorkerPool({ entry: options.workerEntry, logger });
+  const delivery = await createDelivery({
+    committed,
+    eventStore,
+    readStore,
+    keyring,
+    clock,
+    logger,
+    sessionLog,
+    async raiseGeneration(nodeId, reported) {
+      const command = { type: 'RaiseNodeGeneration', id: nodeId, reported } as const;
+      await fleet.execute(command, agentContext(nodeId, 'config request'), () => undefined);
+    },
+    recordFact: facts.agent,
+    nodeFacts: projections.agents.get,
+    compileEarlier: createHistory({ eventStore, logChain, workers }),
+  });
+  closers.add('delivery', () => delivery.close());
+  committed.start();
+  await followers.caughtUp(logger);
+
+  // What a start writes.
+  const hasher = createPasswordHasher();
+  closers.add('password hasher', () => hasher.close());
+  const firstCommands = async (): Promise<void> => {
+    await setRetentions(eventStore);
+    await ensureLogChain(streams.fleet, fleet, logChain, logger);
+    await ensureLogChain(streams.accounts, accounts, logChain, logger);
+    await raiseCompilerVersion(fleet, logger);
+    const { adminPassword: password, dataDir } = config;
+    await ensureFirstAdmin({ gateway: accounts, view: accountsView, keyring, hasher, ids, logger, password, dataDir });
+  };
+  const waiting = await whenWritable(readOnly, firstCommands, logger);
+  closers.add('first commands', () => waiting.close());
+  const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
+  closers.add('store health', () => health.close());
+
+  return {
+    ...installation,
+    eventStore,
+    instanceId: randomUUID(),
+    clock,
+    ids,
+    logger,
+    closers,
+    refusals,
+    requestLog,
+    sessionLog,
+    appends,
+    commandMetrics,
+    facts,
+    accountsView,
+    projections,
+    committed,
+    queries: fleetQueries(committed, clock),
+    followers,
+    fleet,
+    accounts,
+    delivery,
+    hasher,
+    health,
+    readOnly,
+    closeWorkers: () => workers.close(),
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * REST on the core: the handlers of accounts and commands, tokens, readiness, metrics, and the server that takes requests.
+ * See `docs/architecture.md`.
+ */
+import { createAccountHandlers } from '../accounts/handlers.js';
+import type { CommandHandlers } from '../commands/handlers-port.js';
+import type { Config } from '../config/config.js';
+import type { TlsFiles } from '../config/tls-files.js';
+import type { MetricSource } from '../operations/metrics.js';
+import { createMetrics } from '../operations/metrics.js';
+import { watchProjectionLag } from '../operations/projection-lag.js';
+import { bodyHashBlinder } from '../security/body-hashes.js';
+import { createLoginLimiter } from '../security/login-limiter.js';
+import { createTokens } from '../security/tokens.js';
+import { createCommandHandlers } from '../start/command-handlers.js';
+import { followerMetrics } from '../start/follower-metrics.js';
+import type { Measured } from '../start/service-metrics.js';
+import { serviceMetrics } from '../start/service-metrics.js';
+import type { SigningKeyFollower } from '../start/signing-key.js';
+import { followSigningKey } from '../start/signing-key.js';
+import { lastKnown } from '../telemetry/last-known.js';
+import { buildRest } from '../transport/rest/build.js';
+import { createWaitingPlaces } from '../transport/rest/checks/waiting-places.js';
+import type { Readiness, RestApp } from '../transport/rest/deps.js';
+import { createAnswersUnderWay } from '../transport/rest/server/answers-under-way.js';
+import { createRequestCounts } from '../transport/rest/server/request-records.js';
+import { createRestSockets } from '../transport/rest/server/sockets.js';
+import type { Agents } from './agents.js';
+import type { Core } from './core.js';
+
+const version = '0.1.0';
+
+export interface RestOptions {
+  readonly config: Config;
+  readonly tls: TlsFiles | undefined;
+  /** What `/metrics` shows of the process around the service. */
+  readonly ofProcess: Measured;
+}
+
+/** The server, which does not listen yet. */
+export async function createRest(core: Core, agents: Agents, options: RestOptions): Promise<RestApp> {
+  const { clock, ids, logger, closers, refusals, requestLog, projections, delivery, queries, followers } = core;
+  const { health, clocks } = core;
+  const { corsOrigins, trustedProxies, metricsToken } = options.config.http;
+  const { telemetry, membership } = agents;
+  const { commands, signingKey } = createHandlers(core, agents, options.config);
+  const readStoreAway = (): boolean => health.away('read store');
+  const reports = lastKnown({ agents: projections.agents, telemetry, away: readStoreAway });
+  const readiness = (): Readiness => {
+    const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...signingKey.problems()];
+    const ready = reasons.length === 0 && !health.away('event store');
+    return { ready, reasons: [...health.reasons(), ...reasons] };
+  };
+  const rest = {
+    sockets: createRestSockets({ trustedProxies, refusals }),
+    answers: createAnswersUnderWay({ refusals }),
+    waitingDeploys: createWaitingPlaces(),
+    requests: createRequestCounts(),
+  };
+  const sources = metricSources(core, { ...options.ofProcess, agents, rest, ready: () => readiness().ready });
+  const metrics = createMetrics(sources, clock);
+  closers.add('metrics', () => metrics.close());
+  const app = await buildRest(
+    {
+      ...rest,
+      commands,
+      fleet: queries,
+      projections: { ...projections, agents: reports.agents },
+      held: followers,
+      delivery,
+      telemetry: reports.telemetry,
+      clock,
+      ids,
+      logger,
+      refusals,
+      requestLog,
+      sessionsEnded: membership.sessionsEnded,
+      heartbeatsPerMinute: async () =>
+        readStoreAway() ? telemetry.heartbeatsPerMinute() : membership.heartbeatsPerMinute(),
+      readiness,
+      commandsRefused: () => (health.away('event store') ? 'the event store is out of reach' : clocks.problems()[0]),
+      readStoreAway,
+      telemetryStale: reports.stale,
+      metrics: () => metrics.text(),
+    },
+    { version, corsOrigins, trustedProxies, metricsToken, tls: options.tls },
+  );
+  closers.add('rest', () => app.close());
+  return app;
+}
+
+/** All that REST calls to change something or to sign somebody in. */
+function createHandlers(
+  core: Core,
+  { membership }: Agents,
+  config: Config,
+): { readonly commands: CommandHandlers; readonly signingKey: SigningKeyFollower } {
+  const { clock, ids, logger, closers, eventStore, keyring, identity, fleet, accounts, projections } = core;
+  const limiter = createLoginLimiter({ clock });
+  closers.add('login limiter', () => limiter.close());
+  const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
+  const signingKey = followSigningKey({ eventStore, keyring, tokens, current: identity.signingPublic, logger });
+  closers.add('signing key', () => signingKey.close());
+  const accountHandlers = createAccountHandlers({
+    gateway: accounts,
+    view: core.accountsView,
+    keyring,
+    hasher: core.hasher,
+    limiter,
+    tokens,
+    facts: core.facts,
+    ids,
+    logger,
+    tokensEnded: membership.tokensEnded,
+    blindBodyHash: bodyHashBlinder(identity.staticPrivate),
+  });
+  const commands = createCommandHandlers({
+    fleet,
+    accounts,
+    accountHandlers,
+    keyring,
+    servicePublic: identity.staticPublic,
+    projections,
+    audit: projections.auditTrail,
+    clock,
+    ids,
+  });
+  return { commands, signingKey };
+}
+
+interface MeasuredRest extends Measured {
+  readonly agents: Agents;
+  readonly rest: Parameters<typeof serviceMetrics>[0]['rest'];
+  ready(): boolean;
+}
+
+function metricSources(core: Core, { agents, rest, ready, metrics: ofProcess }: MeasuredRest): readonly MetricSource[] {
+  const { appends, committed, projections, clocks, health, eventStore, delivery, facts, refusals, logChain } = core;
+  const lag = watchProjectionLag({
+    newest: () => Math.max(appends.newestPosition(), committed.fleet().position.value),
+    held: () => projections.status().position,
+    clock: core.clock,
+  });
+  core.closers.add('projection lag', () => lag.close());
+  return serviceMetrics({
+    ready,
+    storeProblems: () => health.problems().length,
+    clockDifferences: clocks.differences,
+    starved: () => eventStore.starved(),
+    timeToApplied: delivery.timeToApplied,
+    facts,
+    refusals,
+    logs: { requests: core.requestLog, sessions: core.sessionLog },
+    rest,
+    parts: [
+      health,
+      appends,
+      core.commandMetrics,
+      lag,
+      { metrics: () => followerMetrics(committed, delivery, projections, logChain) },
+      ...agents.measured,
+      { metrics: ofProcess },
+    ],
+  });
+}
