@@ -9,7 +9,7 @@ import { liveInstances } from '../src/cluster/instance-lease.js';
 import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
 import { userField } from '../src/accounts/fields.js';
-import { followAccounts } from '../src/accounts/view.js';
+import { openAccounts } from '../src/projections/accounts.js';
 import { ensureKeyring } from '../src/start/keyring.js';
 import { systemContext } from '../src/commands/system.js';
 import { userByName } from '../src/domain/accounts/accounts.js';
@@ -75,19 +75,23 @@ async function resetPassword(installation: Installation, name: string, password:
   const { masterKey } = await masterKeyOf(installation);
   const keyring = createKeyring((await ensureKeyring({ eventStore, masterKey, clock, ids })).content);
   const logChain = createLogChain(await openLogChainKeys(eventStore, masterKey));
-  const view = followAccounts(eventStore, logChain, logger);
+  const view = openAccounts(eventStore, logChain, logger);
   const hasher = createPasswordHasher();
   try {
-    await view.caughtUp();
-    const gateway = createGateway(accountsAggregate, view, {
-      eventStore,
-      clock,
-      ids,
-      logger,
-      logChain,
-      readOnly: () => view.failure(),
-      sharedTime: systemClock.now,
-    });
+    await view.catchUp();
+    const gateway = createGateway(
+      accountsAggregate,
+      { ...view, state: () => view.accounts },
+      {
+        eventStore,
+        clock,
+        ids,
+        logger,
+        logChain,
+        readOnly: () => view.failure(),
+        sharedTime: systemClock.now,
+      },
+    );
     try {
       const user = userByName(view.accounts, name);
       if (user === undefined) throw new CommandError(`There is no account "${name}".`);
@@ -107,7 +111,7 @@ async function resetPassword(installation: Installation, name: string, password:
       await gateway.close();
     }
   } finally {
-    await view.close();
+    view.close();
     hasher.close();
     keyring.close();
   }

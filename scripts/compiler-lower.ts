@@ -91,7 +91,7 @@ async function fleetGateway(
     await committed.catchUp();
     return createGateway(
       fleetAggregate,
-      { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp },
+      { ...committed, state: committed.fleet },
       {
         eventStore,
         clock: systemClock,

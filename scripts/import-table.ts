@@ -17,7 +17,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   channel: ['kernel'],
   'log-chain': ['domain', 'storage', 'security', 'kernel'],
   commands: ['domain', 'log-chain', 'storage', 'security', 'kernel'],
-  accounts: ['domain', 'commands', 'log-chain', 'storage', 'security', 'kernel'],
+  accounts: ['domain', 'commands', 'projections', 'log-chain', 'storage', 'security', 'kernel'],
   projections: ['domain', 'log-chain', 'storage', 'kernel'],
   delivery: ['domain', 'projections', 'security', 'storage', 'gen', 'kernel'],
   workers: ['kernel'],

@@ -62,7 +62,7 @@ async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
   await committed.catchUp();
   const opening = createGateway(
     fleetAggregate,
-    { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp },
+    { ...committed, state: committed.fleet },
     {
       eventStore,
       clock: systemClock,

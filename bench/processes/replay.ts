@@ -10,6 +10,7 @@ import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createLogChainKeys } from '../../src/log-chain/keys.js';
 import { createLogChain } from '../../src/log-chain/log-chain.js';
+import { followInMemory } from '../../src/projections/log-follower.js';
 import { createMasterKey } from '../../src/security/master-key.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
@@ -70,9 +71,10 @@ async function fold(): Promise<Replayed> {
       logChain: createLogChain(createLogChainKeys(createMasterKey(Buffer.alloc(32, 1)))),
       checkpointEvery: Number.MAX_SAFE_INTEGER,
     });
-    folded.start();
+    const follower = followInMemory({ eventStore, logger: silentLogger, folds: [folded] });
     const reached = await folded.until(() => folded.fleet().revision.value >= head, 600_000);
     const ms = performance.now() - began;
+    await follower.close();
     await folded.close();
     if (!reached) throw new Error('the fold did not reach the head of the log in 10 minutes');
     return { events: head + 1, ms, peakBytes: peakBytes() };

@@ -10,11 +10,11 @@ import type { Tokens } from '../security/tokens.js';
 import type { FactRecorder, Gateway } from '../commands/port.js';
 import type { UserFields } from './fields.js';
 import type { PasswordCheck } from './password-check.js';
-import type { AccountsView } from './view.js';
+import type { CommittedAccounts } from '../projections/accounts.js';
 
 export interface AccountHandlerOptions {
   readonly gateway: Gateway<Accounts, AccountCommand>;
-  readonly view: AccountsView;
+  readonly view: CommittedAccounts;
   readonly keyring: Keyring;
   readonly hasher: PasswordHasher;
   readonly limiter: LoginLimiter;

@@ -3,8 +3,6 @@
  * agents (`agents.ts`) and REST (`rest.ts`) are made on it. See `docs/architecture.md`.
  */
 import { randomUUID } from 'node:crypto';
-import type { AccountsView } from '../accounts/view.js';
-import { followAccounts } from '../accounts/view.js';
 import { accountsAggregate, fleetAggregate } from '../commands/aggregate.js';
 import { createFactRecorder, setRetentions } from '../commands/facts.js';
 import { createGateway } from '../commands/gateway.js';
@@ -34,13 +32,18 @@ import { createSampledLog } from '../kernel/sampled-log.js';
 import { measureAppends } from '../operations/append-metrics.js';
 import type { StoreHealth } from '../operations/store-health.js';
 import { watchStores } from '../operations/store-health.js';
+import type { CommittedAccounts } from '../projections/accounts.js';
+import { openAccounts } from '../projections/accounts.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import { openCommittedFleet } from '../projections/fleet/committed-fleet.js';
 import { fleetQueries } from '../projections/fleet/fleet-queries.js';
+import { followInMemory } from '../projections/log-follower.js';
 import type { FleetQueries, Projections } from '../projections/port.js';
 import { startProjections } from '../projections/projections.js';
 import type { PasswordHasher } from '../security/passwords.js';
 import { createPasswordHasher } from '../security/passwords.js';
+import type { Tokens } from '../security/tokens.js';
+import { createTokens } from '../security/tokens.js';
 import { createCommandMetrics } from '../start/command-metrics.js';
 import { raiseCompilerVersion } from '../start/compiler-version.js';
 import { ensureFirstAdmin } from '../start/first-admin.js';
@@ -49,6 +52,8 @@ import { createFollowers } from '../start/followers.js';
 import type { Installation } from '../start/installation.js';
 import { openInstallation } from '../start/installation.js';
 import { ensureLogChain } from '../start/log-chain.js';
+import type { SigningKeyFold } from '../start/signing-key.js';
+import { foldSigningKey } from '../start/signing-key.js';
 import { whenWritable } from '../start/when-writable.js';
 import { createWorkerPool } from '../workers/pool.js';
 
@@ -66,7 +71,9 @@ export interface Core extends Installation {
   readonly appends: ReturnType<typeof measureAppends>;
   readonly commandMetrics: ReturnType<typeof createCommandMetrics>;
   readonly facts: FactRecorder;
-  readonly accountsView: AccountsView;
+  readonly accountsView: CommittedAccounts;
+  readonly tokens: Tokens;
+  readonly signingKey: SigningKeyFold;
   readonly projections: Projections;
   readonly committed: CommittedFleet;
   readonly queries: FleetQueries;
@@ -106,15 +113,17 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
 
   const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: options.onWaiting };
   const installation = await openInstallation(config, opening);
-  const { readStore, keyring, logChain, clocks } = installation;
+  const { readStore, keyring, logChain, clocks, identity } = installation;
   const appends = measureAppends(installation.eventStore, clock);
   const { eventStore } = appends;
 
   // What holds the log.
   const facts = createFactRecorder({ eventStore, clock, ids, logger });
   closers.add('facts', () => facts.close());
-  const accountsView = followAccounts(eventStore, logChain, logger);
+  const accountsView = openAccounts(eventStore, logChain, logger);
   closers.add('accounts', () => accountsView.close());
+  const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
+  const signingKey = foldSigningKey({ keyring, tokens, current: identity, logger });
   const projections = await startProjections({
     eventStore,
     readStore,
@@ -132,10 +141,13 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
   const gatewayOptions = { eventStore, clock, ids, logger, logChain, readOnly, sharedTime: clocks.now };
   const commandMetrics = createCommandMetrics(clock);
-  const { fleet: state, fold, catchUp } = committed;
-  const fleet = commandMetrics.counted(createGateway(fleetAggregate, { state, fold, catchUp }, gatewayOptions));
+  const fleet = commandMetrics.counted(
+    createGateway(fleetAggregate, { ...committed, state: committed.fleet }, gatewayOptions),
+  );
   closers.add('fleet gateway', () => fleet.close());
-  const accounts = commandMetrics.counted(createGateway(accountsAggregate, accountsView, gatewayOptions));
+  const accounts = commandMetrics.counted(
+    createGateway(accountsAggregate, { ...accountsView, state: () => accountsView.accounts }, gatewayOptions),
+  );
   closers.add('accounts gateway', () => accounts.close());
 
   const workers = createWorkerPool({ entry: options.workerEntry, logger });
@@ -156,7 +168,8 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     compileEarlier: createHistory({ eventStore, logChain, workers }),
   });
   closers.add('delivery', () => delivery.close());
-  committed.start();
+  const inMemory = followInMemory({ eventStore, logger, folds: [committed, accountsView, signingKey] });
+  closers.add('log follower', () => inMemory.close());
   await followers.caughtUp(logger);
 
   // What a start writes.
@@ -190,6 +203,8 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     commandMetrics,
     facts,
     accountsView,
+    tokens,
+    signingKey,
     projections,
     committed,
     queries: fleetQueries(committed, clock),

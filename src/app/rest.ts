@@ -11,13 +11,10 @@ import { createMetrics } from '../operations/metrics.js';
 import { watchProjectionLag } from '../operations/projection-lag.js';
 import { bodyHashBlinder } from '../security/body-hashes.js';
 import { createLoginLimiter } from '../security/login-limiter.js';
-import { createTokens } from '../security/tokens.js';
 import { createCommandHandlers } from '../start/command-handlers.js';
 import { followerMetrics } from '../start/follower-metrics.js';
 import type { Measured } from '../start/service-metrics.js';
 import { serviceMetrics } from '../start/service-metrics.js';
-import type { SigningKeyFollower } from '../start/signing-key.js';
-import { followSigningKey } from '../start/signing-key.js';
 import { lastKnown } from '../telemetry/last-known.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createWaitingPlaces } from '../transport/rest/checks/waiting-places.js';
@@ -43,11 +40,11 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
   const { health, clocks } = core;
   const { corsOrigins, trustedProxies, metricsToken } = options.config.http;
   const { telemetry, membership } = agents;
-  const { commands, signingKey } = createHandlers(core, agents, options.config);
+  const commands = createHandlers(core, agents);
   const readStoreAway = (): boolean => health.away('read store');
   const reports = lastKnown({ agents: projections.agents, telemetry, away: readStoreAway });
   const readiness = (): Readiness => {
-    const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...signingKey.problems()];
+    const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...core.signingKey.problems()];
     const ready = reasons.length === 0 && !health.away('event store');
     return { ready, reasons: [...health.reasons(), ...reasons] };
   };
@@ -90,17 +87,10 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
 }
 
 /** All that REST calls to change something or to sign somebody in. */
-function createHandlers(
-  core: Core,
-  { membership }: Agents,
-  config: Config,
-): { readonly commands: CommandHandlers; readonly signingKey: SigningKeyFollower } {
-  const { clock, ids, logger, closers, eventStore, keyring, identity, fleet, accounts, projections } = core;
+function createHandlers(core: Core, { membership }: Agents): CommandHandlers {
+  const { clock, ids, logger, closers, keyring, identity, fleet, accounts, projections, tokens } = core;
   const limiter = createLoginLimiter({ clock });
   closers.add('login limiter', () => limiter.close());
-  const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
-  const signingKey = followSigningKey({ eventStore, keyring, tokens, current: identity.signingPublic, logger });
-  closers.add('signing key', () => signingKey.close());
   const accountHandlers = createAccountHandlers({
     gateway: accounts,
     view: core.accountsView,
@@ -114,7 +104,7 @@ function createHandlers(
     tokensEnded: membership.tokensEnded,
     blindBodyHash: bodyHashBlinder(identity.staticPrivate),
   });
-  const commands = createCommandHandlers({
+  return createCommandHandlers({
     fleet,
     accounts,
     accountHandlers,
@@ -125,7 +115,6 @@ function createHandlers(
     clock,
     ids,
   });
-  return { commands, signingKey };
 }
 
 interface MeasuredRest extends Measured {

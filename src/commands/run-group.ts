@@ -60,7 +60,7 @@ async function tryGroup<State extends DecidingState, Command>(
   switch (outcome.kind) {
     case 'appended': {
       const position = Math.max(outcome.position, committed.state().position.value);
-      if (writes.length > 0) committed.fold(writes.map(({ recorded }) => at(recorded, position)));
+      if (writes.length > 0) committed.apply(writes.map(({ recorded }) => at(recorded, position)));
       return settle((decided) => finalAnswer(decided, position));
     }
     case 'conflict':

@@ -13,14 +13,14 @@ import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
 import type { PasswordHasher } from '../security/passwords.js';
-import type { AccountsView } from '../accounts/view.js';
+import type { CommittedAccounts } from '../projections/accounts.js';
 import { userField } from '../accounts/fields.js';
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 
 export interface FirstAdminOptions {
   readonly gateway: Gateway<Accounts, AccountCommand>;
-  readonly view: AccountsView;
+  readonly view: CommittedAccounts;
   readonly keyring: Keyring;
   readonly hasher: PasswordHasher;
   readonly ids: Ids;

@@ -3,13 +3,13 @@
  * models. It answers what only all of them together can: may this instance write, should it get traffic, does a GET
  * show a command. It neither starts nor closes them. Implements `docs/contract/rest.md#consistency`.
  */
-import type { AccountsView } from '../accounts/view.js';
 import { chainBreakText } from '../domain/log-chain/links.js';
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../log-chain/log-chain.js';
+import type { CommittedAccounts } from '../projections/accounts.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import { isMismatch, mismatchText } from '../projections/fleet/compiler-mismatch.js';
 import type { Projections } from '../projections/port.js';
@@ -20,7 +20,7 @@ export interface FollowerParts {
   readonly eventStore: Pick<EventStore, 'read' | 'headPosition'>;
   readonly committed: Pick<CommittedFleet, 'fleet' | 'state' | 'passed' | 'until'>;
   readonly projections: Pick<Projections, 'status'>;
-  readonly accounts: Pick<AccountsView, 'accounts' | 'failure' | 'caughtUp' | 'until'>;
+  readonly accounts: Pick<CommittedAccounts, 'accounts' | 'failure' | 'caughtUp' | 'until'>;
   readonly logChain: Pick<LogChain, 'broken'>;
   readonly clock: Clock;
 }
@@ -73,41 +73,47 @@ export function createFollowers(parts: FollowerParts): Followers {
       : `this instance is read-only: it does not know the event ${unknown}, which a newer release wrote`;
   }
 
-  async function fleetCaughtUp(logger: Logger): Promise<void> {
-    const startedAt = performance.now();
-    const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
-    const stopped = (): boolean => ['unknown_event', 'broken_log'].includes(committed.state().kind);
-    while (!stopped() && !(await committed.passed(head, progressEveryMs))) {
-      logger.info({ head }, 'reading the event log');
-    }
-    logger.info({ ms: Math.round(performance.now() - startedAt), head }, 'the event log is read');
-  }
+  const foldsStopped = (): boolean => ['unknown_event', 'broken_log'].includes(committed.state().kind);
+
+  /** What is in memory holds the log up to a revision of the fleet, or has stopped for good: the instance is read-only then. */
+  const memoryHolds = (head: number): boolean =>
+    (foldsStopped() || committed.fleet().revision.value >= head) &&
+    (accounts.caughtUp() || accounts.failure() !== undefined);
 
   /**
-   * Waits for the stored read models as well: an agent that is admitted earlier could be sent again what it has
-   * rejected. Returns when they, or the log itself, have stopped for good: the instance is read-only then.
+   * The stored read models too, because an agent that is admitted earlier could be sent again what it has rejected; or they,
+   * or the log itself, have stopped for good.
    */
-  async function storedCaughtUp(logger: Logger): Promise<void> {
-    const stopped = (): boolean => committed.state().kind === 'broken_log' || accounts.failure() !== undefined;
-    const settled = (): boolean =>
-      projections.status().caughtUp || projections.status().unknownEvent !== null || stopped();
-    for (let loggedAt = performance.now(); !settled();) {
+  const storedHold = (): boolean =>
+    projections.status().caughtUp ||
+    projections.status().unknownEvent !== null ||
+    committed.state().kind === 'broken_log' ||
+    accounts.failure() !== undefined;
+
+  /** Polls. @param doing for the log, every five seconds */
+  async function until(done: () => boolean, logger: Logger, doing: () => Parameters<Logger['info']>): Promise<void> {
+    for (let loggedAt = performance.now(); !done();) {
       await sleep(pollMs);
       if (performance.now() - loggedAt < progressEveryMs) continue;
       loggedAt = performance.now();
-      const { position, lastError } = projections.status();
-      logger.info({ position, error: lastError }, 'filling the read models');
+      logger.info(...doing());
     }
   }
 
   return {
     async caughtUp(logger) {
-      await fleetCaughtUp(logger);
-      // A log that cannot be followed makes the instance read-only; it does not keep it from starting.
-      await accounts.caughtUp().catch((error: unknown) => {
-        if (accounts.failure() === undefined) throw error;
+      const startedAt = performance.now();
+      const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
+      await until(
+        () => memoryHolds(head),
+        logger,
+        () => [{ head }, 'reading the event log'],
+      );
+      logger.info({ ms: Math.round(performance.now() - startedAt), head }, 'the event log is read');
+      await until(storedHold, logger, () => {
+        const { position, lastError } = projections.status();
+        return [{ position, error: lastError }, 'filling the read models'];
       });
-      await storedCaughtUp(logger);
     },
     readOnlyReason,
     notReady(readStoreAway = false) {

@@ -33,6 +33,8 @@ export interface ServiceIdentity {
   readonly signingSeed: Uint8Array;
   /** Its public key, base64url. */
   readonly signingPublic: string;
+  /** The last event of `svc-service` that was read. */
+  readonly at: { readonly revision: number; readonly position: number };
 }
 
 export interface ServiceIdentityOptions {
@@ -77,18 +79,19 @@ async function readIdentity({ eventStore, keyring }: ServiceIdentityOptions): Pr
     staticPrivate: openOrRefuse(keyring, data.static_private, place(data.installation_id, 'static_private')),
     signingSeed: openSigningSeed(keyring, newest.event),
     signingPublic: newest.event.data.signing_public,
+    at: newest.at,
   };
 }
 
-/** The event of `svc-service` that brought the key which signs tokens now, and the stream's last revision. */
+/** The event of `svc-service` that brought the key which signs tokens now, and where the stream ends. */
 export async function newestSigningKey(
   eventStore: EventStore,
-): Promise<{ readonly event: ServiceKeyEvent; readonly revision: number } | undefined> {
-  let newest: { readonly event: ServiceKeyEvent; readonly revision: number } | undefined;
+): Promise<{ readonly event: ServiceKeyEvent; readonly at: ServiceIdentity['at'] } | undefined> {
+  let newest: { readonly event: ServiceKeyEvent; readonly at: ServiceIdentity['at'] } | undefined;
   for await (const recorded of wholeStream(eventStore, streams.service)) {
     const event = serviceEvent(readEvent(recorded));
     const key = bringsSigningKey(event) ? event : newest?.event;
-    if (key !== undefined) newest = { event: key, revision: recorded.revision };
+    if (key !== undefined) newest = { event: key, at: recorded };
   }
   return newest;
 }

@@ -8,7 +8,7 @@ import type { ServiceKeyEvent } from '../domain/service/identity.js';
 import { bringsSigningKey, serviceEvent } from '../domain/service/identity.js';
 import { sleep } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
-import { streams } from '../kernel/event.js';
+import { lastEvent, streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import { propose } from '../commands/proposal.js';
@@ -17,9 +17,8 @@ import { tuning } from '../commands/tuning.js';
 import type { Keyring } from '../security/keyring.js';
 import { generateTokenSeed } from '../security/tokens.js';
 import type { Tokens } from '../security/tokens.js';
-import type { EventStore } from '../storage/event-store.js';
-import { followLog } from '../storage/follow.js';
-import type { ServiceIdentityOptions } from './service-identity.js';
+import type { LogFold } from '../projections/log-follower.js';
+import type { ServiceIdentity, ServiceIdentityOptions } from './service-identity.js';
 import { base64url, newestSigningKey, openSigningSeed, rawPublicKey, signingPlace } from './service-identity.js';
 
 /**
@@ -39,7 +38,7 @@ export async function replaceSigningKey({ eventStore, keyring, clock, ids }: Ser
       signing_private: keyring.seal(seed, signingPlace(installation_id)),
     };
     const proposal = propose([{ type: 'TokenSigningKeyReplaced', data }], systemContext('key rotation'), clock, ids);
-    await eventStore.append(streams.service, newest.revision, proposal.events);
+    await eventStore.append(streams.service, newest.at.revision, proposal.events);
     // What is written is read from the log, whatever the answer: the answer may be lost after the append.
     const now = await newestSigningKey(eventStore);
     if (now?.event.data.signing_public === data.signing_public) return data.signing_public;
@@ -48,67 +47,58 @@ export async function replaceSigningKey({ eventStore, keyring, clock, ids }: Ser
   throw new ServiceError('unavailable', 'the event store did not take the new key that signs tokens');
 }
 
-export interface SigningKeyFollower {
+/** The key that signs tokens, as `svc-service` has it: a fold in memory. */
+export interface SigningKeyFold extends LogFold {
   /** Why this instance does not have the newest key; until it has, it accepts no earlier token. Empty when it has. */
   problems(): readonly string[];
-  close(): Promise<void>;
 }
 
 export interface SigningKeyOptions {
-  readonly eventStore: EventStore;
   readonly keyring: Keyring;
   readonly tokens: Pick<Tokens, 'replaceKey'>;
-  /** Public key of the seed that `tokens` has, base64url. */
-  readonly current: string;
+  /** What `tokens` signs by, and where it was read. */
+  readonly current: Pick<ServiceIdentity, 'signingPublic' | 'at'>;
   readonly logger: Logger;
 }
 
 /** Gives `tokens` each new key that the log brings. */
-export function followSigningKey(options: SigningKeyOptions): SigningKeyFollower {
-  const { eventStore, keyring, tokens, logger } = options;
-  const stop = new AbortController();
-  let { current } = options;
+export function foldSigningKey({ keyring, tokens, current, logger }: SigningKeyOptions): SigningKeyFold {
+  let { at, signingPublic } = current;
   let problem: string | undefined;
 
   function take(event: ServiceKeyEvent): void {
-    if (event.data.signing_public === current) return;
-    current = event.data.signing_public;
+    if (event.data.signing_public === signingPublic) return;
+    signingPublic = event.data.signing_public;
     // The earlier key ends at once, also when the new one cannot be read.
     tokens.replaceKey(generateTokenSeed());
     try {
       tokens.replaceKey(openSigningSeed(keyring, event));
       problem = undefined;
-      logger.info({ signing_public: current }, 'tokens are signed by the newest key of the log');
+      logger.info({ signing_public: signingPublic }, 'tokens are signed by the newest key of the log');
     } catch (error) {
       problem = `the new key that signs tokens cannot be read: ${errorText(error)}`;
       logger.error({}, problem);
     }
   }
 
-  async function run(): Promise<void> {
-    let atEnd = false;
-    let newest: ServiceKeyEvent | undefined;
-    for await (const item of followLog(eventStore, { prefix: streams.service, after: 'start', signal: stop.signal })) {
-      if (item.kind === 'caught_up') atEnd = true;
-      for (const command of item.kind === 'commands' ? item.commands : []) {
-        const event = serviceEvent(readCommand(command).events[0]);
-        if (bringsSigningKey(event)) newest = event;
-      }
-      if (!atEnd || newest === undefined) continue;
-      take(newest);
-      newest = undefined;
-    }
-  }
-
-  const running = run().catch((error: unknown) => {
-    problem = `the key that signs tokens is out of date: ${errorText(error)}`;
-    logger.error({ error: errorText(error) }, 'the key that signs tokens no longer follows the log');
-  });
   return {
-    problems: () => (problem === undefined ? [] : [problem]),
-    async close() {
-      stop.abort();
-      await running;
+    stream: streams.service,
+    revision: () => at.revision,
+    position: () => at.position,
+    apply(commands) {
+      for (const command of commands) {
+        const { revision, position } = lastEvent(command);
+        if (revision <= at.revision) continue;
+        const event = serviceEvent(readCommand(command).events[0]);
+        if (bringsSigningKey(event)) take(event);
+        at = { revision, position };
+      }
     },
+    moved: () => undefined,
+    stopped(error) {
+      problem = `the key that signs tokens is out of date: ${errorText(error)}`;
+      logger.error({ error: errorText(error) }, 'the key that signs tokens no longer follows the log');
+    },
+    problems: () => (problem === undefined ? [] : [problem]),
   };
 }

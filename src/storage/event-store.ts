@@ -65,8 +65,8 @@ export type LogItem =
   | { readonly kind: 'caught_up' };
 
 export interface SubscribeOptions {
-  /** Only streams whose name starts with it. */
-  readonly prefix: string;
+  /** Only streams whose name starts with it, or with one of them. */
+  readonly prefix: string | readonly string[];
   readonly after: ResumePoint | 'start';
   /**
    * The streams that the prefix stands for. A store whose subscriptions can be behind without knowing it compares their

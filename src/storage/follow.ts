@@ -7,7 +7,8 @@ import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
-import { isAfter, passedBy, type EventStore, type LogItem, type ResumePoint } from './event-store.js';
+import { isAfter, passedBy } from './event-store.js';
+import type { EventStore, LogItem, ResumePoint, SubscribeOptions } from './event-store.js';
 import { bounds } from './bounds.js';
 
 export type FollowItem =
@@ -16,14 +17,6 @@ export type FollowItem =
   | { readonly kind: 'caught_up' }
   /** The subscription dropped. The next one starts by itself at the last point. */
   | { readonly kind: 'dropped'; readonly cause: unknown };
-
-export interface FollowOptions {
-  readonly prefix: string;
-  readonly after: ResumePoint | 'start';
-  /** The streams that the prefix stands for, so that a subscription that delivers nothing is noticed. */
-  readonly streams?: readonly string[];
-  readonly signal: AbortSignal;
-}
 
 /** The log holds an incomplete command. Reading again does not help; an operator must look at it. */
 export class BrokenLogError extends Error {
@@ -180,7 +173,7 @@ function createProgress(after: ResumePoint | 'start'): {
  * must abort the signal. Points are safe to store: everything up to them has been handed out.
  * @throws BrokenLogError when the log holds an incomplete command; drops are items, not errors
  */
-export async function* followLog(store: EventStore, options: FollowOptions): AsyncGenerator<FollowItem, void, void> {
+export async function* followLog(store: EventStore, options: SubscribeOptions): AsyncGenerator<FollowItem, void, void> {
   const { prefix, signal, streams } = options;
   const progress = createProgress(options.after);
   let failures = 0;

@@ -2,7 +2,7 @@
 import { hash } from '@node-rs/argon2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { userField } from '../../src/accounts/fields.js';
-import type { AccountsView } from '../../src/accounts/view.js';
+import type { CommittedAccounts } from '../../src/projections/accounts.js';
 import { emptyAccounts } from '../../src/domain/accounts/accounts.js';
 import { accountEvent } from '../../src/domain/accounts/declaration.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
@@ -137,7 +137,7 @@ test('a password change ends every older token, on another instance once it has 
 test('a token for a user or a password that this instance has not read of waits for the log, and not for ever', async () => {
   const read = emptyAccounts();
   let goOn = (): void => undefined;
-  const view: AccountsView = {
+  const view: CommittedAccounts = {
     ...accounts.view,
     accounts: read,
     until: (holds, timeoutMs) => {

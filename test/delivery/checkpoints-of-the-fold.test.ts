@@ -63,12 +63,6 @@ describe('a checkpoint', () => {
       await turns();
     }
     expect(saved.map(({ revision }) => revision)).toEqual([15, 25]);
-    checkpoints.reset();
-    for (const revision of [8, 9]) {
-      checkpoints.writeIfDue(fleetAt(revision));
-      await turns();
-    }
-    expect(saved.map(({ revision }) => revision)).toEqual([15, 25, 9]);
     expect(warnings).toEqual([]);
   });
 
@@ -83,13 +77,6 @@ describe('a checkpoint', () => {
     };
     expect(await revisions(5, 8, 11, 17, 18)).toEqual([8, 18]);
     expect(await revisions(5, 7, 8, 14, 15)).toEqual([15]);
-    const { checkpoints, saved } = writer(10, 5, undefined, 3);
-    for (const revision of [7, 4]) {
-      checkpoints.writeIfDue(fleetAt(revision));
-      await turns();
-      checkpoints.reset();
-    }
-    expect(saved.map(({ revision }) => revision)).toEqual([4]);
   });
 
   it('is written one at a time, and close waits for it', async () => {

@@ -131,7 +131,7 @@ describe('an instance', () => {
     });
     await refresh();
     await refresh();
-    await until(() => delivery.state().kind === 'catching_up');
+    await until(() => delivery.state().kind === 'broken_log');
     expect(await delivery.committed.passed(3, 10)).toBe(false);
   });
 });
@@ -162,7 +162,7 @@ describe('a log that is out of reach', () => {
 
   it('makes the instance cut off, not behind, and ready again when the log is back', async () => {
     const log = switched();
-    const delivery = await fixture.start({ eventStore: log.store, dropGraceMs: 50 });
+    const delivery = await fixture.start({ eventStore: log.store, graceMs: 50 });
     const states: string[] = [];
     delivery.onStateChange(({ kind }) => states.push(kind));
     log.mode = 'away';
@@ -177,7 +177,7 @@ describe('a log that is out of reach', () => {
 
   it('leaves the instance behind when it returns with more events than the grace period suffices for', async () => {
     const log = switched();
-    const delivery = await fixture.start({ eventStore: log.store, dropGraceMs: 50 });
+    const delivery = await fixture.start({ eventStore: log.store, graceMs: 50 });
     const states: string[] = [];
     delivery.onStateChange(({ kind }) => states.push(kind));
     log.mode = 'away';

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isMismatch, mismatchText } from '../../src/projections/fleet/compiler-mismatch.js';
 import { createServingState } from '../../src/projections/fleet/serving-state.js';
-import type { LogDistance } from '../../src/projections/fleet/log-connection.js';
+import type { LogDistance } from '../../src/projections/log-connection.js';
 import type { ServingState } from '../../src/delivery/port.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';

@@ -1,12 +1,7 @@
 /** What a batch of commands does to the committed fleet, and what is told of it. No store. */
 import { describe, expect, it } from 'vitest';
 import type { MutableFoldBatch } from '../../src/projections/fleet/fold-batch.js';
-import {
-  applyToFold,
-  emptyFoldBatch,
-  foldedFleet,
-  MissingEventsError,
-} from '../../src/projections/fleet/fold-batch.js';
+import { applyToFold, emptyFoldBatch, foldedFleet } from '../../src/projections/fleet/fold-batch.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -14,6 +9,7 @@ import type { RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
+import { MissingEventsError } from '../../src/projections/log-follower.js';
 import { testLogChain } from '../support/log-chain.js';
 
 const logChain = testLogChain();

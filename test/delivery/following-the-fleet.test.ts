@@ -1,9 +1,10 @@
 /** How the committed fleet follows the log: when it is ready, what it tells, and where it ends. No store. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { captureFleet } from '../../src/domain/fleet/checkpoint.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/fleet/committed-fleet.js';
+import { followInMemory } from '../../src/projections/log-follower.js';
+import type { LogFold, LogFollower, LogFollowerDeps } from '../../src/projections/log-follower.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
@@ -34,33 +35,39 @@ const turns = async (): Promise<void> => {
 let log: DrivenLog;
 let told: string[];
 let lines: string[];
-let open: CommittedFleet[];
+let open: (CommittedFleet | LogFollower)[];
 
 beforeEach(() => {
   [log, told, lines, open] = [drivenLog(), [], [], []];
 });
 afterEach(async () => {
-  for (const fold of open) await fold.close();
+  await close();
 });
 
-async function follow(over: Partial<CommittedFleetDeps> = {}): Promise<CommittedFleet> {
+type Choices = Partial<CommittedFleetDeps & Pick<LogFollowerDeps, 'graceMs'>>;
+
+async function follow({ graceMs, ...over }: Choices = {}): Promise<CommittedFleet> {
+  const logger = {
+    ...silentLogger,
+    error: (fields: object, message: string) => void lines.push(`${JSON.stringify(fields)} ${message}`),
+  };
   const fold = await openCommittedFleet({
     eventStore: log.store,
-    logger: {
-      ...silentLogger,
-      error: (fields, message) => void lines.push(`${JSON.stringify(fields)} ${message}`),
-    },
+    logger,
     logChain: testLogChain(),
     compilerVersion: ownVersion,
     ...over,
   });
-  open.push(fold);
   fold.onBatch(({ touched }) => void told.push(`touched ${touched.size}`));
   fold.onStateChange(({ kind }) => void told.push(kind));
   fold.onUpToDate(() => void told.push('up to date'));
-  fold.start();
+  open.push(followInMemory({ eventStore: log.store, logger, folds: [fold], graceMs }), fold);
   return fold;
 }
+/** As at a shutdown. */
+const close = async (): Promise<void> => {
+  for (const one of open.splice(0)) await one.close();
+};
 const stateOf = (fold: CommittedFleet) => expect.poll(() => fold.state().kind, { interval: 1 });
 const [first, second, third] = logOf(f.createNode('a'), f.createNode('b')) as [
   RecordedCommand,
@@ -71,7 +78,6 @@ const [first, second, third] = logOf(f.createNode('a'), f.createNode('b')) as [
 describe('the committed fleet', () => {
   it('tells each batch, then that it is ready, then that it is up to date, and only at the end of the log', async () => {
     const fold = await follow();
-    fold.start();
     expect([fold.state(), fold.upToDate()]).toEqual([{ kind: 'catching_up' }, false]);
     log.give(delivered(first, second));
     await eventually(() => told).toEqual(['touched 1']);
@@ -84,18 +90,7 @@ describe('the committed fleet', () => {
     await eventually(() => told.at(-1)).toBe('touched 1');
     expect(fold.fleet().tables.node.get(f.nodeId('b'))?.name).toBe('b');
     expect(log.subscriptions.length).toBe(1);
-    expect(log.subscriptions[0]).toMatchObject({ prefix: streams.fleet, streams: [streams.fleet], after: 'start' });
-  });
-
-  it('follows nothing before it is told to start', async () => {
-    const fold = await openCommittedFleet({
-      eventStore: log.store,
-      logger: silentLogger,
-      logChain: testLogChain(),
-    });
-    await turns();
-    expect(log.subscriptions).toEqual([]);
-    await fold.close();
+    expect(log.subscriptions[0]).toMatchObject({ prefix: [streams.fleet], streams: [streams.fleet], after: 'start' });
   });
 
   it('answers those who wait after the batch is told, and those whose wait is over at once', async () => {
@@ -105,7 +100,7 @@ describe('the committed fleet', () => {
     await waited;
     expect(told).toEqual(['touched 0', 'held true']);
     const never = fold.until(() => false, 600_000);
-    await fold.close();
+    await close();
     expect(await never).toBe(false);
   });
 
@@ -128,7 +123,7 @@ describe('the committed fleet', () => {
   });
 
   it('stays ready for a while without a subscription, pushes nothing then, and counts as cut off afterwards', async () => {
-    const fold = await follow({ dropGraceMs: 30 });
+    const fold = await follow({ graceMs: 30 });
     log.give(delivered(first), caughtUp);
     await stateOf(fold).toBe('ready');
     log.give(new Error('gone'));
@@ -156,7 +151,7 @@ describe('the committed fleet', () => {
   });
 
   it('counts as behind, not cut off, when commands arrive after a drop', async () => {
-    const fold = await follow({ dropGraceMs: 60 });
+    const fold = await follow({ graceMs: 60 });
     log.give(delivered(first), caughtUp);
     await stateOf(fold).toBe('ready');
     log.give(new Error('gone'), delivered(second));
@@ -177,7 +172,7 @@ describe('the committed fleet', () => {
     expect(log.saved).toEqual([]);
     log.give(caughtUp);
     await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([1]);
-    await fold.close();
+    await close();
     // One more event is not enough for the next one, which counts from the one that it started with.
     const again = await follow({ checkpointEvery: 2 });
     const { position } = second.events[0];
@@ -192,10 +187,10 @@ describe('the committed fleet', () => {
 });
 
 it('a checkpoint of one event is continued behind that event', async () => {
-  const fold = await follow({ checkpointEvery: 1 });
+  await follow({ checkpointEvery: 1 });
   log.give(delivered(first), caughtUp);
   await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([0]);
-  await fold.close();
+  await close();
   await follow();
   const { position } = first.events[0];
   await eventually(() => log.subscriptions.at(-1)?.after).toEqual({ commit: position, prepare: position });
@@ -236,25 +231,22 @@ describe('a log that cannot be folded on', () => {
     expect(log.subscriptions.length).toBe(1);
   });
 
-  it('reads the log again from its start when events are missing, at once, and goes on when they are there', async () => {
-    const fold = await follow({ checkpointEvery: 2 });
+  it('reads what is missing again, at once, and goes on when it is there', async () => {
+    const fold = await follow();
     log.give(delivered(first, second), caughtUp);
-    await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([1]);
+    await stateOf(fold).toBe('ready');
     const [gap] = third.events;
     log.give(delivered({ ...third, events: [{ ...gap, revision: 7, position: 1000 }] }));
-    await eventually(() => log.subscriptions.map(({ after }) => after)).toEqual(['start', 'start']);
-    // The fleet is shown as it was until it is folded again.
-    const shown = (): unknown => [fold.state().kind, fold.upToDate(), fold.fleet().revision.value];
-    expect(shown()).toEqual(['catching_up', false, 1]);
+    const { position } = second.events[0];
+    await eventually(() => log.subscriptions.map(({ after }) => after)).toEqual([
+      'start',
+      { commit: position, prepare: position },
+    ]);
+    expect([fold.state().kind, fold.upToDate(), fold.fleet().revision.value]).toEqual(['catching_up', false, 1]);
     expect(told.at(-1)).toBe('catching_up');
-    log.give(delivered(first));
-    await eventually(() => told.at(-1)).toBe('touched 0');
-    expect(shown()).toEqual(['catching_up', false, 1]);
     log.give(delivered(second, third), caughtUp);
     await stateOf(fold).toBe('ready');
     expect(fold.fleet().tables.node.size).toBe(2);
-    // Checkpoints count from the start again.
-    await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([1, 2]);
     expect(lines.length).toBe(1);
   });
 
@@ -262,7 +254,7 @@ describe('a log that cannot be folded on', () => {
     const fold = await follow();
     log.give(delivered(first, third));
     await eventually(() => log.subscriptions.length).toBe(2);
-    log.give(delivered(first, third));
+    log.give(delivered(third));
     await stateOf(fold).toBe('broken_log');
     expect(fold.state()).toEqual({ kind: 'broken_log', reason: 'svc-fleet continues at 2 instead of 1' });
     expect([log.subscriptions.length, lines.length]).toEqual([2, 2]);
@@ -272,40 +264,102 @@ describe('a log that cannot be folded on', () => {
     const fold = await follow();
     log.give(delivered(first, third));
     await eventually(() => log.subscriptions.length).toBe(2);
-    log.give(delivered(second));
-    await eventually(() => log.subscriptions.length).toBe(3);
-    expect(fold.state().kind).toBe('catching_up');
     // A command whose events are incomplete counts like missing ones.
     const torn = {
-      ...first.events[0],
-      metadata: { ...first.events[0].metadata, command: { id: 'c', index: 1, count: 2 } },
+      ...second.events[0],
+      metadata: { ...second.events[0].metadata, command: { id: 'c', index: 1, count: 2 } },
     };
     log.give({ kind: 'events', events: [torn] });
-    await eventually(() => log.subscriptions.length).toBe(4);
+    await eventually(() => log.subscriptions.length).toBe(3);
+    expect(fold.state().kind).toBe('catching_up');
     log.give({ kind: 'events', events: [torn] });
     await stateOf(fold).toBe('broken_log');
   });
 
-  it('reads the log again after a pause when anything else fails, however often', async () => {
-    let fails = true;
+  it('ends the fold, and says why, when a command cannot be folded for any other reason', async () => {
     const chain = testLogChain();
     const fold = await follow({
       logChain: {
         ...chain,
-        follow(...given) {
-          if (fails) throw new Error('the fold has a fault');
-          return chain.follow(...given);
+        follow() {
+          throw new Error('the fold has a fault');
         },
       },
     });
     log.give(delivered(first));
-    await eventually(() => lines.length).toBe(1);
-    expect(lines[0]).toContain('the fold has a fault');
-    await delay(50);
-    expect([log.subscriptions.length, fold.state().kind]).toEqual([1, 'catching_up']);
-    fails = false;
-    // A shutdown does not wait for the end of the pause.
-    await fold.close();
+    await stateOf(fold).toBe('broken_log');
+    expect(lines).toEqual([expect.stringContaining('the fold has a fault')]);
     expect(log.subscriptions.length).toBe(1);
+  });
+});
+
+describe('several folds on one subscription', () => {
+  const given = (stream: string, revisions: readonly number[]): readonly RecordedCommand[] =>
+    revisions.map((revision) => {
+      const [event] = first.events;
+      return {
+        stream,
+        events: [
+          { ...event, stream, revision, position: third.events[0].position + 1 + revision, id: `${stream}${revision}` },
+        ],
+      };
+    });
+
+  /** A fold of `svc-accounts` that notes revisions. */
+  function noting(fails?: number): LogFold & { readonly seen: number[]; ended: unknown } {
+    const seen: number[] = [];
+    return {
+      seen,
+      ended: undefined,
+      stream: streams.accounts,
+      revision: () => seen.at(-1) ?? -1,
+      position: () => third.events[0].position + seen.length,
+      apply(commands) {
+        for (const { events } of commands) {
+          if (events[0].revision === fails) throw new Error('no');
+          if (events[0].revision > (seen.at(-1) ?? -1)) seen.push(events[0].revision);
+        }
+      },
+      moved: () => undefined,
+      stopped(error) {
+        this.ended = error;
+      },
+    };
+  }
+
+  async function both(other: LogFold): Promise<CommittedFleet> {
+    const logger = silentLogger;
+    const options = { eventStore: log.store, logger, logChain: testLogChain(), compilerVersion: ownVersion };
+    const fleet = await openCommittedFleet({ ...options, checkpointEvery: 1 });
+    open.push(followInMemory({ eventStore: log.store, logger, folds: [fleet, other] }), fleet);
+    return fleet;
+  }
+
+  it('get the commands of their own streams, and one that stops does not stop the other', async () => {
+    const other = noting(1);
+    const fleet = await both(other);
+    log.give(delivered(first, ...given(streams.accounts, [0])), caughtUp);
+    await stateOf(fleet).toBe('ready');
+    expect(other.seen).toEqual([0]);
+    log.give(delivered(...given(streams.accounts, [1])));
+    await eventually(() => other.ended).toEqual(new Error('no'));
+    await eventually(() => log.subscriptions.at(-1)?.prefix).toEqual([streams.fleet]);
+    const [next] = second.events;
+    log.give(delivered({ ...second, events: [{ ...next, position: third.events[0].position + 3 }] }));
+    await eventually(() => fleet.fleet().revision.value).toBe(1);
+    expect(fleet.state().kind).toBe('ready');
+  });
+
+  it('read up to the checkpoint of the first what precedes it in their own streams', async () => {
+    const fleet = await both(noting());
+    log.give(delivered(first, ...given(streams.accounts, [0, 1])), caughtUp);
+    await stateOf(fleet).toBe('ready');
+    await eventually(() => log.saved.length).toBe(1);
+    await close();
+    const other = noting();
+    await both(other);
+    await eventually(() => other.seen).toEqual([0, 1]);
+    const { position } = first.events[0];
+    await eventually(() => log.subscriptions.at(-1)?.after).toEqual({ commit: position, prepare: position });
   });
 });

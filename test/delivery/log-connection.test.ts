@@ -1,6 +1,6 @@
 /** How near the fold is to the end of the log, by what its subscription tells. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createLogConnection } from '../../src/projections/fleet/log-connection.js';
+import { createLogConnection } from '../../src/projections/log-connection.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { StarvedError } from '../../src/storage/event-store.js';
 

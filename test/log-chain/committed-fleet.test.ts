@@ -4,14 +4,16 @@
  */
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { followAccounts } from '../../src/accounts/view.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { LogChain } from '../../src/log-chain/log-chain.js';
+import { openAccounts } from '../../src/projections/accounts.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import type { CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
+import { followInMemory } from '../../src/projections/log-follower.js';
+import type { LogFollower } from '../../src/projections/log-follower.js';
 import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
 import { createCommandFixture } from '../support/command-fixture.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
@@ -21,7 +23,7 @@ import { testLogChain } from '../support/log-chain.js';
 
 let fixture: CommandFixture;
 let gateway: FleetGateway;
-const opened: CommittedFleet[] = [];
+const opened: (CommittedFleet | LogFollower)[] = [];
 beforeEach(async () => {
   fixture = await createCommandFixture();
   gateway = await fixture.gateway({ logChain: testLogChain() });
@@ -48,20 +50,16 @@ async function start(
   store: EventStore = fixture.stores.eventStore,
 ): Promise<Reading> {
   const from: unknown[] = [];
-  const committed = await openCommittedFleet({
-    eventStore: {
-      ...store,
-      subscribe(options) {
-        from.push(options.after);
-        return store.subscribe(options);
-      },
+  const eventStore: EventStore = {
+    ...store,
+    subscribe(options) {
+      from.push(options.after);
+      return store.subscribe(options);
     },
-    logger: silentLogger,
-    logChain: chain,
-    checkpointEvery: 5,
-  });
-  committed.start();
-  opened.push(committed);
+  };
+  const logger = silentLogger;
+  const committed = await openCommittedFleet({ eventStore, logger, logChain: chain, checkpointEvery: 5 });
+  opened.push(followInMemory({ eventStore, logger, folds: [committed] }), committed);
   return { committed, from };
 }
 
@@ -182,7 +180,8 @@ describe('a change of the log', () => {
       tampered((event) => (event.revision === at ? undefined : event)),
     );
     await until(() => committed.state().kind === 'broken_log');
-    expect(from).toEqual(['start', 'start']);
+    const { position } = (await fixture.log()).find((event) => event.revision === at - 1)!;
+    expect(from).toEqual(['start', { commit: position, prepare: position }]);
     expect(committed.state()).toEqual({
       kind: 'broken_log',
       reason: `svc-fleet continues at ${at + 1} instead of ${at}`,
@@ -194,10 +193,11 @@ describe('a change of the log', () => {
     const event = { type: 'LogChainStarted', data: { key_id: 'mk_of_nobody' } };
     const metadata = { ...(await fixture.log())[0]!.metadata };
     await fixture.stores.eventStore.append(streams.accounts, 'no_stream', [{ id: nodeId('e'), ...event, metadata }]);
-    const view = followAccounts(fixture.stores.eventStore, chain, silentLogger);
-    await expect(view.caughtUp()).rejects.toThrow(/log chain of svc-accounts breaks at revision 0/);
-    expect(view.failure()).toMatch(/breaks at revision 0/);
-    expect(view.accounts.revision.value).toBe(-1);
-    await view.close();
+    const { eventStore } = fixture.stores;
+    const view = openAccounts(eventStore, chain, silentLogger);
+    opened.push(followInMemory({ eventStore, logger: silentLogger, folds: [view] }));
+    await until(() => view.failure() !== undefined, 'the accounts stop');
+    expect(view.failure()).toMatch(/log chain of svc-accounts breaks at revision 0/);
+    expect([view.caughtUp(), view.accounts.revision.value]).toEqual([false, -1]);
   });
 });

@@ -73,7 +73,7 @@ async function written(dataDir: string, commands: readonly FleetCommand[], unkno
   const logChain = createLogChain(await openLogChainKeys(eventStore, loaded.value.masterKey));
   const committed = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
   await committed.catchUp();
-  const state = { state: committed.fleet, fold: committed.fold, catchUp: committed.catchUp };
+  const state = { ...committed, state: committed.fleet };
   const gateway = createGateway(fleetAggregate, state, {
     eventStore,
     clock: systemClock,

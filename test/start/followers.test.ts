@@ -71,7 +71,7 @@ function fakeParts(): FollowerParts {
     accounts: {
       accounts,
       failure: () => failure,
-      caughtUp: async () => undefined,
+      caughtUp: () => true,
       until: (condition, timeoutMs) =>
         condition() ? Promise.resolve(true) : wait(`accounts ${heads[streams.accounts]}`, timeoutMs),
     },

@@ -2,11 +2,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { followInMemory } from '../../src/projections/log-follower.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import type { Tokens } from '../../src/security/tokens.js';
 import { createTokens } from '../../src/security/tokens.js';
 import { ensureServiceIdentity } from '../../src/start/service-identity.js';
-import { followSigningKey, replaceSigningKey } from '../../src/start/signing-key.js';
+import { foldSigningKey, replaceSigningKey } from '../../src/start/signing-key.js';
 import { testKeyring } from '../support/keyring.js';
 import { clearTextIn } from '../support/clear-text.js';
 import type { CommandFixture } from '../support/command-fixture.js';
@@ -37,18 +38,12 @@ afterEach(async () => {
 const options = () => ({ ...fixture.options, keyring });
 
 async function instance(keys: Keyring = keyring): Promise<Instance> {
-  const { signingSeed, signingPublic } = await ensureServiceIdentity({ ...fixture.options, keyring: keys });
-  const tokens = createTokens({ seed: signingSeed, ttlSeconds: 3_600, clock: fixture.clock });
-  const { store: eventStore } = fixture;
-  const follower = followSigningKey({
-    eventStore,
-    keyring: keys,
-    tokens,
-    current: signingPublic,
-    logger: silentLogger,
-  });
-  closing.push(follower.close);
-  return { tokens, problems: follower.problems };
+  const current = await ensureServiceIdentity({ ...fixture.options, keyring: keys });
+  const tokens = createTokens({ seed: current.signingSeed, ttlSeconds: 3_600, clock: fixture.clock });
+  const logger = silentLogger;
+  const fold = foldSigningKey({ keyring: keys, tokens, current, logger });
+  closing.push(followInMemory({ eventStore: fixture.store, logger, folds: [fold] }).close);
+  return { tokens, problems: fold.problems };
 }
 
 const accepts = ({ tokens }: Instance, token: string): boolean => tokens.verify(token).kind === 'valid';

@@ -3,9 +3,9 @@
  * read models hear of them. The instance notices, is not ready until both have them, and needs no restart.
  */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { followAccounts } from '../../src/accounts/view.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { openAccounts } from '../../src/projections/accounts.js';
 import { startProjections } from '../../src/projections/projections.js';
 import { createFollowers } from '../../src/start/followers.js';
 import type { EventStore } from '../../src/storage/event-store.js';
@@ -35,11 +35,11 @@ afterEach(async () => {
 
 it('are found behind, make the instance unready, and follow again by another node', async () => {
   const log = await createFleetLog(eventStore);
-  const delivery = await fixture.start({ eventStore });
+  const accounts = openAccounts(eventStore, testLogChain(), silentLogger);
+  const delivery = await fixture.start({ eventStore, also: [accounts] });
   const { readStore } = fixture.stores;
   const projections = await startProjections({ eventStore, readStore, clock: fixture.clock, logger: silentLogger });
   const logChain = testLogChain();
-  const accounts = followAccounts(eventStore, logChain, silentLogger);
   const followers = createFollowers({
     eventStore,
     committed: delivery.committed,
@@ -75,7 +75,7 @@ it('are found behind, make the instance unready, and follow again by another nod
     expect(eventStore.starved()).toBeGreaterThan(0);
     expect(followers.notReady()).toEqual([]);
   } finally {
-    await accounts.close();
+    accounts.close();
     await projections.close();
   }
 });

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AccountHandlerOptions } from '../../src/accounts/parts.js';
 import { createAccountHandlers } from '../../src/accounts/handlers.js';
-import { followAccounts } from '../../src/accounts/view.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
 import { createFactRecorder } from '../../src/commands/facts.js';
 import { ensureFirstAdmin } from '../../src/start/first-admin.js';
@@ -10,6 +9,8 @@ import { createGateway } from '../../src/commands/gateway.js';
 import type { FactRecorder } from '../../src/commands/port.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import type { Clock } from '../../src/kernel/clock.js';
+import { openAccounts } from '../../src/projections/accounts.js';
+import { followInMemory } from '../../src/projections/log-follower.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { bodyHashBlinder } from '../../src/security/body-hashes.js';
@@ -17,6 +18,7 @@ import { createLoginLimiter } from '../../src/security/login-limiter.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
 import { createTokens } from '../../src/security/tokens.js';
 import type { CommandFixture } from './command-fixture.js';
+import { until } from './delivery-fixture.js';
 import { testKeyring } from './keyring.js';
 
 export interface AccountsInstance extends AccountHandlerOptions {
@@ -37,11 +39,14 @@ export async function startAccounts(
 ): Promise<AccountsInstance> {
   const { clock, store: eventStore } = fixture;
   const keyring = testKeyring();
-  const view = followAccounts(eventStore, fixture.options.logChain, overrides.logger ?? silentLogger);
-  await view.caughtUp();
+  const logger = overrides.logger ?? silentLogger;
+  const view = openAccounts(eventStore, fixture.options.logChain, logger);
+  const follower = followInMemory({ eventStore, logger, folds: [view] });
+  await until(() => view.caughtUp() || view.failure() !== undefined, 'the accounts are read');
   const facts = createFactRecorder(fixture.options);
   const parts: AccountHandlerOptions = {
-    gateway: overrides.gateway ?? createGateway(accountsAggregate, view, fixture.options),
+    gateway:
+      overrides.gateway ?? createGateway(accountsAggregate, { ...view, state: () => view.accounts }, fixture.options),
     view,
     keyring,
     hasher: createPasswordHasher(),
@@ -63,7 +68,8 @@ export async function startAccounts(
     async close() {
       await facts.close();
       await parts.gateway.close();
-      await view.close();
+      await follower.close();
+      view.close();
       parts.hasher.close();
       parts.limiter.close();
     },

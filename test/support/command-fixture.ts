@@ -66,8 +66,7 @@ export function fleetGatewayOn(
   options: GatewayOptions,
   aggregate: typeof fleetAggregate = fleetAggregate,
 ): FleetGateway {
-  const { fleet: state, fold, catchUp } = committed;
-  const gateway = createGateway(aggregate, { state, fold, catchUp }, options);
+  const gateway = createGateway(aggregate, { ...committed, state: committed.fleet }, options);
   return {
     ...gateway,
     get fleet() {

@@ -11,6 +11,8 @@ import { timestamp } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/fleet/committed-fleet.js';
+import type { LogFold, LogFollowerDeps } from '../../src/projections/log-follower.js';
+import { followInMemory } from '../../src/projections/log-follower.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { createFleetLog } from './fleet-log.js';
 import type { FleetLog } from './fleet-log.js';
@@ -27,7 +29,12 @@ export interface StartedDelivery extends DeliveryService {
 }
 
 /** What differs from the fixture's, for delivery and the committed fleet. */
-export type DeliveryChoices = Partial<DeliveryDeps> & Partial<CommittedFleetDeps>;
+export type DeliveryChoices = Partial<DeliveryDeps> &
+  Partial<CommittedFleetDeps> &
+  Partial<Pick<LogFollowerDeps, 'graceMs'>> & {
+    /** Folds that follow the log beside the committed fleet. */
+    readonly also?: readonly LogFold[];
+  };
 
 export interface DeliveryFixture {
   readonly stores: TemporaryStores;
@@ -101,15 +108,16 @@ function recordedReportsOf(
 }
 
 async function startDelivery(
-  deps: Omit<DeliveryDeps, 'committed'> & CommittedFleetDeps & Pick<DeliveryChoices, 'committed'>,
+  deps: Omit<DeliveryDeps, 'committed'> & CommittedFleetDeps & Pick<DeliveryChoices, 'committed' | 'also' | 'graceMs'>,
 ): Promise<StartedDelivery> {
   const committed = deps.committed ?? (await openCommittedFleet(deps));
   const delivery = await createDelivery({ ...deps, committed });
-  committed.start();
+  const follower = followInMemory({ ...deps, folds: [committed, ...(deps.also ?? [])] });
   return {
     ...delivery,
     committed,
     async close() {
+      await follower.close();
       await delivery.close();
       await committed.close();
     },

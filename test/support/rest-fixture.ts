@@ -25,6 +25,7 @@ import { createBudgetedLogger } from '../../src/kernel/budgeted-logger.js';
 import { createSampledLog } from '../../src/kernel/sampled-log.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
+import { followInMemory } from '../../src/projections/log-follower.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
@@ -162,7 +163,8 @@ export async function startRest(
     compileEarlier: createHistory({ eventStore, logChain, workers }),
   });
   closers.add('delivery', () => delivery.close());
-  committed.start();
+  const follower = followInMemory({ eventStore, logger, folds: [committed] });
+  closers.add('log follower', () => follower.close());
   const followers = createFollowers({ eventStore, committed, projections, accounts: accounts.view, logChain, clock });
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());

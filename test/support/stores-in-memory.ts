@@ -93,7 +93,7 @@ function logInMemory(): EventStore {
       while (!signal.aborted) {
         const item = itemOf(log.slice(next, next + bounds.itemEvents));
         next += item.length;
-        const events = item.filter(({ stream }) => stream.startsWith(prefix));
+        const events = item.filter(({ stream }) => [prefix].flat().some((one) => stream.startsWith(one)));
         if (events.length > 0) yield { kind: 'events', events };
         if (next < log.length || signal.aborted) continue;
         if (!told) yield { kind: 'caught_up' };

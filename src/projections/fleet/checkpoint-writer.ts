@@ -17,8 +17,6 @@ export interface CheckpointWriter {
    * call is made when a start has caught up with the log.
    */
   writeIfDue(fleet: Fleet): void;
-  /** The fold starts again from the empty fleet. */
-  reset(): void;
   /** Waits for the write that is running; the signal ends it early. */
   close(): Promise<void>;
 }
@@ -52,10 +50,6 @@ export function createCheckpointWriter(deps: CheckpointWriterDeps): CheckpointWr
         .finally(() => {
           writing = undefined;
         });
-    },
-    reset() {
-      lastRevision = -1;
-      started = false;
     },
     async close() {
       await writing;

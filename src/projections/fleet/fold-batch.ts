@@ -1,7 +1,6 @@
 /**
  * Applies a batch of whole commands to the committed fleet and collects what they did: the nodes that were touched,
- * deleted or raised, and the PSKs that were revoked. Not when commands arrive (`committed-fold.ts`) and not what
- * follows from them (`delivery.ts`). Implements `docs/contract/domain.md#commands-and-events`.
+ * deleted or raised, and the PSKs that were revoked. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { Draft } from '../../domain/aggregate/containers.js';
 import { applyCommand } from '../../domain/fleet/apply.js';
@@ -13,6 +12,7 @@ import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { LogChain } from '../../log-chain/log-chain.js';
+import { MissingEventsError } from '../log-follower.js';
 
 /** What one batch of whole commands did. */
 export interface FoldBatch {
@@ -24,9 +24,6 @@ export interface FoldBatch {
   /** Nodes whose generation was raised, with the time of the command (RFC 3339). */
   readonly raised: ReadonlyMap<string, string>;
 }
-
-/** Revisions are missing. The subscription may have lost them, so the log is read again. */
-export class MissingEventsError extends Error {}
 
 export interface MutableFoldBatch extends FoldBatch {
   readonly touched: Set<string>;

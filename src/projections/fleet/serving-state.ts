@@ -1,6 +1,6 @@
 /**
  * Whether this instance may serve configuration: it must be near the end of the log, know every event, have found its
- * chain unbroken, and have the compiler version that the log is at. Not how near it is to the log's end (`log-connection.ts`).
+ * chain unbroken, and have the compiler version that the log is at. Not how near it is to the log's end (`../log-connection.ts`).
  * Implements `docs/contract/domain.md#generation` and `docs/contract/domain.md#commands-and-events`.
  *
  * The compiler version in the log may rise and fall under a running instance. The instance serves only while it is its
@@ -9,7 +9,7 @@
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import type { Logger } from '../../kernel/logger.js';
 import { isMismatch, mismatchText } from './compiler-mismatch.js';
-import type { LogDistance } from './log-connection.js';
+import type { LogDistance } from '../log-connection.js';
 import type { ServingState } from '../port.js';
 
 export type StoppedState = Extract<ServingState, { readonly kind: 'unknown_event' | 'broken_log' }>;

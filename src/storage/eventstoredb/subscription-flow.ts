@@ -94,13 +94,14 @@ function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning): {
 /** @param onCheckpoint must not throw: the stream would stop */
 function subscribe(
   { client }: Lease,
-  prefix: string,
+  prefix: SubscribeOptions['prefix'],
   after: SubscribeOptions['after'],
   maxSearchWindow: number,
   onCheckpoint: (reached: Position) => void,
 ): AllStreamSubscription {
   const checkpointReached = (_: unknown, reached: Position): void => onCheckpoint(reached);
-  const filter = streamNameFilter({ prefixes: [prefix], maxSearchWindow, checkpointInterval: 1, checkpointReached });
+  const prefixes = [prefix].flat();
+  const filter = streamNameFilter({ prefixes, maxSearchWindow, checkpointInterval: 1, checkpointReached });
   return client.subscribeToAll({ fromPosition: after === 'start' ? START : toPosition(after), filter });
 }
 

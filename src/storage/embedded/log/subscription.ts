@@ -135,7 +135,12 @@ export interface LogReading {
 }
 
 /** Reads from a position on, slice by slice; keeps the runs that it has found and not finished. */
-function createReader({ environment, nameOf }: Omit<LogReading, 'wakeUp'>, prefix: string, after: number): () => Slice {
+function createReader(
+  { environment, nameOf }: Omit<LogReading, 'wakeUp'>,
+  prefix: SubscribeOptions['prefix'],
+  after: number,
+): () => Slice {
+  const prefixes = [prefix].flat();
   const { itemEvents, itemBytes } = bounds;
   const { sliceEntries } = tuning;
   let upTo = after;
@@ -156,7 +161,7 @@ function createReader({ environment, nameOf }: Omit<LogReading, 'wakeUp'>, prefi
       }
       const last = run.position + run.count - 1;
       const stream = nameOf(run.stream);
-      if (stream.startsWith(prefix)) {
+      if (prefixes.some((one) => stream.startsWith(one))) {
         const entries = environment.texts('events', {
           from: eventKey(run.stream, run.revision + Math.max(0, upTo - run.position + 1)),
           to: eventKey(run.stream, run.revision + run.count),

@@ -1,10 +1,10 @@
 /**
- * How near the committed fleet is to the end of the log, judged by its subscription alone. Not whether this instance may
- * serve: that also depends on the compiler version (`delivery-state.ts`).
+ * How near what is held in memory is to the end of the log, judged by its subscription alone. Whether this instance may
+ * serve also depends on the compiler version (`fleet/serving-state.ts`).
  */
-import { errorText } from '../../kernel/errors.js';
-import type { Logger } from '../../kernel/logger.js';
-import { StarvedError } from '../../storage/event-store.js';
+import { errorText } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import { StarvedError } from '../storage/event-store.js';
 
 export type LogDistance =
   /** The subscription stands and everything in the log is folded. */
@@ -23,7 +23,7 @@ export interface LogConnection {
   /** Something arrived from the log, but not its end. */
   heard(): void;
   dropped(cause: unknown): void;
-  /** The log is read again from its start. */
+  /** The log is read again from an earlier place. */
   reset(): void;
   close(): void;
 }
@@ -81,7 +81,7 @@ export function createLogConnection(deps: LogConnectionDeps): LogConnection {
       heardSince = false;
       // Logged once: what follows are failed attempts to subscribe again.
       if (!live) return;
-      deps.logger.warn({ error: errorText(cause) }, 'the subscription to the fleet dropped');
+      deps.logger.warn({ error: errorText(cause) }, 'the subscription to the log dropped');
       live = false;
       knownBehind = cause instanceof StarvedError;
       startGrace();

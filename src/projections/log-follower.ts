@@ -1,0 +1,175 @@
+/**
+ * The one subscription behind everything that an instance holds in memory: it reads the streams of all folds together and
+ * hands each fold the whole commands of its own. The stored read models have a subscription of their own, because they
+ * begin where their store says and wait for it (`engine/runner.ts`). Implements `docs/architecture.md#read-models`.
+ */
+import { sleep } from '../kernel/background.js';
+import { errorText, unreachable } from '../kernel/errors.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import type { Logger } from '../kernel/logger.js';
+import { backoff, storeRetry } from '../kernel/retry.js';
+import type { EventStore, ResumePoint } from '../storage/event-store.js';
+import { BrokenLogError, commandsAfter, followLog } from '../storage/follow.js';
+import type { LogDistance } from './log-connection.js';
+import { createLogConnection } from './log-connection.js';
+import { tuning } from './tuning.js';
+
+/** Something folded in memory from one stream. */
+export interface LogFold {
+  readonly stream: string;
+  /** Revision of the last event that is folded; -1 before any. */
+  revision(): number;
+  /** Log position of that event. */
+  position(): number;
+  /**
+   * Folds whole commands of its stream, each wholly or not at all, and skips those that it holds.
+   * @throws MissingEventsError, BrokenChainError, UnknownEventError
+   */
+  apply(commands: readonly RecordedCommand[]): void;
+  /** Told how near the log's end is, behind everything that arrives. @param caughtUp its end has just been reached */
+  moved(distance: LogDistance, caughtUp: boolean): void;
+  /** Told, for good, that it is followed no longer. */
+  stopped(error: unknown): void;
+}
+
+/** Revisions are missing. The subscription may have lost them, so they are read again. */
+export class MissingEventsError extends Error {}
+
+export interface LogFollowerDeps {
+  readonly eventStore: EventStore;
+  readonly logger: Logger;
+  /** The first may begin at a checkpoint. The subscription begins where it ends, and the others are read up to there. */
+  readonly folds: readonly [LogFold, ...LogFold[]];
+  /** How long a dropped subscription still counts as near the end of the log, in milliseconds. */
+  readonly graceMs?: number | undefined;
+}
+
+export interface LogFollower {
+  close(): Promise<void>;
+}
+
+/** An error of one fold. */
+class FoldError extends Error {
+  readonly fold: LogFold;
+
+  constructor(fold: LogFold, cause: unknown) {
+    super(errorText(cause), { cause });
+    this.fold = fold;
+  }
+}
+
+/** Begins to follow the log. */
+export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollowerDeps): LogFollower {
+  const stop = new AbortController();
+  const [first] = folds;
+  let followed: readonly LogFold[] = folds;
+  const tell = (caughtUp: boolean): void => {
+    for (const fold of followed) fold.moved(connection.distance(), caughtUp);
+  };
+  const connection = createLogConnection({
+    logger,
+    graceMs: graceMs ?? tuning.dropGraceMs,
+    onGraceEnd: () => tell(false),
+  });
+  /** Everything up to here is folded. */
+  let point: ResumePoint | 'start' = 'start';
+
+  /** @throws FoldError */
+  function give(fold: LogFold, commands: readonly RecordedCommand[]): void {
+    const own = commands.filter(({ stream }) => stream === fold.stream);
+    if (own.length === 0) return;
+    try {
+      fold.apply(own);
+    } catch (error) {
+      throw new FoldError(fold, error);
+    }
+  }
+
+  /** What precedes the checkpoint in other streams: the subscription begins behind it. @throws FoldError, ServiceError */
+  async function readOthers(): Promise<void> {
+    if (first.revision() < 0) return;
+    const begin = pointOf(first);
+    for (const fold of folds.slice(1)) {
+      for await (const commands of commandsAfter(eventStore, fold.stream, fold.revision())) give(fold, commands);
+    }
+    point = begin;
+  }
+
+  /** @throws FoldError, BrokenLogError */
+  async function subscribe(): Promise<void> {
+    const streams = followed.map(({ stream }) => stream);
+    const options = { prefix: streams, streams, after: point, signal: stop.signal };
+    for await (const item of followLog(eventStore, options)) {
+      switch (item.kind) {
+        case 'commands':
+          connection.heard();
+          for (const fold of followed) give(fold, item.commands);
+          point = item.point;
+          break;
+        case 'checkpoint':
+          connection.heard();
+          point = item.point;
+          break;
+        case 'caught_up':
+          connection.caughtUp();
+          break;
+        case 'dropped':
+          connection.dropped(item.cause);
+          break;
+        default:
+          unreachable(item);
+      }
+      tell(item.kind === 'caught_up');
+    }
+  }
+
+  function end(ended: readonly LogFold[], error: unknown): void {
+    followed = followed.filter((fold) => !ended.includes(fold));
+    for (const fold of ended) fold.stopped(error);
+  }
+
+  async function run(): Promise<void> {
+    let read = false;
+    let failures = 0;
+    let loss = '';
+    while (!stop.signal.aborted && followed.length > 0) {
+      try {
+        if (!read) await readOthers();
+        read = true;
+        await subscribe();
+        return;
+      } catch (error) {
+        const fold = error instanceof FoldError ? error.fold : undefined;
+        const cause = error instanceof FoldError ? error.cause : error;
+        const isLoss = cause instanceof MissingEventsError || cause instanceof BrokenLogError;
+        if (fold === undefined && !isLoss) {
+          // The log is out of reach.
+          logger.warn({ error: errorText(error) }, 'the event log cannot be read yet');
+          await sleep(backoff(storeRetry, (failures += 1)), stop.signal);
+        } else if (isLoss && loss !== errorText(cause)) {
+          loss = errorText(cause);
+          logger.error({ error: loss }, 'events are missing; the log is read again from before them');
+          if (fold !== undefined) point = pointOf(fold);
+          connection.reset();
+          tell(false);
+        } else {
+          end(fold === undefined ? followed : [fold], cause);
+        }
+      }
+    }
+  }
+
+  const running = run();
+  return {
+    async close() {
+      stop.abort();
+      connection.close();
+      await running;
+    },
+  };
+}
+
+function pointOf(fold: LogFold): ResumePoint | 'start' {
+  const at = fold.position();
+  return fold.revision() < 0 ? 'start' : { commit: at, prepare: at };
+}
