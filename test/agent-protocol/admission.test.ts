@@ -10,7 +10,7 @@ import { createLine } from '../../src/transport/agent/admission/line.js';
 import { createNodeBudget } from '../../src/transport/agent/admission/node-budget.js';
 import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
-import { noteSuperseded } from '../../src/transport/agent/duplicates.js';
+import { noteSuperseded } from '../../src/transport/agent/node-sessions.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 describe('the waiting line', () => {

@@ -4,7 +4,7 @@ import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../src/kernel/errors.js';
 import type { AgentStream } from '../../src/transport/agent/agent-stream.js';
 import { closeReasons, jittered } from '../../src/transport/agent/close-reasons.js';
-import { noteSuperseded, recentSupersedings } from '../../src/transport/agent/duplicates.js';
+import { noteSuperseded } from '../../src/transport/agent/node-sessions.js';
 import type { Outbox } from '../../src/transport/agent/outbox.js';
 import { createSessionClosing } from '../../src/transport/agent/session-closing.js';
 
@@ -75,7 +75,7 @@ describe('a retry', () => {
 
 describe('supersedings', () => {
   test('are remembered while they count, and two of them suffice', () => {
-    expect(recentSupersedings([0, 1, 2], 300_001)).toEqual([1, 2]);
+    expect(noteSuperseded([0, 1, 2], 300_001)).toEqual({ supersedings: [2, 300_001], duplicate: true });
     expect(noteSuperseded([], 5)).toEqual({ supersedings: [5], duplicate: false });
     expect(noteSuperseded([1, 2], 3)).toEqual({ supersedings: [2, 3], duplicate: true });
     expect(noteSuperseded([0], 300_001)).toEqual({ supersedings: [300_001], duplicate: false });

@@ -17,8 +17,6 @@ import { limits } from '../../kernel/limits.js';
 import type { LogFields, Logger } from '../../kernel/logger.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import type { CloseReason } from './close-reasons.js';
-import { noteSuperseded, recentSupersedings } from './duplicates.js';
-import type { Supersedings } from './duplicates.js';
 import type { LiveSession } from './live-session.js';
 import { tuning } from './tuning.js';
 
@@ -242,4 +240,20 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       }
     },
   };
+}
+
+/** When a node's sessions were closed with SUPERSEDED, in wall-clock milliseconds; only those that still count. */
+type Supersedings = readonly number[];
+
+/** Two agents seem to share one PSK at the second SUPERSEDED of a node within 5 minutes. @internal exported for tests */
+export function noteSuperseded(
+  earlier: Supersedings,
+  now: number,
+): { readonly supersedings: Supersedings; readonly duplicate: boolean } {
+  const recent = recentSupersedings(earlier, now);
+  return { supersedings: [...recent, now].slice(-2), duplicate: recent.length > 0 };
+}
+
+function recentSupersedings(earlier: Supersedings, now: number): Supersedings {
+  return earlier.filter((at) => now - at <= limits.agent.duplicateWindowMs);
 }

@@ -27,14 +27,14 @@ export const tuning = {
   /** Headers of a call; agents send about ten. */
   headerPairs: 64,
   /**
-   * What a connection without a session may hold, at two looks in a row: bytes received since its last request was
-   * complete, of which each piece of an unfinished request counts 512 more, and the table of headers that its peer fills.
+   * What a connection without a session may hold at two consecutive checks: bytes received since its last request was
+   * complete, plus 512 for each piece of an unfinished request, and the header table that its peer fills.
    */
   unansweredBytes: 4 * 1024,
   pieceBytes: 512,
   headerTableBytes: 1024,
-  /** Unfinished requests at each look, added up: one for 2 s, four for half a second. */
-  unfinishedLooks: 10,
+  /** Unfinished requests at consecutive checks, added up: one for 2 s, four for half a second. */
+  unfinishedSum: 10,
   /** Interval at which the timeouts of sessions and pending sessions are checked. */
   sweepMs: 200,
   /** Answers that may wait for a peer to read; at this number the service stops reading from that peer. */

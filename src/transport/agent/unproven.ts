@@ -1,9 +1,9 @@
 /**
- * What a connection may cost before it has a session: a stranger who sends without end, or begins calls and does not
- * finish them, is noticed by what his connection has not had answered, and closed. Not time limits, and not the number of
- * connections: those are the listener's. Serves the bound of 32 KiB for each connection of
- * `docs/contract/agent-protocol.md#the-listener` by ending what goes beyond it, within 0.4 to 2.2 s: until then such a
- * connection holds more. `npm run bench -- strangers` measures both.
+ * What a connection may cost before it has a session. A stranger who sends without end, or begins calls and does not finish
+ * them, is recognised by the bytes that wait for an answer, and the connection is closed. Time limits and the number of
+ * connections are the listener's. Serves the bound of 32 KiB for each connection of
+ * `docs/contract/agent-protocol.md#the-listener`: a connection that exceeds it is closed within 0.4 to 2.2 s and holds more
+ * until then. `npm run bench -- strangers` measures both.
  */
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AgentConnection } from '../listener/connection.js';
@@ -15,17 +15,17 @@ export interface Unproven {
   session: ServerHttp2Session | undefined;
   /** Calls whose request has not ended. */
   readonly unfinished: ServerHttp2Stream[];
-  /** In which their requests have come. */
+  /** How many pieces their requests came in. */
   pieces: number;
-  /** Calls that are not over, those included that wait for their answer. */
+  /** Calls that are not over, including those that wait for their answer. */
   openCalls: number;
-  /** The size of its table of headers, in bytes, and how many bytes it had not had answered when that was read. */
+  /** The size of its header table in bytes, and how many bytes were unanswered when the size was read. */
   tableBytes: number;
   tableReadAt: number;
-  /** Looks in a row that found too much unanswered. */
-  costlyLooks: number;
-  /** What looks in a row have found of unfinished calls, added up. */
-  unfinishedLooks: number;
+  /** Consecutive checks that found too much unanswered. */
+  costlyChecks: number;
+  /** Unfinished calls found by consecutive checks, added up. */
+  unfinishedSum: number;
 }
 
 /** Watches a connection until it has proven itself. An agent stays far below these bounds. */
@@ -38,15 +38,14 @@ export function watchUnproven(connection: AgentConnection): Unproven {
     openCalls: 0,
     tableBytes: 0,
     tableReadAt: 0,
-    costlyLooks: 0,
-    unfinishedLooks: 0,
+    costlyChecks: 0,
+    unfinishedSum: 0,
   };
   connection.watch(() => {
-    unproven.costlyLooks = isCostly(unproven) ? unproven.costlyLooks + 1 : 0;
-    unproven.unfinishedLooks =
-      unproven.unfinished.length === 0 ? 0 : unproven.unfinishedLooks + unproven.unfinished.length;
-    // The request of an agent may be on its way at one look, not at two.
-    return unproven.costlyLooks > 1 || unproven.unfinishedLooks > tuning.unfinishedLooks;
+    unproven.costlyChecks = isCostly(unproven) ? unproven.costlyChecks + 1 : 0;
+    unproven.unfinishedSum = unproven.unfinished.length === 0 ? 0 : unproven.unfinishedSum + unproven.unfinished.length;
+    // An agent's request may be on its way at one check, but not at two.
+    return unproven.costlyChecks > 1 || unproven.unfinishedSum > tuning.unfinishedSum;
   });
   return unproven;
 }
