@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { tokensEnded } from '../src/cluster/ended-tokens.js';
-import { liveInstances } from '../src/cluster/instance-lease.js';
+import { tokensEnded } from '../src/instance/revocations.js';
+import { liveInstances } from '../src/instance/instance-lease.js';
 import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
 import { userField } from '../src/accounts/fields.js';

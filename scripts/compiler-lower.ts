@@ -16,7 +16,7 @@ import { randomIds } from '../src/kernel/ids.js';
 import { silentLogger } from '../src/kernel/logger.js';
 import type { LogChain } from '../src/log-chain/log-chain.js';
 import { lastRevision } from '../src/storage/event-store.js';
-import { liveInstances } from '../src/cluster/instance-lease.js';
+import { liveInstances } from '../src/instance/instance-lease.js';
 import {
   CommandError,
   exitCodes,

@@ -9,7 +9,7 @@ import { ConfigError } from './config/config-error.js';
 import { printableConfig } from './config/variables.js';
 import { logCryptoLibrary } from './kernel/crypto/crypto.js';
 import { errorText } from './kernel/errors.js';
-import { createServiceLog } from './operations/service-log.js';
+import { createServiceLog } from './instance/service-log.js';
 import { StartError } from './start/start-error.js';
 import { handleUncaught } from './start/uncaught.js';
 import { logWarnings } from './start/warnings.js';

@@ -18,8 +18,8 @@ import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
 import { DataFolderError, openStores } from '../../src/storage/open-stores.js';
 import type { OpenStores } from '../../src/storage/open-stores.js';
-import { liveInstances } from '../../src/cluster/instance-lease.js';
-import { commandClaims } from '../../src/cluster/command-claims.js';
+import { liveInstances } from '../../src/instance/instance-lease.js';
+import { commandClaims } from '../../src/instance/command-claims.js';
 import { telemetryCollections } from '../../src/telemetry/node-documents.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
 

@@ -2,9 +2,9 @@
  * What serves agents on the core: telemetry, their transport, the claims of commands, the loops that keep facts and
  * credentials up to date, and this instance's place among the others. See `docs/architecture.md`.
  */
-import { openCommandClaims } from '../cluster/command-claims.js';
-import type { Membership } from '../cluster/membership.js';
-import { joinCluster } from '../cluster/membership.js';
+import { openCommandClaims } from '../instance/command-claims.js';
+import type { Membership } from '../instance/membership.js';
+import { joinCluster } from '../instance/membership.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from '../config/config.js';
 import { compilerVersion } from '../domain/compile/version.js';

@@ -4,7 +4,7 @@ import type { Gateway } from '../commands/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { secondsBounds } from '../kernel/seconds-bounds.js';
-import type { MetricSource } from '../operations/metrics.js';
+import type { MetricSource } from '../instance/metrics.js';
 
 interface CommandMetrics {
   /** The same gateway; what it executes is counted. */

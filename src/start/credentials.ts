@@ -13,7 +13,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { startLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
-import type { NumberSource } from '../operations/metrics.js';
+import type { NumberSource } from '../instance/metrics.js';
 import type { FleetQueries } from '../projections/port.js';
 
 interface CredentialWatchOptions {

@@ -1,6 +1,6 @@
 /** The fact recorder in `/metrics`. What the numbers mean is said in `docs/operations.md`. */
 import type { FactRecorder } from '../commands/port.js';
-import type { NumberSource } from '../operations/metrics.js';
+import type { NumberSource } from '../instance/metrics.js';
 
 export function factMetrics(facts: Pick<FactRecorder, 'stats'>): readonly NumberSource[] {
   return [

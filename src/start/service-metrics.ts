@@ -6,7 +6,7 @@ import type { Counter, Histogram } from 'prom-client';
 import type { FactRecorder } from '../commands/port.js';
 import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
 import type { SampledLog } from '../kernel/sampled-log.js';
-import type { MetricSource } from '../operations/metrics.js';
+import type { MetricSource } from '../instance/metrics.js';
 import { factMetrics } from './fact-metrics.js';
 
 /** A part that has metrics of its own. */

@@ -11,7 +11,7 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
-import type { NumberSource } from '../operations/metrics.js';
+import type { NumberSource } from '../instance/metrics.js';
 import type { FleetQueries, Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';

@@ -8,7 +8,7 @@
  */
 import { errorText } from '../kernel/errors.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
-import type { NumberSource } from '../operations/metrics.js';
+import type { NumberSource } from '../instance/metrics.js';
 
 interface FatalLogger extends Logger {
   fatal(fields: LogFields, message: string): void;

@@ -118,7 +118,7 @@ export interface FoldCheckpoint {
 
 /**
  * What a store knows of the time, so that an instance whose clock is wrong can notice it. Both ports have it;
- * `src/operations/store-clocks.ts` decides what follows from a difference.
+ * `src/instance/store-clocks.ts` decides what follows from a difference.
  */
 export type StoreTime =
   /** The store has a clock of its own, which shows this time now. */

@@ -12,7 +12,7 @@ import type { RunningApp } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import { createServiceLog } from '../../src/operations/service-log.js';
+import { createServiceLog } from '../../src/instance/service-log.js';
 import { issue } from '../support/x509.js';
 import { eventually } from '../support/eventually.js';
 import { configRequestOf, createRawAgent, isRefused } from '../support/raw-agent.js';

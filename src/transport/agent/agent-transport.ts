@@ -15,7 +15,7 @@ import { x25519PairOf } from '../../kernel/crypto/crypto.js';
 import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
-import type { MetricSource } from '../../operations/metrics.js';
+import type { MetricSource } from '../../instance/metrics.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import { createAddressBudget } from './admission/address-budget.js';
 import { createFaultyCalls } from './admission/faulty-calls.js';

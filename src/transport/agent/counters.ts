@@ -1,5 +1,5 @@
 /** The transport's counters and gauges, and how `/metrics` shows them. Totals only: no node is named. */
-import type { MetricSource } from '../../operations/metrics.js';
+import type { MetricSource } from '../../instance/metrics.js';
 import { createReportedTotals } from './reported-totals.js';
 import type { ReportedTotals } from './reported-totals.js';
 

@@ -4,7 +4,7 @@
  * one report of a session to the next. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
-import type { MetricSource } from '../../operations/metrics.js';
+import type { MetricSource } from '../../instance/metrics.js';
 import { wholeNumber } from '../../telemetry/reported-tables.js';
 
 const counterNames = [

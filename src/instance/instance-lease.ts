@@ -1,19 +1,21 @@
 /**
- * The lease of an instance: that it is alive, how far it has projected, which compiler it runs, up to where it has closed
- * revoked sessions and refuses ended tokens. The other instances read it before they purge tombstones or answer that
- * sessions or tokens have ended.
+ * The lease of an instance. It says that the instance is alive, how far its read models are, which compiler it runs, and up
+ * to where it has closed revoked sessions and refuses ended tokens. The other instances read it before they purge
+ * tombstones, and before they answer that sessions or tokens have ended.
  * Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
-import type { Json } from '../kernel/json.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
-import { tuning } from './tuning.js';
 
 const instanceKind = 'instances';
+const leaseMs = 10_000;
+const renewEveryMs = 3_000;
+/** The lease of an instance that ended this long ago is deleted. */
+const purgeAfterMs = 24 * 60 * 60_000;
 
 export interface InstanceLeaseDeps {
   readonly readStore: Pick<ReadStore, 'leases'>;
@@ -29,7 +31,7 @@ export interface InstanceLeaseDeps {
   readonly compilerVersion: number;
   /** Heartbeats that this instance took in the last minute. */
   heartbeatsPerMinute(): number;
-  /** No other process can have this read store open, so every other lease in it is that of a process that has died. */
+  /** No other process can have this read store open, so every other lease belongs to a process that has died. */
   readonly alone: boolean;
 }
 
@@ -45,10 +47,10 @@ export interface LiveInstance {
   readonly position: number;
   /** Revision of `svc-fleet` up to which it has closed the sessions of revoked nodes. */
   readonly revoked_up_to: number;
-  /** Null for an instance of a release that does not state it. */
-  readonly accounts: number | null;
+  /** Revision of `svc-accounts` up to which it refuses ended tokens. */
+  readonly accounts: number;
   readonly compiler_version: number;
-  /** As of its last renewal; 0 for an instance of a release that does not say. */
+  /** As of its last renewal. */
   readonly heartbeats_per_minute: number;
   /** RFC 3339. */
   readonly started_at: string;
@@ -62,7 +64,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   const claim = (): LeaseClaim => ({
     name: instanceId,
     holder: instanceId,
-    ttlMs: tuning.instanceLeaseMs,
+    ttlMs: leaseMs,
     data: {
       position: deps.position(),
       revoked_up_to: deps.revokedUpTo(),
@@ -72,18 +74,18 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
       started_at: startedAt,
     },
   });
-  // Nobody else has this id, so the lease can always be taken, also after it was purged.
+  // Nobody else has this id, so the lease can always be taken, even after it was purged.
   const take = (): Promise<void> => leases.take(instanceKind, claim());
-  // Otherwise this instance would wait for one that was killed, until its lease is over.
+  // Otherwise this instance would wait for a killed one until its lease ends.
   if (deps.alone) await releaseOthers(leases, instanceId);
   await take();
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'the lease of this instance was not renewed');
   const loop = startLoop(
-    tuning.instanceLeaseRenewMs,
+    renewEveryMs,
     async () => {
       await take();
-      await leases.purge(instanceKind, tuning.instancePurgeAfterMs);
+      await leases.purge(instanceKind, purgeAfterMs);
     },
     complain,
   );
@@ -103,20 +105,9 @@ async function releaseOthers(leases: ReadStore['leases'], instanceId: string): P
 
 /** Every live instance. @throws ServiceError `unavailable` */
 export async function liveInstances(readStore: Pick<ReadStore, 'leases'>): Promise<readonly LiveInstance[]> {
-  return (await readStore.leases.list(instanceKind)).flatMap(({ name, data }) => {
-    const { position, revoked_up_to, accounts, compiler_version, ...rest } = data as { readonly [field: string]: Json };
-    if (typeof position !== 'number' || typeof compiler_version !== 'number' || typeof revoked_up_to !== 'number')
-      return [];
-    return [
-      {
-        instance_id: name,
-        position,
-        revoked_up_to,
-        accounts: typeof accounts === 'number' ? accounts : null,
-        compiler_version,
-        heartbeats_per_minute: typeof rest['heartbeats_per_minute'] === 'number' ? rest['heartbeats_per_minute'] : 0,
-        started_at: String(rest['started_at']),
-      },
-    ];
-  });
+  const leases = await readStore.leases.list(instanceKind);
+  return leases.map(({ name, data }) => ({
+    ...(data as unknown as Omit<LiveInstance, 'instance_id'>),
+    instance_id: name,
+  }));
 }

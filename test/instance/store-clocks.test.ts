@@ -5,8 +5,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { StoreClocks } from '../../src/operations/store-clocks.js';
-import { watchStoreClocks } from '../../src/operations/store-clocks.js';
+import type { StoreClocks } from '../../src/instance/store-clocks.js';
+import { watchStoreClocks } from '../../src/instance/store-clocks.js';
 import type { StoreTime } from '../../src/storage/event-store.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { createCommandFixture, refusalOf } from '../support/command-fixture.js';

@@ -10,7 +10,11 @@ import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
-import { tuning } from './tuning.js';
+
+/** How long the answer to a heartbeat waits for claims; what is claimed later goes with the next one. */
+const claimWaitMs = 500;
+/** Expired claims read at once. */
+const purgedAtOnce = 1000;
 
 export const commandClaims: CollectionSpec = {
   name: 'command_claims',
@@ -106,7 +110,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     for (const [nodeId, queued] of late) if (queued.every(({ expires_at }) => expires_at <= now)) late.delete(nodeId);
     const old = await claims.find({
       where: [{ field: 'expires_at', op: 'lte', value: timestamp(clock.now() - limits.agent.commandExpiryMs) }],
-      limit: tuning.claimDocuments,
+      limit: purgedAtOnce,
     });
     if (old.items.length > 0) await claims.remove(old.items.map(({ id }) => id));
   }
@@ -122,7 +126,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
       const room = limits.agent.commandsPerHeartbeat - earlier.length;
       if (open.length === 0 || room <= 0 || underWay.has(nodeId)) return earlier.map(({ command }) => command);
       const claiming = claimAll(nodeId, open.slice(0, room));
-      const claimed = await withDeadline(claiming, tuning.claimWaitMs);
+      const claimed = await withDeadline(claiming, claimWaitMs);
       if (claimed === timedOut) {
         void claiming.then((confirmed) => {
           if (confirmed.length > 0) late.set(nodeId, [...(late.get(nodeId) ?? []), ...confirmed]);

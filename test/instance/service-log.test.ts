@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { LogFields } from '../../src/kernel/logger.js';
-import { createServiceLog } from '../../src/operations/service-log.js';
+import { createServiceLog } from '../../src/instance/service-log.js';
 
 function logged(fields: object, message = 'm'): { readonly [name: string]: unknown } {
   const lines: string[] = [];

@@ -1,7 +1,7 @@
 /** How `/metrics` shows counts, histograms and numbers that are read. */
 import { Counter, Histogram } from 'prom-client';
 import { expect, test } from 'vitest';
-import { createMetrics } from '../../src/operations/metrics.js';
+import { createMetrics } from '../../src/instance/metrics.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 test('metrics of the parts and numbers that are read are shown together, label values escaped', async () => {

@@ -1,24 +1,24 @@
 /**
- * Waits until every instance has closed a revoked node's sessions: each says in its lease up to which revision of
- * `svc-fleet` it has done so. Does not close them: the agent transport does.
- * Implements `docs/contract/agent-protocol.md#several-instances`.
+ * Waits until every live instance has carried out a revocation: has closed a revoked node's sessions, or refuses the tokens
+ * that a password change has ended. Each instance says in its lease how far it has come. Carries out neither: the agent
+ * transport closes sessions, and `src/accounts` refuses tokens.
+ * Implements `docs/contract/agent-protocol.md#several-instances` and `docs/contract/rest.md#authentication-and-roles`.
  */
+import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LiveInstance } from './instance-lease.js';
-import { waitUntil } from './wait-until.js';
 
-export interface RevocationsDeps {
-  readonly instanceId: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
+/** How often the leases of the other instances are read, in milliseconds. */
+const pollMs = 25;
+
+export interface RevocationsDeps extends OtherInstances {
   /** Revision of `svc-fleet` that this instance has folded; `revoked` was called for every revocation up to it. */
   revision(): number;
   /** True once the sessions that the node has on this instance are closed, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
-  liveInstances(): Promise<readonly LiveInstance[]>;
   /** Renews this instance's lease at once, with the value of `closedUpTo()`. */
   publish(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export interface Revocations {
 }
 
 export function createRevocations(deps: RevocationsDeps): Revocations {
-  const { instanceId, clock, logger } = deps;
+  const { clock, logger } = deps;
   let revocationsUnderWay = 0;
   let lastClosed = deps.revision();
 
@@ -50,11 +50,6 @@ export function createRevocations(deps: RevocationsDeps): Revocations {
     await deps.sessionsEnded(nodeId, 2 * limits.agent.sessionsEndedWaitMs);
     revocationsUnderWay -= 1;
     if (revocationsUnderWay === 0) await deps.publish();
-  }
-
-  async function othersHaveClosed(revision: number): Promise<boolean> {
-    const instances = await deps.liveInstances();
-    return instances.every((instance) => instance.instance_id === instanceId || instance.revoked_up_to >= revision);
   }
 
   return {
@@ -74,14 +69,44 @@ export function createRevocations(deps: RevocationsDeps): Revocations {
       // Before the revocation is folded, the sessions that it ends are not being closed.
       if (!(await waitUntil(clock, until, () => deps.revision() >= revision))) return false;
       if (!(await deps.sessionsEnded(nodeId, Math.max(0, until - clock.monotonic())))) return false;
-      return waitUntil(clock, until, async () => {
-        try {
-          return await othersHaveClosed(revision);
-        } catch (error) {
-          logger.warn({ error: errorText(error) }, 'the leases of the other instances cannot be read');
-          return false;
-        }
-      });
+      return othersHave(deps, until, (other) => other.revoked_up_to >= revision);
     },
   };
+}
+
+export interface OtherInstances {
+  /** Undefined for a maintenance command, which is no instance. */
+  readonly instanceId: string | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  liveInstances(): Promise<readonly LiveInstance[]>;
+}
+
+/** True once every other live instance has read a revision of `svc-accounts`, false after `timeoutMs`. */
+export function tokensEnded(deps: OtherInstances, revision: number, timeoutMs: number): Promise<boolean> {
+  return othersHave(deps, deps.clock.monotonic() + timeoutMs, (other) => other.accounts >= revision);
+}
+
+/** @param until by the monotonic clock, in milliseconds @returns false if the condition does not hold for all by then */
+async function othersHave(
+  { instanceId, clock, logger, liveInstances }: OtherInstances,
+  until: number,
+  condition: (other: LiveInstance) => boolean,
+): Promise<boolean> {
+  return waitUntil(clock, until, async () => {
+    try {
+      return (await liveInstances()).every((other) => other.instance_id === instanceId || condition(other));
+    } catch (error) {
+      logger.warn({ error: errorText(error) }, 'the leases of the other instances cannot be read');
+      return false;
+    }
+  });
+}
+
+async function waitUntil(clock: Clock, until: number, condition: () => boolean | Promise<boolean>): Promise<boolean> {
+  while (!(await condition())) {
+    if (clock.monotonic() >= until) return false;
+    await sleep(pollMs);
+  }
+  return true;
 }

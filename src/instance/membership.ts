@@ -1,15 +1,13 @@
 /**
- * This instance among the others: the lease that says it lives, and the waits until every instance has closed a revoked
- * node's sessions, or refuses ended tokens. Puts `instance-lease.ts`, `revocations.ts` and `ended-tokens.ts` together, as
- * the waits need the lease and it states what they wait for.
+ * This instance among the others. Puts the lease of the instance and the waits for the other instances together, because
+ * the waits read the leases and the lease states what they wait for.
  */
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
-import { tokensEnded } from './ended-tokens.js';
 import { liveInstances, startInstanceLease } from './instance-lease.js';
-import { createRevocations } from './revocations.js';
+import { createRevocations, tokensEnded } from './revocations.js';
 
 export interface MembershipDeps {
   readonly readStore: Pick<ReadStore, 'leases'>;

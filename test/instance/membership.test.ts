@@ -1,7 +1,7 @@
 /** An instance joins the others: its lease, and the revocations that it carries out. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { liveInstances } from '../../src/cluster/instance-lease.js';
-import { joinCluster } from '../../src/cluster/membership.js';
+import { liveInstances } from '../../src/instance/instance-lease.js';
+import { joinCluster } from '../../src/instance/membership.js';
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';

@@ -1,7 +1,7 @@
 /** The lease of an instance on the embedded store. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { InstanceLease, InstanceLeaseDeps } from '../../src/cluster/instance-lease.js';
-import { liveInstances, startInstanceLease } from '../../src/cluster/instance-lease.js';
+import type { InstanceLease, InstanceLeaseDeps } from '../../src/instance/instance-lease.js';
+import { liveInstances, startInstanceLease } from '../../src/instance/instance-lease.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';

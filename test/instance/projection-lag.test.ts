@@ -1,6 +1,6 @@
 /** How far the read models are behind what this instance knows of the log. `docs/operations.md#what-to-watch`. */
 import { afterEach, expect, test } from 'vitest';
-import { watchProjectionLag } from '../../src/operations/projection-lag.js';
+import { watchProjectionLag } from '../../src/instance/projection-lag.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 const clock = createManualClock();
