@@ -29,7 +29,8 @@ export interface RunningApp {
 }
 
 /**
- * Starts the service; until it is up, its REST port answers that it is starting.
+ * Starts the service; until it is up, its REST port answers that it is starting. It starts again by itself when its read
+ * store has been emptied, and fills it.
  * @param mustEnd called with a sentence when this process must end at once: its stores are no longer the ones it opened
  * @param ofProcess what `/metrics` shows of the process around the service
  * @throws StartError, ConfigError
@@ -41,6 +42,44 @@ export async function startApp(
   ofProcess: Measured = { metrics: () => [] },
 ): Promise<RunningApp> {
   const tls = readTls(config.http.tls);
+  let closing = false;
+  const begin = (from: Config): Promise<RunningApp> =>
+    startOnce({ config: from, tls, logger, mustEnd, ofProcess, onEmptied: () => void restart() });
+
+  async function restart(): Promise<void> {
+    if (closing) return;
+    logger.warn({}, 'the read store was emptied; this instance starts again and fills it');
+    const before = await running;
+    running = before.close().then(() => begin(onPortsOf(before, config)));
+    await running.catch((error: unknown) =>
+      mustEnd(error instanceof StartError ? error.message : `The service could not start again: ${errorText(error)}`),
+    );
+  }
+
+  let running = begin(config);
+  const { url, agents } = await running;
+  return {
+    url,
+    agents,
+    async close() {
+      closing = true;
+      await (await running).close();
+    },
+  };
+}
+
+/** The config with the ports that the system chose the first time. */
+function onPortsOf({ url, agents }: RunningApp, config: Config): Config {
+  const { http, agents: transport } = config;
+  return {
+    ...config,
+    http: { ...http, listen: { ...http.listen, port: Number(new URL(url).port) } },
+    agents: { ...transport, listen: { ...transport.listen, port: Number(agents.slice(agents.lastIndexOf(':') + 1)) } },
+  };
+}
+
+async function startOnce(options: StartOptions): Promise<RunningApp> {
+  const { config, tls, logger } = options;
   const { listen } = config.http;
   // Nobody knows a port that the system chooses before the service is up.
   const waits = new Map<string, string>();
@@ -59,7 +98,6 @@ export async function startApp(
   };
   try {
     const externalStores = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
-    const options = { config, tls, logger, mustEnd, ofProcess };
     return await retriedStart((closers) => wire(options, closers, start), { externalStores, logger });
   } catch (error) {
     await start.freePort();
@@ -72,6 +110,8 @@ interface StartOptions {
   readonly tls: TlsFiles | undefined;
   readonly logger: Logger;
   mustEnd(sentence: string): void;
+  /** See `CoreOptions`. */
+  onEmptied(): void;
   readonly ofProcess: Measured;
 }
 
@@ -88,13 +128,14 @@ const cannotListen =
     throw new StartError(`Nothing can listen on SVC_HTTP_LISTEN_ADDR ${formatHostPort(listen)}: ${errorText(error)}.`);
   };
 
-async function wire(
-  { config, tls, logger, mustEnd, ofProcess }: StartOptions,
-  closers: Closers,
-  start: Start,
-): Promise<RunningApp> {
+async function wire(options: StartOptions, closers: Closers, start: Start): Promise<RunningApp> {
+  const { config, tls, logger, mustEnd, onEmptied, ofProcess } = options;
+  if (config.readStoreHere) {
+    logger.warn({}, 'the read store is in the data folder: no other instance may run on this event log');
+  }
   const workerEntry = entryBeside(import.meta.url, 'worker');
-  const core = await createCore({ config, logger, closers, workerEntry, mustEnd, onWaiting: start.onWaiting });
+  const { onWaiting } = start;
+  const core = await createCore({ config, logger, closers, workerEntry, mustEnd, onEmptied, onWaiting });
   const agents = await createAgents(core, config);
   const rest = await createRest(core, agents, { config, tls, ofProcess });
   // Before REST, so that no request waits for a long job. No thread is started before there are requests.

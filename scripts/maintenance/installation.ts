@@ -12,7 +12,7 @@ import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
-import { ofAnotherInstallation } from '../../src/start/read-store-binding.js';
+import { asBound, ofAnotherInstallation, remedyFor } from '../../src/start/read-store-binding.js';
 import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
@@ -105,11 +105,11 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     }
     const another =
       options.mayBeNew === true ? undefined : await ofAnotherInstallation(stores.eventStore, stores.readStore);
-    if (another !== undefined) throw new CommandError(another);
+    if (another !== undefined) throw new CommandError(`Nothing is done: ${another}. ${remedyFor(dataDir)}`);
   } catch (error) {
     await stores.close();
     throw error;
   }
   const place = [eventStoreUrl === undefined ? dataDir : 'EventStoreDB', mongoUrl === undefined ? dataDir : 'MongoDB'];
-  return { ...stores, config, name: [...new Set(place)].join(' and ') };
+  return { ...stores, readStore: await asBound(stores.readStore), config, name: [...new Set(place)].join(' and ') };
 }

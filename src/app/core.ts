@@ -52,6 +52,7 @@ import { createFollowers } from '../start/followers.js';
 import type { Installation } from '../start/installation.js';
 import { openInstallation } from '../start/installation.js';
 import { ensureLogChain } from '../start/log-chain.js';
+import { remedyFor, watchReadStore } from '../start/read-store-binding.js';
 import type { SigningKeyFold } from '../start/signing-key.js';
 import { foldSigningKey } from '../start/signing-key.js';
 import { whenWritable } from '../start/when-writable.js';
@@ -97,6 +98,8 @@ export interface CoreOptions {
   readonly workerEntry: URL;
   /** Called with a sentence when this process must end at once: its stores are no longer the ones it opened. */
   mustEnd(sentence: string): void;
+  /** Called when the read store has been emptied: this instance must begin again. */
+  onEmptied(): void;
   /** See `StoreSettings`. */
   onWaiting(store: string, reason: string | undefined): void;
 }
@@ -129,8 +132,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     readStore,
     clock,
     logger,
-    onAnotherLog: (found) =>
-      mustEnd(`The service ends, for ${found}. Run npm run projections:rebuild, then start it again.`),
+    onAnotherLog: (found) => mustEnd(`The service ends: ${found}. ${remedyFor(config.dataDir)}`),
   });
   closers.add('projections', () => projections.close());
   const committed = await openCommittedFleet({ eventStore, logger, logChain });
@@ -185,6 +187,8 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   };
   const waiting = await whenWritable(readOnly, firstCommands, logger);
   closers.add('first commands', () => waiting.close());
+  const watched = await watchReadStore(readStore, options.onEmptied);
+  closers.add('read store watch', () => watched.close());
   const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
   closers.add('store health', () => health.close());
 

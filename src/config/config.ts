@@ -34,6 +34,8 @@ export interface Config {
   readonly eventStoreUrl: string | undefined;
   /** `mongodb://…/database`; undefined: the read models are in the data folder. */
   readonly mongoUrl: string | undefined;
+  /** The log is in EventStoreDB and the read models are in the data folder, for the only instance on that log. */
+  readonly readStoreHere: boolean;
   readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
   readonly adminPassword: string | undefined;
   readonly tokenTtlSeconds: number;
@@ -82,6 +84,7 @@ export function readConfig(env: Environment): Config {
     dataDir: v.SVC_DATA_DIR,
     eventStoreUrl: v.SVC_EVENTSTORE_URL,
     mongoUrl: v.SVC_MONGODB_URL,
+    readStoreHere: v.SVC_EVENTSTORE_URL !== undefined && v.SVC_READ_STORE === 'embedded',
     masterKey: { inline: v.SVC_MASTER_KEY, file: v.SVC_MASTER_KEY_FILE },
     adminPassword: v.SVC_ADMIN_PASSWORD,
     tokenTtlSeconds: v.SVC_TOKEN_TTL_SECS,

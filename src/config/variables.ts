@@ -55,6 +55,7 @@ const schema = z.object({
     .string()
     .regex(/^mongodb(\+srv)?:\/\/[^/]+\/[^?]/, 'expected mongodb://…/database')
     .optional(),
+  SVC_READ_STORE: z.literal('embedded', 'expected embedded').optional(),
   SVC_MASTER_KEY: z.string().optional(),
   SVC_MASTER_KEY_FILE: path.optional(),
   SVC_ADMIN_PASSWORD: z
@@ -121,6 +122,15 @@ export function readVariables(env: Environment): Variables {
     problems.push(
       'SVC_MASTER_KEY or SVC_MASTER_KEY_FILE: required with SVC_EVENTSTORE_URL or SVC_MONGODB_URL, the same for every instance',
     );
+  }
+  if (has('SVC_EVENTSTORE_URL') && !has('SVC_MONGODB_URL') && !has('SVC_READ_STORE')) {
+    problems.push(
+      'SVC_MONGODB_URL: required with SVC_EVENTSTORE_URL, because all instances of one log share one read store; for the ' +
+        'only instance on that log, set SVC_READ_STORE=embedded',
+    );
+  }
+  if (has('SVC_READ_STORE') && has('SVC_MONGODB_URL')) {
+    problems.push('SVC_READ_STORE and SVC_MONGODB_URL: expected one of them');
   }
   if (has('SVC_MASTER_KEY') && has('SVC_MASTER_KEY_FILE')) {
     problems.push('SVC_MASTER_KEY and SVC_MASTER_KEY_FILE: expected one of them');

@@ -23,8 +23,8 @@ import { lastRevision } from '../storage/event-store.js';
 import { readImportMarker } from '../storage/log-archive/import-log.js';
 import { DataFolderError, openStores, StoreSettingError } from '../storage/open-stores.js';
 import type { OpenStores } from '../storage/open-stores.js';
-import type { ReadStore } from '../storage/read-store.js';
-import { bindReadStore, ofAnotherInstallation } from './read-store-binding.js';
+import type { BoundReadStore } from './read-store-binding.js';
+import { asBound, bindReadStore, ofAnotherInstallation, remedyFor } from './read-store-binding.js';
 import { ensureKeyring, recordKeyring, WrongMasterKeyError } from './keyring.js';
 import { ensureServiceIdentity } from './service-identity.js';
 import type { ServiceIdentity } from './service-identity.js';
@@ -50,7 +50,7 @@ export interface InstallationDeps {
 
 export interface Installation {
   readonly eventStore: EventStore;
-  readonly readStore: ReadStore;
+  readonly readStore: BoundReadStore;
   readonly keyring: Keyring;
   readonly logChain: LogChain;
   readonly identity: ServiceIdentity;
@@ -81,22 +81,23 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
     onWaiting,
   });
   closers.add('stores', () => stores.close());
-  const { eventStore, readStore } = stores;
-  if ((await readImportMarker(readStore))?.state === 'running') {
+  const { eventStore, readStore: opened } = stores;
+  if ((await readImportMarker(opened))?.state === 'running') {
     throw new StartError('The stores hold an unfinished import: run npm run log:import with the same file again.');
   }
+  const refuse = (found: string): never => {
+    throw new StartError(`The start is refused: ${found}. ${remedyFor(dataDir)}`);
+  };
   const refuseAnother = async (): Promise<void> => {
-    const another = await ofAnotherInstallation(eventStore, readStore);
-    if (another !== undefined) throw new StartError(another);
+    const another = await ofAnotherInstallation(eventStore, opened);
+    if (another !== undefined) refuse(another);
   };
   await refuseAnother();
-  const foreign = await ofAnotherLog(eventStore, readStore);
-  if (foreign !== undefined) {
-    throw new StartError(`The start is refused, for ${foreign}. Run npm run projections:rebuild, then start again.`);
-  }
+  const foreign = await ofAnotherLog(eventStore, await asBound(opened));
+  if (foreign !== undefined) refuse(foreign);
   const masterKey = await openMasterKey(settings, stores);
   const clocks = await watchStoreClocks({
-    stores: { 'event store': eventStore, 'read store': readStore },
+    stores: { 'event store': eventStore, 'read store': opened },
     clock,
     logger,
   });
@@ -110,7 +111,7 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
   closers.add('keyring', () => keyring.close());
   const identity = await ensureServiceIdentity({ eventStore, keyring, clock, ids });
   await recordKeyring({ eventStore, clock, ids });
-  await bindReadStore(readStore, identity.installationId);
+  const readStore = await bindReadStore(opened, identity.installationId);
   // Another installation may have bound it meanwhile.
   await refuseAnother();
   const logChain = createLogChain(await openLogChainKeys(eventStore, masterKey));

@@ -1,21 +1,36 @@
 /**
  * Binds a read store to one installation: a document that its first start writes. Two installations on one read store,
- * for example two EventStoreDB clusters with one MongoDB database, would mix their read models. A read
- * store of a release that did not bind it is bound by the next start.
+ * for example two EventStoreDB clusters with one MongoDB database, would mix their read models. The document also tells
+ * a store that was emptied from the one that an instance has opened.
+ * Implements `docs/contract/domain.md#commands-and-events`, the read store is disposable.
  */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { readEvent } from '../domain/log/upcast.js';
 import { serviceEvent } from '../domain/service/identity.js';
+import { startLoop } from '../kernel/background.js';
+import type { Loop } from '../kernel/background.js';
 import { streams } from '../kernel/event.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
 import type { Collection, ReadStore } from '../storage/read-store.js';
 
-type BindingFields = { readonly installation_id: string };
+type Binding = {
+  readonly installation_id: string;
+  /** Made with the document, so a store that is emptied and filled again has another one. */
+  readonly store_id: string;
+};
 
 const id = 'installation';
+/** An instance must be unready within 10 s after its read store was emptied. */
+const watchEveryMs = 2_000;
 
-const open = (readStore: ReadStore): Promise<Collection<BindingFields>> =>
-  readStore.collection<BindingFields>({ name: 'installations', version: 1, indexes: [] });
+const open = (readStore: ReadStore): Promise<Collection<Binding>> =>
+  readStore.collection<Binding>({ name: 'installations', version: 1, indexes: [] });
+
+/** A sentence for the operator of a read store that does not belong to the log. */
+export const remedyFor = (dataDir: string): string =>
+  `The read store does not belong to this log: empty it (delete ${join(dataDir, 'read')}, or drop the database) and start again.`;
 
 /** The id of the log's installation; undefined before a service has started on it. @throws ServiceError `unavailable` */
 export async function installationOf(eventStore: EventStore): Promise<string | undefined> {
@@ -25,7 +40,7 @@ export async function installationOf(eventStore: EventStore): Promise<string | u
 
 /**
  * Whether the two stores are of different installations. Writes nothing.
- * @returns one sentence for the operator, or undefined
+ * @returns one sentence for the operator, without its remedy, or undefined
  * @throws ServiceError `unavailable`
  */
 export async function ofAnotherInstallation(eventStore: EventStore, readStore: ReadStore): Promise<string | undefined> {
@@ -33,15 +48,54 @@ export async function ofAnotherInstallation(eventStore: EventStore, readStore: R
   if (bound === undefined) return undefined;
   const own = await installationOf(eventStore);
   if (own === bound) return undefined;
-  const [log, remedy] =
-    own === undefined ? ['that of none', 'an empty read store'] : [`that of ${own}`, `the read store of ${own}`];
-  return (
-    `The read store is that of installation ${bound}, and the event log ${log}: a service on both would mix ` +
-    `installations. Use the event log of ${bound} with this read store, or ${remedy} with this event log.`
-  );
+  const log = own === undefined ? 'a log on which no service has started' : `the log of ${own}`;
+  return `the read store belongs to installation ${bound}, beside ${log}`;
 }
 
-/** Binds an unbound read store. The caller then looks whose it is. @throws ServiceError `unavailable` */
-export async function bindReadStore(readStore: ReadStore, installationId: string): Promise<void> {
-  await (await open(readStore)).insert(id, { installation_id: installationId });
+export interface BoundReadStore extends ReadStore {
+  /** Changes when the store is emptied and filled again. */
+  readonly id: string | undefined;
+}
+
+/** Binds a read store that is not bound. The caller then looks whose it is. @throws ServiceError `unavailable` */
+export async function bindReadStore(readStore: ReadStore, installationId: string): Promise<BoundReadStore> {
+  await (await open(readStore)).insert(id, { installation_id: installationId, store_id: randomUUID() });
+  return asBound(readStore);
+}
+
+/**
+ * The read store with checkpoints of its own: an instance that has not noticed that the store was emptied may still save one,
+ * and nobody who fills the store again must take it for theirs. @throws ServiceError `unavailable`
+ */
+export async function asBound(readStore: ReadStore): Promise<BoundReadStore> {
+  const storeId = (await (await open(readStore)).get(id))?.fields.store_id;
+  const named = (projection: string): string => (storeId === undefined ? projection : `${projection}@${storeId}`);
+  return {
+    ...readStore,
+    id: storeId,
+    loadCheckpoint: (projection, version) => readStore.loadCheckpoint(named(projection), version),
+    saveCheckpoint: (projection, version, checkpoint) =>
+      readStore.saveCheckpoint(named(projection), version, checkpoint),
+    deleteCheckpoint: (projection, version) => readStore.deleteCheckpoint(named(projection), version),
+  };
+}
+
+/** Calls back once when the read store has been emptied, by now filled again or not. @throws ServiceError `unavailable` */
+export async function watchReadStore(
+  readStore: BoundReadStore,
+  onEmptied: () => void,
+  everyMs = watchEveryMs,
+): Promise<Pick<Loop, 'close'>> {
+  const collection = await open(readStore);
+  let told = false;
+  return startLoop(
+    everyMs,
+    async () => {
+      if (told || (await collection.get(id))?.fields.store_id === readStore.id) return;
+      told = true;
+      onEmptied();
+    },
+    // The health of the stores says that it is away.
+    () => undefined,
+  );
 }

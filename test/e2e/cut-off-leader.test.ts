@@ -22,7 +22,11 @@ beforeEach(async () => {
   cluster = await startCluster(3);
   service = await prepareService({
     dataDir: folder,
-    env: { SVC_EVENTSTORE_URL: cluster.url, SVC_MASTER_KEY: Buffer.alloc(32, 5).toString('base64') },
+    env: {
+      SVC_READ_STORE: 'embedded',
+      SVC_EVENTSTORE_URL: cluster.url,
+      SVC_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+    },
   });
   await service.start();
   admin = await service.admin();

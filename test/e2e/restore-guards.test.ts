@@ -42,7 +42,7 @@ test('a restored log is refused beside newer read models until they are rebuilt'
     await once(refused.child, 'close');
     expect(refused.child.exitCode).toBe(1);
     expect(refused.output()).toMatch(
-      /the read models hold the log up to position \d+, but it ends at \d+.*Run npm run projections:rebuild/,
+      /the read models hold the log up to position \d+, but it ends at \d+.*empty it \(delete .*read, or drop the database\) and start again/,
     );
     // The log grows beyond them, as it did when an instance ran on it without its read models.
     const stores = await openEmbedded({ dataDir: data, clock: systemClock, logger: silentLogger });
@@ -52,7 +52,7 @@ test('a restored log is refused beside newer read models until they are rebuilt'
     await once(refusedAgain.child, 'close');
     expect(refusedAgain.child.exitCode).toBe(1);
     expect(refusedAgain.output()).toMatch(
-      /the read models hold revision \d+ of svc-fleet, which this log lacks: .*Run npm run projections:rebuild/,
+      /the read models hold revision \d+ of svc-fleet, which this log lacks: .*empty it \(delete .*read, or drop the database\) and start again/,
     );
     expect(await command('projections-rebuild', ['agents'])).toMatchObject({
       code: 1,

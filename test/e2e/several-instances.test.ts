@@ -8,6 +8,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually } from '../../scripts/stack/process.js';
@@ -167,6 +168,36 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
       }),
     );
     expect(JSON.stringify(items)).not.toContain(typed);
+  }, 120_000);
+
+  test('a database that is dropped under both makes them unready, and they fill it again by themselves', async () => {
+    const before = await applied(clients[0]!);
+    const audit = async (client: RestClient): Promise<unknown> =>
+      client.call('GET', '/api/audit?resource_type=node&page_size=500');
+    const trail = await audit(clients[0]!);
+    const ready = async (): Promise<readonly number[]> =>
+      Promise.all(services.map(async ({ url }) => (await fetch(`${url}/readyz`).catch(() => ({ status: 0 }))).status));
+    expect(await ready()).toEqual([200, 200]);
+    const mongoClient = new MongoClient(env['SVC_MONGODB_URL']!);
+    try {
+      await mongoClient.db().dropDatabase();
+    } finally {
+      await mongoClient.close();
+    }
+    const seen = new Set<number>();
+    await eventually('both were unready', async () => {
+      for (const [instance, status] of (await ready()).entries()) if (status !== 200) seen.add(instance);
+      return seen.size === 2 ? true : undefined;
+    });
+    await eventually('both are ready', async () =>
+      (await ready()).every((status) => status === 200) ? true : undefined,
+    );
+    for (const client of clients) {
+      expect((await applied(client)).generation).toBe(before.generation);
+      expect(await audit(client)).toEqual(trail);
+    }
+    await clients[1]!.call('POST', `/api/nodes/${node.id}/config`);
+    expect((await applied(clients[0]!)).generation).toBeGreaterThan(before.generation);
   }, 120_000);
 
   test('after kill -9 of one its agents continue on the other with the same generations; a dead agent shows offline', async () => {

@@ -20,7 +20,10 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-clock-'));
   log = await startEventStoreDb();
   const key = Buffer.alloc(32, 7).toString('base64');
-  service = await prepareService({ dataDir: folder, env: { SVC_EVENTSTORE_URL: log.url, SVC_MASTER_KEY: key } });
+  service = await prepareService({
+    dataDir: folder,
+    env: { SVC_READ_STORE: 'embedded', SVC_EVENTSTORE_URL: log.url, SVC_MASTER_KEY: key },
+  });
 });
 afterEach(async () => {
   await service.stop();

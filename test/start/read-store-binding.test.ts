@@ -2,18 +2,19 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openInstallation } from '../../src/start/installation.js';
-import { bindReadStore, ofAnotherInstallation } from '../../src/start/read-store-binding.js';
+import { bindReadStore, ofAnotherInstallation, watchReadStore } from '../../src/start/read-store-binding.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { streams } from '../../src/kernel/event.js';
 import { startEventStoreDbProcess } from '../servers/eventstoredb-process.js';
+import { eventually } from '../support/eventually.js';
 import { runScript } from '../support/programs.js';
 
 let folder: string;
@@ -50,11 +51,13 @@ async function mixed(): Promise<readonly [string, string]> {
 it('refuses a start and the maintenance commands in one sentence with both ids and the remedy', async () => {
   const [bound, own] = await mixed();
   const sentence =
-    `The read store is that of installation ${bound}, and the event log that of ${own}: a service on both would mix ` +
-    `installations. Use the event log of ${bound} with this read store, or the read store of ${own} with this event log.`;
-  await expect(started(two)).rejects.toThrow(sentence);
+    `the read store belongs to installation ${bound}, beside the log of ${own}. The read store does not belong to ` +
+    `this log: empty it (delete ${join(two, 'read')}, or drop the database) and start again.`;
+  await expect(started(two)).rejects.toThrow(`The start is refused: ${sentence}`);
   const command = await runScript('admin-reset-password', ['admin'], { SVC_DATA_DIR: two });
-  expect(command).toMatchObject({ code: 1, out: '', err: `${sentence}\n` });
+  expect(command).toMatchObject({ code: 1, out: '', err: `Nothing is done: ${sentence}\n` });
+  await rm(join(two, 'read'), { recursive: true });
+  expect(await started(two)).toBe(own);
 });
 
 it('refuses to begin a new installation on the read store of another one', async () => {
@@ -64,8 +67,7 @@ it('refuses to begin a new installation on the read store of another one', async
   const eventStore = openEventStoreDb({ url: server.url, ...deps });
   try {
     await expect(started(one, server.url)).rejects.toThrow(
-      `${bound}, and the event log that of none: a service on both would mix installations. Use the event log of ${bound} ` +
-        'with this read store, or an empty read store with this event log.',
+      `the read store belongs to installation ${bound}, beside a log on which no service has started. The read store does`,
     );
     expect(await lastRevision(eventStore, streams.service)).toBeUndefined();
     // With a read store of its own it begins.
@@ -76,7 +78,7 @@ it('refuses to begin a new installation on the read store of another one', async
   }
 });
 
-it('accepts its own read store, and binds one that an earlier release has filled', async () => {
+it('accepts its own read store, and binds one that has lost its binding', async () => {
   const id = await started(one);
   expect(await started(one)).toBe(id);
   const before = await stores(one);
@@ -87,4 +89,25 @@ it('accepts its own read store, and binds one that an earlier release has filled
   await bindReadStore(after.readStore, 'another');
   expect(await ofAnotherInstallation(after.eventStore, after.readStore)).toBeUndefined();
   await after.close();
+});
+
+describe('a watched read store', () => {
+  it('is told from one that was emptied, also when somebody has filled it again, and keeps its checkpoints apart', async () => {
+    await started(one);
+    const { readStore, close } = await stores(one);
+    let emptied = 0;
+    const bound = await bindReadStore(readStore, 'one');
+    const checkpoint = { commit: 7, prepare: 7 };
+    await bound.saveCheckpoint('p', 1, checkpoint);
+    expect(await (await bindReadStore(readStore, 'one')).loadCheckpoint('p', 1)).toMatchObject(checkpoint);
+    const watching = await watchReadStore(bound, () => (emptied += 1), 5);
+    await readStore.drop('installations', 1);
+    const again = await bindReadStore(readStore, 'one');
+    expect(again.id).not.toBe(bound.id);
+    await bound.saveCheckpoint('p', 1, { commit: 9, prepare: 9 });
+    expect(await again.loadCheckpoint('p', 1)).toBeUndefined();
+    await eventually(() => emptied).toBe(1);
+    await watching.close();
+    await close();
+  });
 });

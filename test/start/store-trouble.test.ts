@@ -48,6 +48,7 @@ it('a wrong password is named in the log and by /readyz, at the start and later,
     SVC_REALITY_LISTEN_ADDR: '127.0.0.1:0',
     SVC_DATA_DIR: join(folder, 'data'),
     SVC_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    SVC_READ_STORE: 'embedded',
     SVC_EVENTSTORE_URL: `kurrentdb://control:s3cret@127.0.0.1:${front.port}?tlsCAFile=${join(folder, 'ca.crt')}`,
   });
   let app: RunningApp | undefined;

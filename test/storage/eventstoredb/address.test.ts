@@ -24,7 +24,8 @@ describe('the URL of the store', () => {
       dnsDiscovery: true,
       tls: false,
     });
-    expect(readConfig({ ...masterKey, SVC_EVENTSTORE_URL: `${scheme}+discover://a` }).eventStoreUrl).toBeDefined();
+    const env = { ...masterKey, SVC_READ_STORE: 'embedded', SVC_EVENTSTORE_URL: `${scheme}+discover://a` };
+    expect(readConfig(env).eventStoreUrl).toBeDefined();
     const server = await startEventStoreDb();
     const url = server.url.replace('esdb', scheme);
     const store = openEventStoreDb({ url, logger: recordingLogger([]) });
