@@ -14,7 +14,7 @@ import {
   opening,
   tableFilling,
 } from '../../scripts/stack/http2-frames.js';
-import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
+import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { answerParent } from '../child.js';
 import type { Kind } from '../stranger-kinds.js';
 

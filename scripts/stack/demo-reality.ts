@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { formatEndpoint } from '../../src/agent/reality/endpoint.js';
 import { parseHostPort } from '../../src/kernel/host-port.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
+import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { fetchThrough, httpsTarget } from './demo-traffic.js';
 
 export interface DemoReality {

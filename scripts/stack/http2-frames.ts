@@ -2,7 +2,7 @@
  * HTTP/2 frames written by hand: what no HTTP/2 library would send, and what light agents send cheaply. No state. For the
  * tests, the benchmarks of attacks and `scripts/simulate/`; not part of the service.
  */
-import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
+import { h2cPreface } from '../../src/transport/listener/sniff.js';
 
 export const FrameType = {
   data: 0,

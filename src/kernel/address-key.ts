@@ -7,14 +7,6 @@ import { ipv6Groups, mappedIpv4 } from './addresses.js';
 
 /** All text that is not an address shares one key, so that nothing escapes counting. */
 export function addressKey(address: string): string {
-  // One session asks several times, and behind a balancer so do all.
-  if (address !== last.address) last = { address, key: keyOf(address) };
-  return last.key;
-}
-
-let last = { address: '', key: 'unknown' };
-
-function keyOf(address: string): string {
   const bare = address.split('%', 1)[0] ?? '';
   if (isIPv4(bare)) return bare;
   if (!isIPv6(bare)) return 'unknown';

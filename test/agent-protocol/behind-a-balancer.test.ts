@@ -2,7 +2,7 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { issueControlPsk } from '../../src/security/psk.js';
-import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
+import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import { startBalancer } from '../support/balancer.js';
 import { eventually } from '../support/eventually.js';

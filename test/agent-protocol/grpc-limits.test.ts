@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
 import { connectionOf, http2StreamOf } from '../../src/transport/agent/grpc-internals.js';
 import { checkGrpcInternals } from '../../src/transport/agent/grpc-self-check.js';
-import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
+import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Server } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { h2cPreface, judgeFirstBytes } from '../../src/transport/listener/first-bytes.js';
+import { h2cPreface, judgeFirstBytes } from '../../src/transport/listener/sniff.js';
 import { startListener } from '../../src/transport/listener/listener.js';
 import { eventually } from '../support/eventually.js';
 import { reading, startListenerFixture } from '../support/listener-fixture.js';

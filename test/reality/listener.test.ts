@@ -10,7 +10,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
+import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { eventually } from '../support/eventually.js';
 import { proxyHeader } from '../support/proxy-header.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';

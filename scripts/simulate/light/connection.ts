@@ -9,7 +9,7 @@ import { FrameType, endHeaders, endStream, frame, headerList, rstStream, uint32 
 import { limits } from '../../../src/kernel/limits.js';
 import { formatHostPort } from '../../../src/kernel/host-port.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
-import { h2cPreface } from '../../../src/transport/listener/first-bytes.js';
+import { h2cPreface } from '../../../src/transport/listener/sniff.js';
 import { readTrailers } from './trailers.js';
 import { tuning } from './tuning.js';
 

@@ -27,7 +27,9 @@ import type { MetCounts } from './mirroring.js';
 import { createReality } from './reality/reality.js';
 import type { RealitySettings } from './reality/settings.js';
 import { tuning as realityTuning } from './reality/tuning.js';
-import { tuning } from './tuning.js';
+
+/** Interval at which the time limits of connections are checked. */
+const sweepMs = 200;
 
 interface ListenerOptions {
   readonly host: string;
@@ -202,7 +204,7 @@ export async function startListener(
     closeWhile(table.longestWithoutSession, (since) => now - since > limits.agent.withoutSessionMs, 'idle');
     closeWhile(table.longestMirrored, (since) => now - since > realityTuning.mirroredMs, 'spent');
     for (const entry of table.withoutSession()) if (entry.value.isCostly?.() === true) close(entry, 'costly');
-  }, tuning.sweepMs);
+  }, sweepMs);
   sweep.unref();
   const closeWhile = (
     next: () => Entry<Connection> | undefined,

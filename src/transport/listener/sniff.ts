@@ -1,16 +1,36 @@
 /**
  * Reads the first bytes of a socket until its protocol is clear: from a balancer the PROXY header, then the preface. Puts
- * back every byte that belongs to the protocol. The judgement is in `first-bytes.ts` and `proxy-header.ts`, what follows
- * from it in `listener.ts`.
+ * back every byte that belongs to the protocol. Headers are judged in `proxy-header.ts`; `listener.ts` decides what follows.
+ * Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import type { Socket } from 'node:net';
 import { unreachable } from '../../kernel/errors.js';
-import { judgeFirstBytes } from './first-bytes.js';
 import { readProxyHeader } from './proxy-header.js';
+
+/** The preface of HTTP/2 with prior knowledge (RFC 9113, section 3.4). */
+export const h2cPreface: Uint8Array = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+
+type FirstBytes =
+  | 'h2c'
+  /** The beginning of the preface: more bytes are needed. */
+  | 'undecided'
+  | 'foreign';
+
+/**
+ * Judges all bytes received so far. No bytes are `undecided`.
+ * @internal exported for tests
+ */
+export function judgeFirstBytes(bytes: Uint8Array): FirstBytes {
+  const length = Math.min(bytes.length, h2cPreface.length);
+  for (let index = 0; index < length; index += 1) {
+    if (bytes[index] !== h2cPreface[index]) return 'foreign';
+  }
+  return bytes.length >= h2cPreface.length ? 'h2c' : 'undecided';
+}
 
 export type Sniffed =
   | {
-      /** `other`: whatever it is, it is unread, as h2c is. */
+      /** `other` is any protocol but h2c. Its bytes are unread, as those of h2c are. */
       readonly kind: 'h2c' | 'other';
       /** The address that a balancer named, if one did. */
       readonly client: string | undefined;
@@ -21,7 +41,7 @@ export type Sniffed =
   | { readonly kind: 'gone' };
 
 export interface Sniffing {
-  /** Settles for `other`, as if the bytes that are missing would never come; without effect while a header is missing. */
+  /** Stops waiting for more bytes and takes the protocol for `other`; has no effect while a header is missing. */
   giveUp(): void;
 }
 
@@ -33,7 +53,7 @@ interface SniffOptions {
 }
 
 /**
- * Calls `done` once; whoever loses patience closes the socket or gives up. For `h2c` and `other` the socket is then paused,
+ * Calls `done` once. There is no timeout: the caller closes the socket or gives up. For `h2c` and `other` the socket is then paused,
  * with its first bytes and what follows unread.
  */
 export function sniff(
