@@ -2,7 +2,7 @@
 import type { DeliveryService } from '../delivery/delivery.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { NumberSource } from '../instance/metrics.js';
 
 export function followerMetrics(
