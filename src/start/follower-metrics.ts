@@ -61,11 +61,5 @@ export function followerMetrics(
       label: 'outcome',
       read: () => delivery.stats().reports,
     },
-    {
-      type: 'gauge',
-      name: 'svc_delivery_cache_bytes',
-      help: 'Encoded snapshots held in memory.',
-      read: () => delivery.stats().cacheBytes,
-    },
   ];
 }
