@@ -62,6 +62,7 @@ function earlierJson(snapshot: NodeSnapshot, openSecret: SecretOpener): Snapshot
 
 /**
  * Scalars and lists are always present, even with their default; a message that is not set is left out.
+ * @internal exported for tests
  */
 export function snapshotToJson(snapshot: compiled.NodeSnapshot, checksum: Uint8Array): object {
   return {

@@ -78,7 +78,7 @@ function share(value: number): number {
   return Math.min(1, Math.max(0, finite(value)));
 }
 
-/** @param bytes of a `HeartbeatRequest` with nothing but one of its lists */
+/** @param bytes of a `HeartbeatRequest` with nothing but one of its lists @internal exported for tests */
 export function reportedTable(bytes: Uint8Array): ReportedTable {
   return { bytes, hash: bytes.length === 0 ? '' : hash('sha256', bytes, 'base64url') };
 }

@@ -59,7 +59,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
   };
 }
 
-export interface Rate {
+interface Rate {
   note(): void;
   /** How often in the last 60 seconds. */
   perMinute(): number;
@@ -67,6 +67,7 @@ export interface Rate {
 
 const seconds = 60;
 
+/** How often something happened in the last minute, to the second. @internal exported for tests */
 export function createRate(clock: Pick<Clock, 'monotonic'>): Rate {
   /** What happened in each of the last seconds; a second and the one a minute later have the same place. */
   const counts = Array.from({ length: seconds }, () => 0);

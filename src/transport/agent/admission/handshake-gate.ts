@@ -92,7 +92,13 @@ const firstEstimateMs = 0.5;
 /** Weight of the newest handshake in the average. */
 const weight = 0.1;
 
-/** @param share share of one processor, above 0 and at most 1 */
+/**
+ * How much of one processor handshakes may use: a budget in milliseconds that refills with time. Each handshake is charged an
+ * average of the earlier ones, and corrected once its own cost is known. Implements SVC_HANDSHAKE_CPU_SHARE of
+ * `docs/contract/configuration.md`.
+ * @param share share of one processor, above 0 and at most 1
+ * @internal exported for tests
+ */
 export function createCpuShare(share: number, start: number): CpuShare {
   let balance: number = handshakeBurstMs;
   let refilledAt = start;
