@@ -24,7 +24,7 @@ const MiB = 1024 * 1024;
 const lastGoodBatchBytes = 4 * MiB;
 const lastGoodWaitingBytes = 64 * MiB;
 
-export const lastGoodSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1, indexes: [] };
+export const lastGoodSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1 };
 
 type LastGoodFields = {
   readonly generation: number;

@@ -21,7 +21,7 @@ const MiB = 1024 * 1024;
 const batchBytes = 16 * MiB;
 const waitingBytes = 256 * MiB;
 
-const spec = (name: string): CollectionSpec => ({ name, version: 1, indexes: [] });
+const spec = (name: string): CollectionSpec => ({ name, version: 1 });
 export const telemetryCollections = {
   seen: spec('node_seen'),
   heartbeats: spec('node_heartbeats'),
