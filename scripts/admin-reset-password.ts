@@ -1,6 +1,6 @@
 /**
  * `npm run admin:reset-password -- NAME`: sets a new password for an account whose password is lost.
- * See `docs/operations.md#maintenance-commands`.
+ * See `docs/how-to/lost-password.md`.
  */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
@@ -20,8 +20,8 @@ import { randomIds } from '../src/kernel/ids.js';
 import { limits } from '../src/kernel/limits.js';
 import { createKeyring } from '../src/security/keyring.js';
 import { createPasswordHasher } from '../src/security/passwords.js';
-import { createLogChain } from '../src/security/log-chain/log-chain.js';
-import { openLogChainKeys } from '../src/security/log-chain/keys.js';
+import { createLogChain } from '../src/log-chain/log-chain.js';
+import { openLogChainKeys } from '../src/log-chain/keys.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import {
   CommandError,

@@ -1,13 +1,15 @@
 /**
- * `npm run generate:check`: generates the wire code into a temporary folder and compares it with src/gen file by file.
- * Exits with 1 and names the files that differ: src/gen is committed, so it can fall behind proto/.
+ * `npm run generate:check`: generates the wire code into a temporary folder and compares it with src/gen file by file, and the
+ * reference pages with docs/reference. Exits with 1 and names the files that differ: both are committed, so they can fall
+ * behind proto/ and the code.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { exit, stdout } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { referencePages } from './reference-pages.js';
 
 const GENERATE_TIMEOUT_MS = 120_000;
 
@@ -32,7 +34,7 @@ function differences(committed: ReadonlyMap<string, string>, fresh: ReadonlyMap<
   });
 }
 
-function main(): number {
+async function main(): Promise<number> {
   const root = dirname(dirname(fileURLToPath(import.meta.url)));
   const folder = mkdtempSync(join(tmpdir(), 'svc-generate-'));
   try {
@@ -46,12 +48,18 @@ function main(): number {
       return 1;
     }
     const fresh = contents(join(folder, 'src/gen'));
-    const differing = differences(contents(join(root, 'src/gen')), fresh);
+    const pages = await referencePages();
+    const committedPages = new Map(
+      [...pages.keys()]
+        .filter((path) => existsSync(join(root, path)))
+        .map((path) => [path, readFileSync(join(root, path), 'utf8')]),
+    );
+    const differing = [...differences(contents(join(root, 'src/gen')), fresh), ...differences(committedPages, pages)];
     for (const line of differing) stdout.write(`${line}\n`);
     stdout.write(
       differing.length === 0
-        ? `src/gen matches proto/ (${fresh.size} files)\n`
-        : 'src/gen does not match proto/: run `npm run generate` and commit the result\n',
+        ? `src/gen matches proto/, and docs/reference the code (${fresh.size + pages.size} files)\n`
+        : 'Generated files are out of date: run `npm run generate` and commit the result\n',
     );
     return differing.length === 0 ? 0 : 1;
   } finally {
@@ -59,4 +67,4 @@ function main(): number {
   }
 }
 
-exit(main());
+exit(await main());

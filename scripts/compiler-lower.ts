@@ -1,4 +1,4 @@
-/** `npm run compiler:lower -- N`: goes back to an older compiler. See `docs/operations.md#upgrade-and-going-back`. */
+/** `npm run compiler:lower -- N`: goes back to an older compiler. See `docs/how-to/upgrade.md`. */
 import { fleetAggregate } from '../src/commands/aggregate.js';
 import { createGateway } from '../src/commands/gateway.js';
 import type { Gateway } from '../src/commands/port.js';
@@ -14,7 +14,7 @@ import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { silentLogger } from '../src/kernel/logger.js';
-import type { LogChain } from '../src/security/log-chain/log-chain.js';
+import type { LogChain } from '../src/log-chain/log-chain.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import { liveInstances } from '../src/instance/instance-lease.js';
 import {

@@ -1,4 +1,4 @@
-/** `npm run keys:rotate-master`: wraps the keyring, and the key of the log chain, by a new master key. See `docs/operations.md#maintenance-commands`. */
+/** `npm run keys:rotate-master`: wraps the keyring, and the key of the log chain, by a new master key. See `docs/how-to/rotate-keys.md#master-key`. */
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,8 +6,9 @@ import type { Config } from '../src/config/config.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { randomIds } from '../src/kernel/ids.js';
 import type { MasterKey } from '../src/security/master-key.js';
-import { masterKeyBytes, loadMasterKey } from '../src/security/master-key.js';
-import { nextVersion } from '../src/security/keyring.js';
+import { masterKeyBytes } from '../src/security/master-key.js';
+import { loadMasterKey } from '../src/security/master-key-source.js';
+import { nextVersion } from '../src/security/wrapped-keyring.js';
 import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../src/start/keyring.js';
 import type { EventStore } from '../src/storage/event-store.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';

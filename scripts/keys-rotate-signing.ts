@@ -1,6 +1,6 @@
 /**
  * `npm run keys:rotate-signing`: replaces the key that signs access tokens, so that every token ends.
- * See `docs/operations.md#maintenance-commands`.
+ * See `docs/how-to/rotate-keys.md#signing-key`.
  */
 import { createKeyring } from '../src/security/keyring.js';
 import { replaceSigningKey } from '../src/start/signing-key.js';

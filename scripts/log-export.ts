@@ -1,4 +1,4 @@
-/** `npm run log:export -- FILE`: the whole installation as one checksummed file. See `docs/operations.md#maintenance-commands`. */
+/** `npm run log:export -- FILE`: the whole installation as one checksummed file. See `docs/how-to/back-up.md`. */
 import { randomUUID } from 'node:crypto';
 import { systemClock, timestamp } from '../src/kernel/clock.js';
 import { installationOf } from '../src/start/read-store-binding.js';

@@ -1,6 +1,6 @@
 /**
  * `npm run projections:rebuild [-- NAME] [--check]`: rebuilds read models, or compares them with the log.
- * See `docs/operations.md#maintenance-commands`.
+ * See `docs/how-to/restore.md#read-models-that-differ-from-the-log`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
  * `npm run reality:keygen`: makes what REALITY needs on the agent listener, and the endpoint that agents are given.
- * See `docs/reality.md#turning-it-on`.
+ * See `docs/how-to/reality.md`.
  */
 import { randomBytes } from 'node:crypto';
 import { formatEndpoint } from '../src/agent/reality/endpoint.js';

@@ -32,49 +32,102 @@ const secrets: ReadonlySet<string> = new Set([
 ]);
 
 const schema = z.object({
-  SVC_HTTP_LISTEN_ADDR: listen.prefault('0.0.0.0:8081'),
-  SVC_HTTP_TLS_CERT_FILE: path.optional(),
-  SVC_HTTP_TLS_KEY_FILE: path.optional(),
-  SVC_HTTP_CORS_ORIGINS: origins.prefault(''),
-  SVC_TRUSTED_PROXIES: cidrs.prefault(''),
-  SVC_METRICS_TOKEN: z.string().min(8, 'expected at least 8 characters').optional(),
-  SVC_REALITY_LISTEN_ADDR: listen.prefault('0.0.0.0:8443'),
-  SVC_REALITY_PRIVATE_KEY: realityKey.optional(),
-  SVC_REALITY_SERVER_NAMES: serverNames.optional(),
-  SVC_REALITY_SHORT_IDS: shortIds.optional(),
-  SVC_REALITY_TARGET: target.optional(),
-  SVC_REALITY_MAX_TIME_DIFF_MS: integer(1000, 3_600_000).prefault('60000'),
-  SVC_REALITY_ALLOW_H2C: z.enum(['true', 'false'], 'expected true or false').default('false'),
-  SVC_DATA_DIR: path.prefault('./data'),
+  SVC_HTTP_LISTEN_ADDR: listen.prefault('0.0.0.0:8081').describe('Where REST listens.'),
+  SVC_HTTP_TLS_CERT_FILE: path
+    .optional()
+    .describe(
+      'PEM file that REST serves over TLS: its own certificate first, then the chain. Read once, at the start.',
+    ),
+  SVC_HTTP_TLS_KEY_FILE: path
+    .optional()
+    .describe('PEM file with the key of that certificate, without a passphrase. Both files or neither.'),
+  SVC_HTTP_CORS_ORIGINS: origins.prefault('').describe('Origins of browser consoles, comma-separated.'),
+  SVC_TRUSTED_PROXIES: cidrs
+    .prefault('')
+    .describe('CIDRs of proxies whose X-Forwarded-For is believed, comma-separated.'),
+  SVC_METRICS_TOKEN: z
+    .string()
+    .min(8, 'expected at least 8 characters')
+    .optional()
+    .describe('When set, /metrics wants it as bearer token.'),
+  SVC_REALITY_LISTEN_ADDR: listen.prefault('0.0.0.0:8443').describe('Where agents connect, with or without REALITY.'),
+  SVC_REALITY_PRIVATE_KEY: realityKey
+    .optional()
+    .describe(
+      'X25519 private key in base64url, from `npm run reality:keygen`. It and the next three turn REALITY on together.',
+    ),
+  SVC_REALITY_SERVER_NAMES: serverNames
+    .optional()
+    .describe("Names that an agent may ask for, comma-separated: those of the target's certificate."),
+  SVC_REALITY_SHORT_IDS: shortIds.optional().describe('Short ids of agents in hexadecimal, comma-separated.'),
+  SVC_REALITY_TARGET: target.optional().describe('The TLS 1.3 server, as host:port, that strangers meet.'),
+  SVC_REALITY_MAX_TIME_DIFF_MS: integer(1000, 3_600_000)
+    .prefault('60000')
+    .describe('How far the clock of an agent may be off.'),
+  SVC_REALITY_ALLOW_H2C: z
+    .enum(['true', 'false'], 'expected true or false')
+    .default('false')
+    .describe('`true` admits agents without REALITY too, for a migration.'),
+  SVC_DATA_DIR: path
+    .prefault('./data')
+    .describe('Folder of the embedded stores and of key files. One process owns it.'),
   // Both may contain a password: their values are never printed.
   SVC_EVENTSTORE_URL: z
     .string()
     .regex(/^(esdb|kurrentdb|kdb|kurrent)(\+discover)?:\/\/./i, 'expected esdb://… or kurrentdb://…')
-    .optional(),
+    .optional()
+    .describe('`esdb://…` or `kurrentdb://…`: EventStoreDB holds the log. Without it the log is in the data folder.'),
   SVC_MONGODB_URL: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\/[^/]+\/[^?]/, 'expected mongodb://…/database')
-    .optional(),
-  SVC_READ_STORE: z.literal('embedded', 'expected embedded').optional(),
-  SVC_MASTER_KEY: z.string().optional(),
-  SVC_MASTER_KEY_FILE: path.optional(),
+    .optional()
+    .describe('`mongodb://…/database`: MongoDB holds the read models. Needed with SVC_EVENTSTORE_URL.'),
+  SVC_READ_STORE: z
+    .literal('embedded', 'expected embedded')
+    .optional()
+    .describe(
+      '`embedded`: the read models are in the data folder beside SVC_EVENTSTORE_URL, for the only instance on that log.',
+    ),
+  SVC_MASTER_KEY: z
+    .string()
+    .optional()
+    .describe(
+      '32 bytes in base64, the same for every instance. Needed with an external store; otherwise the first start makes master.key in the data folder.',
+    ),
+  SVC_MASTER_KEY_FILE: path.optional().describe('File with the master key, instead of SVC_MASTER_KEY.'),
   SVC_ADMIN_PASSWORD: z
     .string()
     .refine(
       isPassword,
       `expected ${limits.accounts.passwordChars.min} to ${limits.accounts.passwordChars.max} characters`,
     )
-    .optional(),
-  SVC_TOKEN_TTL_SECS: integer(60, 31_536_000).prefault('43200'),
-  SVC_CONTROL_REKEY_INTERVAL_SECS: integer(10, 31_536_000).prefault('21600'),
+    .optional()
+    .describe(
+      'Password of the first user, admin; counts only while there is no user. Without it the first start writes a random one to initial-admin-password in the data folder.',
+    ),
+  SVC_TOKEN_TTL_SECS: integer(60, 31_536_000).prefault('43200').describe('How long an access token is valid.'),
+  SVC_CONTROL_REKEY_INTERVAL_SECS: integer(10, 31_536_000)
+    .prefault('21600')
+    .describe('After how long agents get fresh session keys.'),
   SVC_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'expected trace, debug, info, warn, error or fatal')
-    .default('info'),
-  SVC_ADMISSION_FAILURES_PER_ADDRESS: budget.prefault('5/50'),
-  SVC_PENDING_SESSIONS: integer(1, 1_000_000).prefault('8192'),
-  SVC_HANDSHAKE_CPU_SHARE: share.prefault('0.5'),
-  SVC_MAX_CONNECTIONS: integer(1, 1_000_000).prefault('20000'),
-  SVC_AGENT_PROXY_FROM: cidrs.prefault(''),
+    .default('info')
+    .describe('trace, debug, info, warn, error or fatal.'),
+  SVC_ADMISSION_FAILURES_PER_ADDRESS: budget
+    .prefault('5/50')
+    .describe('How many sessions one address may fail to open: per second, and at once.'),
+  SVC_PENDING_SESSIONS: integer(1, 1_000_000)
+    .prefault('8192')
+    .describe('How many sessions may be opened and not yet attached.'),
+  SVC_HANDSHAKE_CPU_SHARE: share.prefault('0.5').describe('The share of one core that handshakes may use.'),
+  SVC_MAX_CONNECTIONS: integer(1, 1_000_000)
+    .prefault('20000')
+    .describe('How many agent connections this instance holds.'),
+  SVC_AGENT_PROXY_FROM: cidrs
+    .prefault('')
+    .describe(
+      'CIDRs of layer 4 balancers that begin each agent connection with a PROXY protocol v2 header, comma-separated.',
+    ),
 });
 
 /** Together they turn REALITY on. */
@@ -137,6 +190,24 @@ export function readVariables(env: Environment): Variables {
   }
   if (problems.length > 0 || !parsed.success) throw new ConfigError(problems);
   return parsed.data;
+}
+
+/** A variable as its reference page shows it. */
+export interface DescribedVariable {
+  readonly name: string;
+  readonly default: string | undefined;
+  readonly isSecret: boolean;
+  readonly meaning: string;
+}
+
+/** All variables, in the order of the schema: for `docs/reference/settings.md`. */
+export function describedVariables(): readonly DescribedVariable[] {
+  return Object.entries(schema.shape).map(([name, field]) => ({
+    name,
+    default: defaultOf(field),
+    isSecret: secrets.has(name),
+    meaning: field.description ?? '',
+  }));
 }
 
 /** What `--print-config` prints: the effective variables, one `NAME=value` per line, secrets masked. @throws ConfigError */

@@ -12,6 +12,7 @@ import type { LastGoodSnapshots } from './last-good.js';
 import type { RecordedApplyReports, ApplyHistory } from './target.js';
 import type { Retry } from './retries.js';
 import { applyHistoryOf } from './target.js';
+import { errorsDigest } from './recorded-errors.js';
 import { tuning } from './tuning.js';
 
 /** One node's apply history, shared by its sessions. */
@@ -79,7 +80,7 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
       remembered.recorded = recorded;
       return remembered;
     }
-    const history = applyHistoryOf(facts ?? neverConnected, lastGood);
+    const history = applyHistoryOf(facts ?? neverConnected, lastGood, errorsDigest);
     return { nodeId, history, recorded, reportedAt: 0, retry: remembered?.retry };
   };
 

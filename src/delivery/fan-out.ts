@@ -6,20 +6,17 @@
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
-
-/** Nodes compiled and offered before the event loop gets a turn. @internal exported for tests */
-export const sliceNodes = 32;
-/** Bytes encoded before the event loop gets a turn. @internal exported for tests */
-export const sliceBytes = 1024 * 1024;
+import { tuning } from './tuning.js';
 
 export interface FanOutDeps {
   /** False while nothing may be pushed: changed nodes wait. */
   mayPush(): boolean;
   hasSession(nodeId: string): boolean;
   /**
-   * Offers the node's newest snapshot to its sessions. @returns the bytes made for it
+   * Offers the node's newest snapshot to its sessions. @returns the bytes made for it; without a promise when nothing has
+   * to be waited for
    */
-  serve(nodeId: string): number;
+  serve(nodeId: string): number | Promise<number>;
   /** A node could not be served; it is tried again. */
   onError(nodeId: string, error: unknown): void;
   /** All changed nodes have been served, or nothing may be pushed any more. */
@@ -63,16 +60,17 @@ export function createFanOut(deps: FanOutDeps): FanOut {
     retry.unref();
   };
 
-  const serveSlice = (): void => {
+  const serveSlice = async (): Promise<void> => {
     let nodes = 0;
     let bytes = 0;
     for (const nodeId of changed) {
-      if (nodes >= sliceNodes || bytes >= sliceBytes) return;
+      if (nodes >= tuning.sliceNodes || bytes >= tuning.sliceBytes) return;
       if (!deps.mayPush() || stop.signal.aborted) return;
       changed.delete(nodeId);
       nodes += 1;
       try {
-        bytes += deps.serve(nodeId);
+        const served = deps.serve(nodeId);
+        bytes += typeof served === 'number' ? served : await served;
         if (failed.size === 0) failures = 0;
       } catch (error) {
         failed.add(nodeId);
@@ -83,9 +81,14 @@ export function createFanOut(deps: FanOutDeps): FanOut {
   };
 
   const run = async (): Promise<void> => {
+    // The caller of `touch` does not wait for the work. A few nodes are still served before anything else that waits: what
+    // is written in a later turn of the event loop leaves one turn later again.
+    let atOnce = changed.size <= tuning.atOnceNodes;
     while (changed.size > 0 && deps.mayPush() && !stop.signal.aborted) {
-      await yieldToEventLoop();
-      serveSlice();
+      if (atOnce) await Promise.resolve();
+      else await yieldToEventLoop();
+      atOnce = false;
+      await serveSlice();
     }
   };
 

@@ -5,11 +5,7 @@
  * event loop. Bounded by the reports that sessions may have waiting. Implements `docs/architecture.md#a-push`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
-
-/** Apply reports that are worked on before the event loop gets a turn. @internal exported for tests */
-export const sliceReports = 32;
-/** How long a fan-out may hold them up: longer than one of all nodes takes, shorter than any node's presence lease. @internal exported for tests */
-export const reportTurnMs = 2_000;
+import { tuning } from './tuning.js';
 
 export interface ReportTurns {
   /** Resolves when the report may be worked on; undefined when that is now. */
@@ -35,12 +31,12 @@ export function createReportTurns(busy: () => boolean): ReportTurns {
     const all = waiting;
     waiting = [];
     for (let place = 0; place < all.length; place += 1) {
-      if (place % sliceReports === 0 && !closed) await yieldToEventLoop();
+      if (place % tuning.sliceReports === 0 && !closed) await yieldToEventLoop();
       all[place]?.();
     }
     passing = false;
     if (waiting.length === 0) return;
-    if (busy() && !closed) deadline ??= setTimeout(() => void pass(), reportTurnMs);
+    if (busy() && !closed) deadline ??= setTimeout(() => void pass(), tuning.reportTurnMs);
     else void pass();
   };
 
@@ -49,7 +45,7 @@ export function createReportTurns(busy: () => boolean): ReportTurns {
       if (closed || (!passing && waiting.length === 0 && !busy())) return undefined;
       return new Promise((resolve) => {
         waiting.push(resolve);
-        if (!passing) deadline ??= setTimeout(() => void pass(), reportTurnMs);
+        if (!passing) deadline ??= setTimeout(() => void pass(), tuning.reportTurnMs);
       });
     },
     wake: () => void pass(),

@@ -25,21 +25,58 @@ export type GrpcStatusCode = (typeof GrpcStatus)[keyof typeof GrpcStatus];
 interface ErrorKind {
   readonly http: number;
   readonly grpc: GrpcStatusCode;
+  /** One sentence for `docs/reference/errors.md`. */
+  readonly meaning: string;
 }
 
-const errorCatalogue = {
-  invalid_request: { http: 400, grpc: GrpcStatus.INVALID_ARGUMENT },
-  unauthenticated: { http: 401, grpc: GrpcStatus.UNAUTHENTICATED },
-  forbidden: { http: 403, grpc: GrpcStatus.PERMISSION_DENIED },
-  not_found: { http: 404, grpc: GrpcStatus.NOT_FOUND },
-  method_not_allowed: { http: 405, grpc: GrpcStatus.UNIMPLEMENTED },
-  conflict: { http: 409, grpc: GrpcStatus.FAILED_PRECONDITION },
-  precondition_failed: { http: 412, grpc: GrpcStatus.ABORTED },
-  payload_too_large: { http: 413, grpc: GrpcStatus.RESOURCE_EXHAUSTED },
-  unsupported_media_type: { http: 415, grpc: GrpcStatus.INVALID_ARGUMENT },
-  rate_limited: { http: 429, grpc: GrpcStatus.RESOURCE_EXHAUSTED },
-  internal: { http: 500, grpc: GrpcStatus.INTERNAL },
-  unavailable: { http: 503, grpc: GrpcStatus.UNAVAILABLE },
+/** The catalogue. Messages of `ServiceError` say which field and what was expected. */
+export const errorCatalogue = {
+  invalid_request: {
+    http: 400,
+    grpc: GrpcStatus.INVALID_ARGUMENT,
+    meaning: 'The request is malformed, or breaks a rule that the body alone shows.',
+  },
+  unauthenticated: {
+    http: 401,
+    grpc: GrpcStatus.UNAUTHENTICATED,
+    meaning: 'There is no token, or it has ended; at sign-in, name or password are wrong.',
+  },
+  forbidden: { http: 403, grpc: GrpcStatus.PERMISSION_DENIED, meaning: 'The role of the caller does not allow it.' },
+  not_found: { http: 404, grpc: GrpcStatus.NOT_FOUND, meaning: 'There is no such resource or route.' },
+  method_not_allowed: {
+    http: 405,
+    grpc: GrpcStatus.UNIMPLEMENTED,
+    meaning: 'The path exists with other methods; `Allow` names them.',
+  },
+  conflict: {
+    http: 409,
+    grpc: GrpcStatus.FAILED_PRECONDITION,
+    meaning:
+      'The state of the fleet does not allow it: a name or listener is taken, or something refers to the resource.',
+  },
+  precondition_failed: {
+    http: 412,
+    grpc: GrpcStatus.ABORTED,
+    meaning: '`If-Match` names another version than the resource has.',
+  },
+  payload_too_large: {
+    http: 413,
+    grpc: GrpcStatus.RESOURCE_EXHAUSTED,
+    meaning: 'The body, the definition or the command is too large.',
+  },
+  unsupported_media_type: { http: 415, grpc: GrpcStatus.INVALID_ARGUMENT, meaning: 'The body is not JSON.' },
+  rate_limited: {
+    http: 429,
+    grpc: GrpcStatus.RESOURCE_EXHAUSTED,
+    meaning: 'A budget is spent; `Retry-After` says for how long.',
+  },
+  internal: { http: 500, grpc: GrpcStatus.INTERNAL, meaning: 'A fault of the service; its log has the cause.' },
+  unavailable: {
+    http: 503,
+    grpc: GrpcStatus.UNAVAILABLE,
+    meaning:
+      'A store is out of reach, or the instance is not ready. Nothing was written, or the message says that it may have been.',
+  },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorCatalogue;

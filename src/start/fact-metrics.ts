@@ -1,4 +1,4 @@
-/** The fact recorder in `/metrics`. What the numbers mean is said in `docs/operations.md`. */
+/** The fact recorder in `/metrics`. `docs/how-to/monitor.md` says what the numbers mean. */
 import type { FactRecorder } from '../commands/port.js';
 import type { NumberSource } from '../instance/metrics.js';
 

@@ -1,7 +1,7 @@
 /**
  * The log chain at the start of an instance: begins that of each stream of commands that has none yet, and takes one that
  * is under the key of an earlier master key over to the present one, which finishes a rotation of the master key. Of
- * several instances that start at once, one writes. Implements `docs/operations.md#the-log-chain`.
+ * several instances that start at once, one writes. Implements `docs/log-chain.md`.
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
@@ -10,8 +10,8 @@ import { asLogChainEvent } from '../domain/log-chain/declaration.js';
 import { unreachable } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
-import { headText } from '../security/log-chain/log-chain.js';
-import type { LogChain } from '../security/log-chain/log-chain.js';
+import { headText } from '../log-chain/log-chain.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 
 interface ChainedState {
   readonly revision: { readonly value: number };

@@ -1,6 +1,6 @@
 /**
- * Everything that `/metrics` shows of this service, in one list. The numbers come from the parts that have them; what each
- * means to an operator is said in `docs/operations.md`, and `docs/alerts.yml` watches some of them.
+ * Everything that `/metrics` shows of this service, in one list. The numbers come from the parts that have them.
+ * `docs/reference/metrics.md` is made from it, and `docs/alerts.yml` watches some of it.
  */
 import type { Counter, Histogram } from 'prom-client';
 import type { FactRecorder } from '../commands/port.js';

@@ -1,7 +1,7 @@
 /**
  * The key that signs tokens, replaced: by `npm run keys:rotate-signing`, which appends the new key to `svc-service`, and in
  * every running instance, which follows that stream. Every token that the earlier key signed ends with it. Not the
- * identity that agents pin, which stays. See `docs/operations.md#maintenance-commands`.
+ * identity that agents pin, which stays. See `docs/how-to/rotate-keys.md#signing-key`.
  */
 import { readCommand } from '../domain/log/upcast.js';
 import type { ServiceKeyEvent } from '../domain/service/identity.js';

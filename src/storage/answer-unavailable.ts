@@ -38,7 +38,6 @@ export function impatientCollection(collection: Collection, ms: number): Collect
     ...collection,
     get: answeredWithin(ms, collection.get),
     getMany: answeredWithin(ms, collection.getMany),
-    list: answeredWithin(ms, collection.list),
     find: answeredWithin(ms, collection.find),
     count: answeredWithin(ms, collection.count),
   };
@@ -54,7 +53,6 @@ export function answeringCollection(collection: Collection): Collection {
     spec: collection.spec,
     get: answerUnavailable(collection.get),
     getMany: answerUnavailable(collection.getMany),
-    list: answerUnavailable(collection.list),
     find: answerUnavailable(collection.find),
     count: answerUnavailable(collection.count),
     write: answerUnavailable(collection.write),

@@ -1,6 +1,6 @@
 /**
  * Errors of the access to an external store that waiting does not cure: a wrong password, missing rights, a certificate.
- * A store that is merely away is not one of them. See `docs/operations.md#faults`.
+ * A store that is merely away is not one of them. See `docs/reference/faults.md#faults`.
  */
 import { ServiceError } from '../kernel/errors.js';
 

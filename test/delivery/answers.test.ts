@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createAnswerer } from '../../src/delivery/answer.js';
 import type { AnswerDeps } from '../../src/delivery/answer.js';
 import type { ApplyHistoryRecord } from '../../src/delivery/apply-history.js';
-import { stampOf } from '../../src/delivery/target.js';
+import { stampOf } from '../../src/delivery/cache.js';
 import type { Newest } from '../../src/delivery/newest.js';
 import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
 import { createSessionRegistry } from '../../src/delivery/session-registry.js';
@@ -43,9 +43,8 @@ function answerer(deps: Partial<AnswerDeps> = {}) {
   const answer = createAnswerer({
     clock: systemClock,
     newest: {
-      forget: () => undefined,
-      get: () => ({ kind: 'made', stamp: stamp(10), value: pushOf(10) }),
-      stamp: () => ({ kind: 'made', stamp: stamp(10), value: undefined }),
+      get: () => Promise.resolve({ kind: 'made', stamp: stamp(10), value: pushOf(10) }),
+      stamp: () => Promise.resolve({ kind: 'made', stamp: stamp(10), value: undefined }),
     },
     lastGood: { load: (_nodeId, { generation }) => Promise.resolve(pushOf(generation)) },
     histories: { load: () => Promise.resolve(record) },
@@ -67,22 +66,21 @@ function answerer(deps: Partial<AnswerDeps> = {}) {
     answer(session, version, checksum);
 }
 
-const withheld = (): Newest<never> => ({ kind: 'withheld' });
+const withheld = (): Promise<Newest<never>> => Promise.resolve({ kind: 'withheld' });
 
 describe('a request', () => {
   it('is drained while the fold is behind, and for a node that does not exist', async () => {
     expect(await answerer({ upToDate: () => Promise.resolve(false) })(0n)).toEqual(draining);
     expect(await answerer({ generation: () => undefined })(0n)).toEqual(draining);
-    const gone = (): Newest<never> => ({ kind: 'unknown_node' });
-    expect(await answerer({ newest: { forget: () => undefined, get: gone, stamp: gone } })(0n)).toEqual(draining);
+    const gone = (): Promise<Newest<never>> => Promise.resolve({ kind: 'unknown_node' });
+    expect(await answerer({ newest: { get: gone, stamp: gone } })(0n)).toEqual(draining);
     expect(session.considered).toBe(0);
   });
 
   it('is drained when the snapshot is withheld between its stamp and its bytes', async () => {
     const newest = {
-      forget: () => undefined,
       get: withheld,
-      stamp: () => ({ kind: 'made', stamp: stamp(10), value: undefined }) as const,
+      stamp: async () => ({ kind: 'made', stamp: stamp(10), value: undefined }) as const,
     };
     expect(await answerer({ newest })(0n)).toEqual(draining);
   });
@@ -143,7 +141,7 @@ describe('a request', () => {
     session.considered = 12;
     await answerer()(0n);
     expect(session.considered).toBe(12);
-    await answerer({ newest: { forget: () => undefined, get: withheld, stamp: withheld } })(0n);
+    await answerer({ newest: { get: withheld, stamp: withheld } })(0n);
     expect(session.considered).toBe(12);
   });
 });
@@ -184,7 +182,7 @@ describe('the answer to a node that rejected the newest snapshot', () => {
 });
 
 describe('the answer while the newest snapshot is withheld', () => {
-  const newest = { forget: () => undefined, get: withheld, stamp: withheld };
+  const newest = { get: withheld, stamp: withheld };
 
   it('is the last-good snapshot, or unchanged when the node runs that, and counts as considered', async () => {
     record.history = { ...emptyApplyHistory, lastGood: stamp(9) };
@@ -202,9 +200,7 @@ describe('the answer while the newest snapshot is withheld', () => {
 });
 
 describe('a node that runs what it is recorded to have applied', () => {
-  const notAsked = (): Newest<never> => {
-    throw new Error('not asked');
-  };
+  const notAsked = (): Promise<Newest<never>> => Promise.reject(new Error('not asked'));
   const recorded = (): ApplyHistoryRecord['history'] => ({
     ...emptyApplyHistory,
     applied: stamp(10),
@@ -213,7 +209,7 @@ describe('a node that runs what it is recorded to have applied', () => {
 
   it('is answered without making its newest snapshot, and confirms it', async () => {
     record.history = recorded();
-    const request = answerer({ newest: { forget: () => undefined, get: notAsked, stamp: notAsked } });
+    const request = answerer({ newest: { get: notAsked, stamp: notAsked } });
     expect(await request(10n)).toEqual({ kind: 'unchanged', generation: 10 });
     expect([applied, session.considered]).toEqual([[stamp(10)], 10]);
   });
@@ -229,9 +225,8 @@ describe('a node that runs what it is recorded to have applied', () => {
     const request = answerer({
       generation: () => generation,
       newest: {
-        forget: () => undefined,
-        get: () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
-        stamp: () => {
+        get: async () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
+        stamp: async () => {
           looks += 1;
           return { kind: 'made', stamp: stamp(generation), value: undefined };
         },
@@ -244,7 +239,7 @@ describe('a node that runs what it is recorded to have applied', () => {
   it('is not answered while the log is at another compiler version', async () => {
     record.history = recorded();
     const request = answerer({
-      newest: { forget: () => undefined, get: notAsked, stamp: notAsked },
+      newest: { get: notAsked, stamp: notAsked },
       checkCompilerVersion: () => {
         throw new ServiceError('unavailable', 'the log is at another compiler version');
       },
@@ -261,9 +256,8 @@ describe('a version that the service does not have', () => {
     const request = answerer({
       generation: () => generation,
       newest: {
-        forget: () => undefined,
-        get: () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
-        stamp: () => ({ kind: 'made', stamp: stamp(generation), value: undefined }),
+        get: async () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
+        stamp: async () => ({ kind: 'made', stamp: stamp(generation), value: undefined }),
       },
       raises: {
         raise: async (nodeId, reported) => {
@@ -292,11 +286,8 @@ describe('a version that the service does not have', () => {
     const { request, raised } = raisable({
       generation: () => generation,
       newest: {
-        forget: () => undefined,
-        get: () => {
-          throw new Error('not needed');
-        },
-        stamp: () => ({ kind: 'made', stamp: stamp(generation), value: undefined }),
+        get: () => Promise.reject(new Error('not needed')),
+        stamp: async () => ({ kind: 'made', stamp: stamp(generation), value: undefined }),
       },
       atHead: async () => {
         generation = 12;

@@ -1,5 +1,5 @@
 /**
- * Failure drill of `docs/operations.md#read-store-lost`: generations stay, nothing is pushed, and
+ * Failure drill of `docs/how-to/restore.md#read-store-lost`: generations stay, nothing is pushed, and
  * the answers are the same.
  */
 import { rm } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * Failure drill of `docs/operations.md#a-move-between-embedded-and-external-stores`, with agents that keep running:
+ * Failure drill of `docs/how-to/move.md`, with agents that keep running:
  * generations stay, nothing is pushed, and the answers are the same.
  */
 import { readFile } from 'node:fs/promises';

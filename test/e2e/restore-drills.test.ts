@@ -1,5 +1,5 @@
 /**
- * Failure drill of `docs/operations.md#a-restore-with-agents-ahead`: agents apply what the restored log says, no agent
+ * Failure drill of `docs/how-to/restore.md#agents-that-are-ahead`: agents apply what the restored log says, no agent
  * gets a generation twice or a lower one, and no node is raised twice.
  */
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
 /**
- * Failure drill of `docs/operations.md#a-restore-with-agents-at-an-equal-number-but-other-content`: after a restore,
+ * Failure drill of `docs/how-to/restore.md#agents-at-an-equal-number-with-other-content`: after a restore,
  * another edit gives the node the generation that its agent already runs. Only the checksum differs.
  */
 import { expect, test } from 'vitest';

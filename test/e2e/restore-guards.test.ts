@@ -1,6 +1,6 @@
 /**
  * Guards after a restore, on embedded stores: a log beside read models of a newer log is refused, and an agent that claims
- * ever higher versions raises its node at most once a minute. See `docs/operations.md#failure-drills`.
+ * ever higher versions raises its node at most once a minute. See `docs/how-to/restore.md`.
  */
 import { once } from 'node:events';
 import { cp, rm } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Outages of the stores, with the real service and real agents. A start waits for its stores and says so. During an outage
  * reads continue where they can, commands answer 503, and agents keep their sessions and their traffic. Everything
- * recovers without a restart. Implements `docs/operations.md#faults`.
+ * recovers without a restart. Implements `docs/reference/faults.md#faults`.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

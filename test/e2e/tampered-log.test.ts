@@ -1,6 +1,6 @@
 /**
  * The tamper-evident log on the real service with embedded stores: what it says of a log that somebody has changed, and what
- * `log:verify` proves before and after a rotation of the master key, an export and an import (`docs/operations.md#the-log-chain`).
+ * `log:verify` proves before and after a rotation of the master key, an export and an import (`docs/log-chain.md`).
  */
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** How far the read models are behind what this instance knows of the log. `docs/operations.md#what-to-watch`. */
+/** How far the read models are behind what this instance knows of the log. `docs/how-to/monitor.md`. */
 import { afterEach, expect, test } from 'vitest';
 import { watchProjectionLag } from '../../src/instance/projection-lag.js';
 import { createManualClock } from '../support/manual-clock.js';

@@ -1,6 +1,6 @@
 /**
  * The proof of a log chain: any single change of a random log is found, and the first command that is not what was written
- * is named (`docs/operations.md#the-log-chain`). What folds check as they go is held to the same.
+ * is named (`docs/log-chain.md`). What folds check as they go is held to the same.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -8,11 +8,11 @@ import { BrokenChainError, emptyChain } from '../../src/domain/log-chain/links.j
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import { canonicalJson } from '../../src/kernel/json.js';
-import { createLogChain, headText, parseHead } from '../../src/security/log-chain/log-chain.js';
-import type { LogChainKeys } from '../../src/security/log-chain/keys.js';
-import type { LogHead } from '../../src/security/log-chain/log-chain.js';
-import { proveStream } from '../../src/security/log-chain/prove.js';
-import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
+import { createLogChain, headText, parseHead } from '../../src/log-chain/log-chain.js';
+import type { LogChainKeys } from '../../src/log-chain/keys.js';
+import type { LogHead } from '../../src/log-chain/log-chain.js';
+import { proveStream } from '../../src/log-chain/prove.js';
+import type { ExpectedHead, StreamProof } from '../../src/log-chain/prove.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { histories } from '../support/fleet-histories.js';
 import { logOf, play } from '../support/fleet-play.js';

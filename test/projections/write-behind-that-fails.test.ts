@@ -26,6 +26,7 @@ function open({ poisoned = false } = {}) {
       return segment;
     },
     write: () => new Promise((done, fail) => running.push({ done, fail })),
+    forget: () => undefined,
   };
   const behind = createWriteBehind({
     backlog,

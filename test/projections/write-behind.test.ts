@@ -47,6 +47,7 @@ function heldBacklog(): { readonly backlog: Backlog; release(): void; readonly w
         writes += 1;
         await held;
       },
+      forget: () => undefined,
     },
   };
 }

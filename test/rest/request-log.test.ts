@@ -1,6 +1,6 @@
 /**
  * One line for each request, with the same fields everywhere, and nothing in it that a client wants to keep secret.
- * `docs/operations.md#the-log`.
+ * `docs/reference/log.md`.
  */
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';

@@ -1,7 +1,7 @@
 /**
  * `npx tsx test/servers/stores.ts`: runs both test servers, empty, until its standard input ends. Prints the variables
  * that a service needs to use them, one `NAME=value` per line, then `ready`. For `npm run demo -- --test-servers`, and
- * to try by hand what `docs/operations.md` describes for external stores.
+ * to try by hand what `docs/how-to/restore.md` describes for external stores.
  */
 import { randomBytes } from 'node:crypto';
 import { startEventStoreDb } from './eventstoredb/server.js';

@@ -1,6 +1,6 @@
 /**
  * The whole service, in this process, through its main job and what goes wrong around it: what its log says of it, that no
- * secret is in the log, and that every metric moves. `docs/operations.md#the-log` and `docs/operations.md#what-to-watch`.
+ * secret is in the log, and that every metric moves. `docs/reference/log.md` and `docs/how-to/monitor.md`.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -246,7 +246,7 @@ describe('the log', () => {
   });
 
   test('names the same things by the same names, in words that are documented', () => {
-    const documented = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+    const documented = readFileSync(new URL('../../docs/reference/log.md', import.meta.url), 'utf8');
     const fields = new Set(
       ['request', 'request refused', 'agent session opened', 'agent session closed', 'agent session superseded']
         .flatMap(lines)

@@ -189,3 +189,42 @@ describe('while the read store is away', () => {
     expect(await telemetry.presence('n1')).toBeUndefined();
   });
 });
+
+describe('a lease', () => {
+  const counting = (): { readStore: ReadStore; renewed: () => number } => {
+    let renewals = 0;
+    const readStore = withLeases({
+      renew: (kind, claims) => {
+        renewals += claims.length;
+        return stores.readStore.leases.renew(kind, claims);
+      },
+    });
+    return { readStore, renewed: () => renewals };
+  };
+
+  it('that was just written is not written again, unless it has to say something new or a moment has passed', async () => {
+    const { readStore, renewed } = counting();
+    const telemetry = await start(readStore);
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    telemetry.alive('n1', facts('s1'), 30_000);
+    await telemetry.flush();
+    expect(renewed()).toBe(0);
+    telemetry.alive('n1', facts('s1', 7), 30_000);
+    await telemetry.flush();
+    expect([renewed(), await (await start()).presence('n1')]).toEqual([1, facts('s1', 7)]);
+    clock.advance(1_000);
+    telemetry.alive('n1', facts('s1', 7), 30_000);
+    await telemetry.flush();
+    expect(renewed()).toBe(2);
+  });
+
+  it('of an instance that tells little time is renewed within a tenth of it', async () => {
+    const { readStore, renewed } = counting();
+    const telemetry = await start(readStore);
+    await telemetry.sessionOpened('n1', facts('s1'), 3_000);
+    clock.advance(300);
+    telemetry.alive('n1', facts('s1'), 3_000);
+    await telemetry.flush();
+    expect(renewed()).toBe(1);
+  });
+});

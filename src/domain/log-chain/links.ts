@@ -1,7 +1,7 @@
 /**
  * The log chain of a stream: each command carries a MAC over the MAC of the command before it and its own events, as they
  * are stored. Computes and checks these links, given a function that makes MACs; holds no key. The events of the chain
- * itself are in `declaration.ts`. Implements `docs/operations.md#the-log-chain`.
+ * itself are in `declaration.ts`. Implements `docs/log-chain.md`.
  *
  * Before the chain of a stream has begun, a plain digest takes the place of the MAC. It is stored nowhere; the first link
  * covers it, and with it all earlier commands.

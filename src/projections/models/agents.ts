@@ -15,12 +15,11 @@ import { asJson, fromJson } from '../read-model.js';
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
 
-export type AgentFields = { readonly agent: Json; readonly group: 'connected' | null; readonly since: string };
+export type AgentFields = { readonly agent: Json; readonly connected_once: boolean };
 
 const documentOf = (agent: NodeAgentFacts): AgentFields => ({
   agent: asJson(agent),
-  group: agent.connected_once ? 'connected' : null,
-  since: '',
+  connected_once: agent.connected_once,
 });
 const factsOf = ({ agent }: AgentFields): NodeAgentFacts => fromJson<NodeAgentFacts>(agent);
 
@@ -41,7 +40,7 @@ function lifeOf(event: RecordedEvent): { readonly nodeId: string; readonly lives
 
 export const agents: ReadModel<AgentFields> = {
   name: 'agents',
-  index: { group: 'group', order: 'since' },
+  indexes: [{ fields: ['connected_once'] }],
 
   keys(event) {
     if (event.stream.startsWith(streams.agentsPrefix)) return [agentEvent(event).data.node_id];
@@ -74,8 +73,8 @@ export function agentQueries(open: () => Collection<AgentFields>): Projections['
     async connected() {
       const ids = new Set<string>();
       for (let skip = 0; ; skip += tuning.scanDocuments) {
-        const range = { groups: ['connected'], direction: 'asc', skip, limit: tuning.scanDocuments } as const;
-        const items = await open().find(range);
+        const where = [{ field: 'connected_once', op: 'eq', value: true }] as const;
+        const { items } = await open().find({ where, skip, limit: tuning.scanDocuments });
         for (const { id } of items) ids.add(id);
         if (items.length < tuning.scanDocuments) return ids;
       }

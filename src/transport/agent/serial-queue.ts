@@ -3,9 +3,7 @@
  * watches `size` and stops reading from the agent.
  */
 import { timedOut, withDeadline } from '../../kernel/background.js';
-
-/** A slower answer of delivery or of the command store ends the session with DRAINING. */
-const serialQueueTimeoutMs = 30_000;
+import { tuning } from './tuning.js';
 
 export interface SerialQueue {
   /**
@@ -58,7 +56,7 @@ class TasksInOrder implements SerialQueue {
     for (let task: Task | undefined = first; task !== undefined; task = this.#waiting?.shift()) {
       const { run, passAfterMs } = task;
       try {
-        const outcome = await withDeadline(run(), passAfterMs ?? serialQueueTimeoutMs);
+        const outcome = await withDeadline(run(), passAfterMs ?? tuning.serialQueueTimeoutMs);
         if (outcome === timedOut && passAfterMs === undefined) this.#owner.onFailed(new Error('no answer in time'));
       } catch (error) {
         this.#owner.onFailed(error);

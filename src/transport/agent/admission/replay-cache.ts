@@ -5,9 +5,7 @@
  */
 import { limits } from '../../../kernel/limits.js';
 import { createSeenOnce } from '../../../kernel/seen-once.js';
-
-/** Handshakes remembered against replay. */
-const replayEntries = 1_000_000;
+import { tuning } from '../tuning.js';
 
 export interface ReplayCache {
   /**
@@ -21,7 +19,7 @@ export interface ReplayCache {
 
 const keyBytes = 32;
 
-export function createReplayCache(maxEntries: number = replayEntries): ReplayCache {
+export function createReplayCache(maxEntries: number = tuning.replayEntries): ReplayCache {
   const seen = createSeenOnce(maxEntries);
   return {
     note: (message, timestampMs, nowMs) =>

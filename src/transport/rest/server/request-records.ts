@@ -2,7 +2,7 @@
  * What is kept of each request once it is over: its time for `/metrics`, and one line in the log. A line holds only what is
  * listed here, so neither a body nor a header can get into it. What a caller with a token does has a line for each request,
  * within the budget of that logger; what a stranger is refused goes to the sampled log; probes, metrics and documentation
- * are at level debug. `docs/operations.md#the-log` describes the fields.
+ * are at level debug. `docs/reference/log.md` describes the fields.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Histogram } from 'prom-client';

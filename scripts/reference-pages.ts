@@ -1,0 +1,205 @@
+/**
+ * Part of `npm run generate`: writes the pages of docs/reference that follow from the code: settings, metrics, error codes
+ * and npm commands. `npm run generate:check` compares them with what is committed.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, posix } from 'node:path';
+import { argv, execPath } from 'node:process';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Registry } from 'prom-client';
+import { startApp } from '../src/app.js';
+import { readConfig } from '../src/config/config.js';
+import { describedVariables } from '../src/config/variables.js';
+import { errorCatalogue, GrpcStatus } from '../src/kernel/errors.js';
+import { silentLogger } from '../src/kernel/logger.js';
+import { handleUncaught } from '../src/start/uncaught.js';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const HELP_TIMEOUT_MS = 60_000;
+
+/** A metric as prom-client keeps it: its types lack the labels. */
+interface ShownMetric {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+/** The pages by their path. Starts a service on an empty folder, to see which metrics it registers. */
+export async function referencePages(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ['docs/reference/settings.md', settingsPage()],
+    ['docs/reference/metrics.md', metricsPage(await registeredMetrics())],
+    ['docs/reference/errors.md', errorsPage()],
+    ['docs/reference/commands.md', commandsPage()],
+  ]);
+}
+
+/** A page that says where it comes from. */
+const page = (title: string, intro: string, body: readonly string[]): string =>
+  [`# ${title}`, '', `${intro} Made by \`npm run generate\`.`, '', ...body, ''].join('\n');
+
+/** A link from one of these pages. @param path from the root of the repository */
+const link = (text: string, path: string, anchor?: string): string =>
+  `[${text}](${posix.relative('docs/reference', path)}${anchor === undefined ? '' : `#${anchor}`})`;
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+const row = (...cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`;
+
+function settingsPage(): string {
+  const rows = describedVariables().map(({ name, default: fallback, isSecret, meaning }) =>
+    row(
+      `\`${name}\``,
+      fallback === undefined || fallback === '' ? '–' : `\`${fallback}\``,
+      meaning,
+      isSecret ? 'secret' : '',
+    ),
+  );
+  return page(
+    'Settings',
+    'Every setting of the service is an environment variable, read once at the start; an empty one counts as not set. ' +
+      '`npm start -- --print-config` prints the effective values. A wrong one stops the start with its name and what was ' +
+      `expected. The settings of the agent are in its ${link('README', 'src/agent/README.md')}; intervals, the offline ` +
+      'threshold and multiplexing are set over REST (`/api/settings/connectivity`).',
+    ['| variable | default | meaning | |', '|---|---|---|---|', ...rows],
+  );
+}
+
+async function registeredMetrics(): Promise<readonly ShownMetric[]> {
+  const metrics = new Map<string, ShownMetric>();
+  const register = Registry.prototype.registerMetric;
+  Registry.prototype.registerMetric = function (metric): void {
+    const shown = metric as unknown as ShownMetric;
+    metrics.set(shown.name, shown);
+    register.call(this, metric);
+  };
+  const folder = mkdtempSync(join(tmpdir(), 'svc-reference-'));
+  const here = '127.0.0.1:0';
+  try {
+    const config = readConfig({ SVC_DATA_DIR: folder, SVC_HTTP_LISTEN_ADDR: here, SVC_REALITY_LISTEN_ADDR: here });
+    const fail = (sentence: string): never => {
+      throw new Error(sentence);
+    };
+    const logger = { ...silentLogger, fatal: () => undefined };
+    const app = await startApp(
+      config,
+      silentLogger,
+      fail,
+      handleUncaught(logger, () => undefined),
+    );
+    await app.close();
+  } finally {
+    Registry.prototype.registerMetric = register;
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return [...metrics.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The alerts that watch each metric. */
+function alertsOf(): ReadonlyMap<string, readonly string[]> {
+  const rules = readFileSync(join(root, 'docs/alerts.yml'), 'utf8').split('- alert: ').slice(1);
+  const alerts = new Map<string, Set<string>>();
+  for (const rule of rules) {
+    const name = rule.slice(0, rule.indexOf('\n'));
+    const expression = rule.slice(rule.indexOf('expr:'), rule.indexOf('labels:'));
+    for (const [watched] of expression.matchAll(/\b(?:svc|nodejs)_\w+/g)) {
+      const metric = watched.replace(/_(?:bucket|sum|count)$/, '');
+      alerts.set(metric, (alerts.get(metric) ?? new Set()).add(name));
+    }
+  }
+  return new Map([...alerts].map(([metric, names]) => [metric, [...names]]));
+}
+
+function metricsPage(metrics: readonly ShownMetric[]): string {
+  const alerts = alertsOf();
+  const rows = metrics
+    .filter(({ name }) => name.startsWith('svc_') || alerts.has(name))
+    .map(({ name, type, labelNames, help }) => {
+      const links = (alerts.get(name) ?? []).map((alert) => link(alert, 'docs/how-to/alerts.md', alert.toLowerCase()));
+      return row(`\`${name}\``, type, labelNames.map((label) => `\`${label}\``).join(', '), help, links.join(', '));
+    });
+  return page(
+    'Metrics',
+    'What `GET /metrics` shows of the service, beside the metrics of the Node.js process. ' +
+      `${link('Monitor', 'docs/how-to/monitor.md')} says how to watch them and what some of their labels mean.`,
+    ['| metric | type | labels | meaning | alerts |', '|---|---|---|---|---|', ...rows],
+  );
+}
+
+function errorsPage(): string {
+  const grpcName = new Map<number, string>(Object.entries(GrpcStatus).map(([name, code]) => [code, name]));
+  const rows = Object.entries(errorCatalogue).map(([code, { http, grpc, meaning }]) =>
+    row(`\`${code}\``, String(http), grpcName.get(grpc) ?? String(grpc), meaning),
+  );
+  return page(
+    'Error codes',
+    'The `error` of an answer is `CODE: one sentence`, which names the field by its JSON path and says what was expected. ' +
+      'It never holds a secret.',
+    ['| code | HTTP | gRPC | meaning |', '|---|---|---|---|', ...rows],
+  );
+}
+
+/** The first sentence of a file's first comment, without the command that it may begin with. */
+function firstSentence(file: string): string {
+  const comment = /\/\*\*(.*?)\*\//s.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? '';
+  const text = comment.replaceAll(/\n \* ?/g, ' ').trim();
+  const sentence = /^(?:Part of `npm run [\w:]+`: |`npm run [^`]*`: )?(.*?[^.\d])\.(?:\s|$)/s.exec(text)?.[1] ?? text;
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`;
+}
+
+/** What a maintenance command says of itself. */
+function helpOf(file: string): string {
+  const help = spawnSync(execPath, ['--import', 'tsx', join(root, file), '--help'], {
+    cwd: root,
+    encoding: 'utf8',
+    timeout: HELP_TIMEOUT_MS,
+  });
+  if (help.status !== 0) throw new Error(`${file} --help: exit code ${String(help.status)}: ${help.stderr}`);
+  return help.stdout.trim();
+}
+
+function commandsPage(): string {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  const commands = Object.entries(scripts).map(([name, command]) => {
+    const built = /dist\/(\S+)\.js/.exec(command)?.[1];
+    const file = built === undefined ? /^tsx (?:watch )?(\S+\.ts)$/.exec(command)?.[1] : `${built}.ts`;
+    return { name, command, file };
+  });
+  const isMaintenance = ({ file }: { readonly file: string | undefined }): boolean =>
+    file !== undefined && /^const usage = /m.test(readFileSync(join(root, file), 'utf8')) && file !== 'bench/run.ts';
+  const maintenance = commands
+    .filter(isMaintenance)
+    .flatMap(({ name, file = '' }) => [`### ${name}`, '', '```', helpOf(file), '```', '']);
+  const others = commands
+    .filter((command) => !isMaintenance(command))
+    .map(({ name, command, file }) =>
+      row(
+        `\`npm ${name === 'start' || name === 'test' ? '' : 'run '}${name}\``,
+        file === undefined ? `\`${command}\`` : firstSentence(file),
+      ),
+    );
+  return page('Commands', 'The npm commands of this repository.', [
+    '## Maintenance',
+    '',
+    'Each works on the installation that the environment names, with the same variables as the service. Only one process can',
+    'open embedded stores: stop the service first, else the command refuses. With EventStoreDB and MongoDB the service may keep',
+    'running, except for `keys:rotate-master`, `keys:rotate-sealing` and an import. Progress goes to standard error. Exit codes:',
+    '0 done, 1 failed or a problem was found, 2 wrong arguments, 130 interrupted. In the container: `node dist/scripts/log-export.js …`',
+    'and so on.',
+    '',
+    ...maintenance,
+    '## Everything else',
+    '',
+    '| command | what it does |',
+    '|---|---|',
+    ...others,
+  ]);
+}
+
+if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {
+  for (const [path, text] of await referencePages()) writeFileSync(join(root, path), text);
+}
