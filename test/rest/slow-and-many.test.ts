@@ -16,7 +16,7 @@ import { tuning } from '../../src/transport/rest/tuning.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 
-const patience = { headersMs: 200, requestMs: 500, checkEveryMs: 20 };
+const timeouts = { headersMs: 200, requestMs: 500, checkEveryMs: 20 };
 const refused: { readonly reason: string; readonly address: string }[] = [];
 const refusals = { note: (event: (typeof refused)[number]) => void refused.push(event) };
 const opened: { destroy(): void }[] = [];
@@ -53,7 +53,7 @@ async function serve({ trustedProxies = [], tls, ...bounds }: Limits = {}) {
   const sockets = createRestSockets({ trustedProxies, refusals, ...bounds });
   const handler = (request: IncomingMessage, response: ServerResponse): void => void answerBody(request, response);
   const answers = createAnswersUnderWay({ refusals });
-  const server = createHttpServer(handler, { tls, sockets, answers, patience });
+  const server = createHttpServer(handler, { tls, sockets, answers, timeouts });
   server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, refusals));
   server.listen(0, '127.0.0.1');
   servers.push(server);
@@ -108,8 +108,8 @@ describe('a request that arrives too slowly is answered 408 and cut at about its
     const client = await dial(port);
     client.socket.write(begin);
     const took = await trickle(client, byte);
-    expect(took).toBeGreaterThan(patience.headersMs - 50);
-    expect(took).toBeLessThan(patience.headersMs + slackMs);
+    expect(took).toBeGreaterThan(timeouts.headersMs - 50);
+    expect(took).toBeLessThan(timeouts.headersMs + slackMs);
     expect(client.text()).toMatch(/HTTP\/1\.1 408 [^]*"invalid_request: expected the whole request sooner"/);
     // Gone, although the client keeps its half open.
     await eventually(() => connectionsOf(server)).toBe(0);
@@ -121,8 +121,8 @@ describe('a request that arrives too slowly is answered 408 and cut at about its
     const client = await dial(port);
     client.socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n');
     const took = await trickle(client, 'x');
-    expect(took).toBeGreaterThan(patience.requestMs - 50);
-    expect(took).toBeLessThan(patience.requestMs + slackMs);
+    expect(took).toBeGreaterThan(timeouts.requestMs - 50);
+    expect(took).toBeLessThan(timeouts.requestMs + slackMs);
     expect(client.text()).toMatch(/HTTP\/1\.1 408 /);
     await eventually(() => connectionsOf(server)).toBe(0);
   });
@@ -152,13 +152,13 @@ describe('a request that arrives too slowly is answered 408 and cut at about its
     for (let requests = 1; requests <= 3; requests += 1) {
       client.socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc');
       await eventually(() => client.text().match(/200 OK/g)?.length).toBe(requests);
-      await new Promise((resolve) => setTimeout(resolve, patience.headersMs + 5 * patience.checkEveryMs));
+      await new Promise((resolve) => setTimeout(resolve, timeouts.headersMs + 5 * timeouts.checkEveryMs));
     }
     expect(client.closed()).toBe(false);
   });
 
   test('by default within a second or so of the 15 and 60 s that the service grants', () => {
-    expect(tuning.patience).toEqual({ headersMs: 15_000, requestMs: 60_000, checkEveryMs: 1_000 });
+    expect(tuning.timeouts).toEqual({ headersMs: 15_000, requestMs: 60_000, checkEveryMs: 1_000 });
   });
 });
 

@@ -15,7 +15,7 @@ import { installBodies } from './checks/body.js';
 import { installMinPosition, installOutages, installStaleness, installStoredReads } from './checks/consistency.js';
 import { decodableUrl, installCorrelation, requestId } from './checks/correlation.js';
 import { installCors } from './checks/cors.js';
-import type { DescribedRoute, RouteSchema } from './openapi/route-declaration.js';
+import type { DeclaredRoute, RouteSchema } from './openapi/route-declaration.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { dashboardRoutes } from './fleet/dashboard.js';
 import { docsStyleSource } from './openapi/docs-page.js';
@@ -39,7 +39,7 @@ export type { RestApp, RestDeps, RestOptions } from './deps.js';
 
 /** Builds the REST server; the caller listens and closes. Closing answers waiting deploys and refuses new requests. */
 export async function buildRest(deps: RestDeps, options: RestOptions): Promise<RestApp> {
-  const described: DescribedRoute[] = [];
+  const endpoints: DeclaredRoute[] = [];
   const app = Fastify({
     logger: false,
     serverFactory: (handler) =>
@@ -47,7 +47,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
         tls: options.tls,
         sockets: deps.sockets,
         answers: deps.answers,
-        patience: options.patience,
+        timeouts: options.timeouts,
       }),
     genReqId: (request) => requestId(request, () => deps.ids.next()),
     requestIdHeader: false,
@@ -70,7 +70,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     const { access, takes } = config;
     for (const one of Array.isArray(method) ? method : [method]) {
       // What has access and takes has come through the `route` of `RestApp`, which requires the rest.
-      described.push({
+      endpoints.push({
         method: one,
         url,
         schema: schema as unknown as RouteSchema,
@@ -81,7 +81,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   boundClosing(app);
   installErrors(app, deps);
   installCorrelation(app);
-  installRecords(app, deps, described);
+  installRecords(app, deps, endpoints);
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,
@@ -118,8 +118,8 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   dashboardRoutes(app, deps);
   const budget = createAddressBudget(limits.rest.withoutToken, 'requests', deps.clock);
   probeRoutes(app, deps, budget, options);
-  openApiRoutes(app, described, budget, options);
-  refuseOtherMethods(app as unknown as FastifyInstance, described);
+  openApiRoutes(app, endpoints, budget, options);
+  refuseOtherMethods(app as unknown as FastifyInstance, endpoints);
   await app.ready();
   return app;
 }

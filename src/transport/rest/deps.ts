@@ -21,7 +21,7 @@ import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
 import type { RequestCounts } from './server/request-records.js';
 import type { AnswersUnderWay } from './server/answers-under-way.js';
 import type { RestSockets } from './server/sockets.js';
-import type { Patience } from './tuning.js';
+import type { Timeouts } from './tuning.js';
 import type { WaitingPlaces } from './checks/waiting-places.js';
 
 export interface Readiness {
@@ -85,8 +85,8 @@ export interface RestOptions {
   readonly metricsToken?: string | undefined;
   /** PEM texts. When set, REST is served over TLS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** Instead of that of `tuning.ts`. */
-  readonly patience?: Patience;
+  /** Instead of those of `tuning.ts`. */
+  readonly timeouts?: Timeouts;
 }
 
 type Instance = FastifyInstance<

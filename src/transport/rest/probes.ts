@@ -9,12 +9,12 @@ import type { Budget } from './checks/address-budget.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { failureSchema } from './answers/envelope.js';
 import { bearerToken } from './checks/gate.js';
-import { described } from './openapi/openapi-text.js';
+import { documented } from './openapi/openapi-text.js';
 
 const readiness = z
   .object({
-    ready: described(z.boolean(), 'Whether this instance should get traffic', true),
-    reasons: described(
+    ready: documented(z.boolean(), 'Whether this instance should get traffic', true),
+    reasons: documented(
       z.array(z.string()),
       'Sentences on why not. While it is ready, at most that the read store is away',
       [],
@@ -22,7 +22,7 @@ const readiness = z
   })
   .meta({ id: 'Readiness', description: 'Whether the instance is ready' });
 const health = z
-  .object({ status: described(z.literal('ok'), 'Always') })
+  .object({ status: documented(z.literal('ok'), 'Always') })
   .meta({ id: 'Health', description: 'The process answers' });
 const tags = ['operation'] as const;
 const open = { access: 'open', takes: 'none' } as const;

@@ -9,7 +9,7 @@ import { l3NetworkRoutes } from './resources/l3-networks.js';
 import { nodeCommandRoutes } from './resources/node-commands.js';
 import { nodeConfigRoutes } from './resources/node-config.js';
 import { nodeRoutes } from './resources/nodes.js';
-import { routeRoutes } from './resources/routes.js';
+import { legacyRouteRoutes } from './resources/routes.js';
 import { upstreamRoutes } from './resources/upstreams.js';
 
 type Routes = (app: RestApp, deps: RestDeps) => void;
@@ -25,7 +25,7 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   l4_upstream: upstreamRoutes,
   credential: credentialRoutes,
   l4_chain: allOf(chainRoutes, deploymentRoutes),
-  route: routeRoutes,
+  route: legacyRouteRoutes,
   listener_policy: listenerPolicyRoutes,
   l3_network: l3NetworkRoutes,
 };

@@ -1,20 +1,20 @@
 /** The numbers of the REST transport that no contract states. Those that it states are in `src/kernel/limits.ts`. */
 export const tuning = {
-  /** How long what a client sends may take. */
-  patience: {
+  /** The time that a client has to send something. */
+  timeouts: {
     /** A TLS handshake, and the headers of a request. */
     headersMs: 15_000,
     /** A request with its body. */
     requestMs: 60_000,
-    /** How often both are looked at: a request is cut so much late. Node's default is half a minute. */
+    /** How often both are checked: a request may overrun its limit by this much. Node's default is half a minute. */
     checkEveryMs: 1_000,
   },
   /** Open sockets, in all and of one client address; trusted proxies have no bound of their own. */
   sockets: { inAll: 10_000, perAddress: 1_000 },
-  /** What a request that waits its turn counts for among the bytes that wait, and how often all are added up. */
+  /** A request that waits its turn counts as this many waiting bytes, which are added up this often. */
   waitingRequestBytes: 4 * 1024,
   weighAnswersEveryMs: 250,
-  /** Addresses whose budgets are kept. */
+  /** The number of addresses with a budget of their own. */
   budgetAddresses: 10_000,
   /** Deploys that may wait for their nodes at a time; each looks at them every `waitPollMs`. */
   waitingDeploys: { inAll: 128, perUser: 16 },
@@ -23,27 +23,27 @@ export const tuning = {
   closeWithinMs: 5_000,
   /** How much of a too large body is read and dropped, so that its sender sees the 413. */
   drainBytes: 16 * 1024 * 1024,
-  /** Nodes that an answer about all of them looks at before other work of the process has its turn. */
+  /** An answer about all nodes yields to other work after this many. */
   nodesPerSlice: 25,
-  /** Chains that a filter looks at before other work has its turn. */
+  /** A filter of chains yields to other work after this many. */
   chainsPerTurn: 500,
-  /** Such an answer is sent in chunks of at least so many characters. */
+  /** The least length of the chunks in which an answer about all nodes is sent. */
   chunkChars: 64 * 1024,
-  /** How long a refresh waits for its push, to answer `pushed`, how often it looks, and for how long its agent may take nothing. */
+  /** How long a refresh waits for its push, how often it polls, and when an agent that reads nothing counts as stalled. */
   pushWaitMs: 2_000,
   pushPollMs: 20,
   takenWithinMs: 500,
   /** How often a waiting deploy reads presence, beside being called back. */
   waitPollMs: 100,
-  /** How often a snapshot is looked for while the fold and the read models do not agree about its node. */
-  foldPollMs: 20,
   /**
-   * What agents reported is read again for the dashboard after a second, in a large fleet after so many times as long as
-   * reading takes, but not later than `maxMs`.
+   * Reports of all agents serve again for a second, and in a large fleet for `costFactor` times as long as reading them
+   * takes, but never longer than `maxMs`.
    */
-  dashboard: { reuseMs: 1_000, timesTheCost: 10, maxMs: 15_000, nodesPerTally: 250, auditEntries: 10 },
+  fleetReports: { reuseMs: 1_000, costFactor: 10, maxMs: 15_000 },
+  /** The dashboard yields to other work after this many nodes, and shows this many audit entries. */
+  dashboard: { nodesPerTurn: 250, auditEntries: 10 },
   /** Sign-ins from one address, successful or not; far above the budget of failures. */
   signIns: { perSecond: 10, burst: 600 },
 } as const;
 
-export type Patience = { readonly [name in keyof typeof tuning.patience]: number };
+export type Timeouts = { readonly [name in keyof typeof tuning.timeouts]: number };

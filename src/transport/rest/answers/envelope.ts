@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
-import { described } from '../openapi/openapi-text.js';
+import { documented } from '../openapi/openapi-text.js';
 
 interface Success<T> {
   success: true;
@@ -31,18 +31,18 @@ function envelope<T extends z.ZodType>(data: T) {
   const description = data.description ?? 'Done';
   return z
     .object({
-      success: described(z.literal(true), 'True for every success'),
+      success: documented(z.literal(true), 'True for every success'),
       data,
-      error: described(z.null(), 'Null for every success'),
+      error: documented(z.null(), 'Null for every success'),
     })
     .meta({ description });
 }
 
 export const failureSchema = z
   .object({
-    success: described(z.literal(false), 'False for every failure'),
-    data: described(z.null(), 'Null for every failure'),
-    error: described(
+    success: documented(z.literal(false), 'False for every failure'),
+    data: documented(z.null(), 'Null for every failure'),
+    error: documented(
       z.string(),
       '`<code>: <sentence>`; the sentence names the field by its JSON path',
       'invalid_request: name: required, expected a string of 1 to 128 characters',
@@ -73,10 +73,10 @@ interface Page<T> {
 export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
   return z
     .object({
-      items: described(z.array(item), 'The items of this page'),
-      total: described(z.int(), 'How many there are on all pages', 1),
-      page: described(z.int(), 'Number of this page', 1),
-      page_size: described(z.int(), 'How many items a page has at most', limits.rest.pageSizeDefault),
+      items: documented(z.array(item), 'The items of this page'),
+      total: documented(z.int(), 'How many there are on all pages', 1),
+      page: documented(z.int(), 'Number of this page', 1),
+      page_size: documented(z.int(), 'How many items a page has at most', limits.rest.pageSizeDefault),
     })
     .meta({ description: 'One page' });
 }

@@ -1,25 +1,27 @@
 /**
- * The dashboard: figures about the whole fleet, at a cost that does not grow with how often they are asked for.
+ * The dashboard: figures about the whole fleet. Callers share one reading of the agents' reports.
  * Implements `docs/contract/rest.md#dashboard`.
  */
 import { ServiceError } from '../../../kernel/errors.js';
 import { z } from 'zod';
-import { createShared } from '../../../kernel/shared.js';
+import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { entrySchema } from '../resources/audit.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { createFleetReports } from './fleet-reports.js';
-import { createFleetTally } from './fleet-tally.js';
+import { addTraffic, createFleetReports, noTraffic } from './fleet-reports.js';
+import type { FleetReports, NodeReport, Traffic } from './fleet-reports.js';
+import { applyState } from './apply-state.js';
+import { countRunning } from './listener-states.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { described } from '../openapi/openapi-text.js';
+import { documented } from '../openapi/openapi-text.js';
 import { timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
-const count = (what: string, example: number) => described(z.int().min(0), what, example);
-const sum = (what: string, example: number) => described(z.number().min(0), what, example);
+const count = (what: string, example: number) => documented(z.int().min(0), what, example);
+const sum = (what: string, example: number) => documented(z.number().min(0), what, example);
 
 const nodeCounts = z
   .object({
@@ -85,23 +87,22 @@ const controlFigures = z
 
 const statsSchema = z
   .object({
-    nodes: described(nodeCounts, 'Nodes'),
-    l4_chains: described(chainCounts, 'Chains'),
-    l4_upstreams: described(enabledCounts, 'Upstreams'),
-    routes: described(enabledCounts, 'Legacy routes'),
-    l3_networks: described(enabledCounts, 'L3 networks'),
-    credentials: described(credentialCounts, 'Credentials'),
-    listeners: described(listenerCounts, 'Listeners on all nodes'),
-    traffic: described(trafficSums, 'Traffic through all nodes'),
-    control: described(controlFigures, 'The control plane'),
-    recent_audit: described(z.array(entrySchema), 'The newest ten entries that the role of the caller may see'),
+    nodes: documented(nodeCounts, 'Nodes'),
+    l4_chains: documented(chainCounts, 'Chains'),
+    l4_upstreams: documented(enabledCounts, 'Upstreams'),
+    routes: documented(enabledCounts, 'Legacy routes'),
+    l3_networks: documented(enabledCounts, 'L3 networks'),
+    credentials: documented(credentialCounts, 'Credentials'),
+    listeners: documented(listenerCounts, 'Listeners on all nodes'),
+    traffic: documented(trafficSums, 'Traffic through all nodes'),
+    control: documented(controlFigures, 'The control plane'),
+    recent_audit: documented(z.array(entrySchema), 'The newest ten entries that the role of the caller may see'),
     generated_at: timeOf('Nothing in the answer is older'),
   })
   .meta({ id: 'DashboardStats', description: 'Figures about the whole fleet' });
 
 export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
-  const tallied = createFleetTally(deps, createFleetReports(deps, { reuseMs: tuning.dashboard.reuseMs, links: false }));
-  const recent = { admin: recentEntries(deps, true), others: recentEntries(deps, false) };
+  const fleetReports = createFleetReports(deps, { reuseMs: tuning.fleetReports.reuseMs, links: false });
 
   app.route({
     method: 'GET',
@@ -118,49 +119,93 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
       response: answers(statsSchema),
     },
     handler: async (request) => {
-      const [{ nodes, listeners, traffic, reports }, resources, heartbeats, audit] = await Promise.all([
-        tallied(),
+      const [reports, resources, heartbeats, audit] = await Promise.all([
+        fleetReports(),
         deps.fleet.resourceCounts(),
         deps.heartbeatsPerMinute().catch(whileAway(0)),
-        callerOf(request).role === 'admin' ? recent.admin() : recent.others(),
+        recentEntries(deps, callerOf(request).role === 'admin'),
       ]);
       return ok({
-        nodes,
+        ...(await tally(deps, reports)),
         ...resources,
-        listeners,
-        traffic,
         control: {
           sessions: reports.online.size,
           heartbeats_per_minute: heartbeats,
           last_event_position: deps.projections.status().position,
         },
-        recent_audit: [...audit],
+        recent_audit: [...audit.items],
         generated_at: reports.at,
       });
     },
   });
 }
 
-/** The newest entries, listed again when the read models have moved on: in a long log that takes some milliseconds. */
-function recentEntries(
-  { projections, clock, readStoreAway }: RestDeps,
+/** The newest entries; none while the read store is away. */
+async function recentEntries(
+  { projections, readStoreAway }: RestDeps,
   includeAccounts: boolean,
-): () => Promise<readonly AuditEntry[]> {
-  const { auditEntries: pageSize, reuseMs } = tuning.dashboard;
-  const position = (): number => projections.status().position;
-  let known: readonly AuditEntry[] = [];
-  const newest = createShared(
-    async () => (await projections.audit.list({ page: 1, pageSize, includeAccounts })).items,
-    {
-      stamp: position,
-      isFresh: ({ stamp, begunAt }) => stamp === position() && clock.monotonic() - begunAt < reuseMs,
-      now: clock.monotonic,
-    },
-  );
-  return async () => {
-    if (!readStoreAway()) known = await newest().catch(whileAway(known));
-    return known;
-  };
+): Promise<readonly AuditEntry[]> {
+  if (readStoreAway()) return [];
+  const { auditEntries: pageSize } = tuning.dashboard;
+  return projections.audit.list({ page: 1, pageSize, includeAccounts }).then(({ items }) => items, whileAway([]));
+}
+
+type NodeCounts = z.output<typeof nodeCounts>;
+type ListenerCounts = z.output<typeof listenerCounts>;
+
+/** Counts nodes, their listeners and their traffic: what the fleet wants of each node beside what its agent reported. */
+async function tally(
+  { fleet }: RestDeps,
+  reports: FleetReports,
+): Promise<{ readonly nodes: NodeCounts; readonly listeners: ListenerCounts; readonly traffic: Traffic }> {
+  const nodes: NodeCounts = { total: 0, online: 0, offline: 0, pending: 0, converged: 0, rejected: 0 };
+  const listeners: ListenerCounts = { intended: 0, running: 0, missing: 0, unexpected: 0 };
+  let traffic = noTraffic;
+  const ids = [...fleet.nodeIds()];
+  for (const [index, id] of ids.entries()) {
+    const report = reports.nodes.get(id);
+    const isOnline = reports.online.has(id);
+    countNode(nodes, fleet.generation(id), isOnline, report?.agent);
+    countListeners(listeners, fleet.liveListeners(id), isOnline ? report : undefined);
+    // Bytes of a silent node still count; its sessions have ended, or nobody knows.
+    const own = report?.traffic ?? noTraffic;
+    traffic = addTraffic(traffic, isOnline ? own : { ...own, active_sessions: 0 });
+    if (index % tuning.dashboard.nodesPerTurn === 0) await yieldToEventLoop();
+  }
+  return { nodes, listeners, traffic };
+}
+
+function countNode(
+  nodes: NodeCounts,
+  generation: number | undefined,
+  isOnline: boolean,
+  agent: NodeReport['agent'],
+): void {
+  nodes.total += 1;
+  if (isOnline) nodes.online += 1;
+  else if (agent?.connected_once === true) nodes.offline += 1;
+  else nodes.pending += 1;
+  if (generation === undefined || agent === undefined) return;
+  // A reject does not depend on what was pushed.
+  const { state } = applyState(generation, agent, undefined);
+  if (state === 'rejected') nodes.rejected += 1;
+  else if (agent.applied?.generation === generation) nodes.converged += 1;
+}
+
+/** @param report undefined for a silent node, whose last report says nothing about now */
+function countListeners(
+  listeners: ListenerCounts,
+  intended: ReadonlySet<string>,
+  report: NodeReport | undefined,
+): void {
+  listeners.intended += intended.size;
+  const states = report?.listeners;
+  const running = states === undefined ? 0 : countRunning(states, intended);
+  listeners.running += running;
+  listeners.missing += intended.size - running;
+  if (states === undefined) return;
+  listeners.unexpected += states.running.size - running;
+  for (const key of states.notRunning.keys()) if (!intended.has(key)) listeners.unexpected += 1;
 }
 
 /** Gives a value in place of one that the read store does not give now. */

@@ -1,7 +1,6 @@
 /**
- * What the agents of nodes have told, in short. Of some nodes it is read when it is asked for; of all of them in slices,
- * because a large fleet's reports are many documents, and given again for a while, because agents report every few seconds
- * only. Implements `docs/contract/rest.md#dashboard` and `docs/contract/domain.md#health-of-a-chain`.
+ * What the agents of nodes reported last, in short. Reports of some nodes are read on demand. Those of the whole fleet are
+ * many documents, so they are read in slices and reused for a while: agents report every few seconds only. Implements `docs/contract/rest.md#dashboard` and `docs/contract/domain.md#health-of-a-chain`.
  */
 import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
 import { tolerableLoss } from '../../../domain/chain/health.js';
@@ -73,7 +72,7 @@ export function createFleetReports(
   deps: RestDeps,
   options: ReportOptions & { readonly reuseMs: number },
 ): () => Promise<FleetReports> {
-  const { timesTheCost, maxMs } = tuning.dashboard;
+  const { costFactor, maxMs } = tuning.fleetReports;
   const { clock } = deps;
   const { reuseMs } = options;
   const read = async (): Promise<FleetReports> => {
@@ -85,7 +84,7 @@ export function createFleetReports(
     stamp: () => 0,
     isFresh({ begunAt, tookMs }) {
       if (tookMs === undefined) return true;
-      return clock.monotonic() - begunAt < Math.min(maxMs, Math.max(reuseMs, tookMs * timesTheCost));
+      return clock.monotonic() - begunAt < Math.min(maxMs, Math.max(reuseMs, tookMs * costFactor));
     },
     now: clock.monotonic,
   });

@@ -5,16 +5,16 @@
 import { z } from 'zod';
 import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
 import type { LinkSample, ReportedLinks } from '../../../telemetry/port.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { time } from '../schemas/shared-schemas.js';
 
 export const measured = {
-  rtt_ms: described(z.number().nullable(), 'Round trip in milliseconds', 12.5),
-  jitter_ms: described(z.number().nullable(), 'Jitter in milliseconds', 0.8),
-  loss_ratio: described(z.number().nullable(), 'Lost share, 0 to 1', 0),
-  bytes_in: described(z.number().nullable(), 'Bytes from `to_node_id`', 1_048_576),
-  bytes_out: described(z.number().nullable(), 'Bytes to `to_node_id`', 524_288),
-  measured_at: described(time.nullable(), 'When an agent reported this; null if none did', sample.later),
+  rtt_ms: documented(z.number().nullable(), 'Round trip in milliseconds', 12.5),
+  jitter_ms: documented(z.number().nullable(), 'Jitter in milliseconds', 0.8),
+  loss_ratio: documented(z.number().nullable(), 'Lost share, 0 to 1', 0),
+  bytes_in: documented(z.number().nullable(), 'Bytes from `to_node_id`', 1_048_576),
+  bytes_out: documented(z.number().nullable(), 'Bytes to `to_node_id`', 524_288),
+  measured_at: documented(time.nullable(), 'When an agent reported this; null if none did', sample.later),
 };
 type Measured = z.output<z.ZodObject<typeof measured>>;
 

@@ -12,19 +12,21 @@ import type { NodeSamples } from './link-measurements.js';
 import { byResource, measured, measurement, unmeasured } from './link-measurements.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { noQuery } from '../schemas/query.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf } from '../schemas/shared-schemas.js';
 
 const linkSchema = z
   .object({
     from_node_id: idOf('Node that dials', sample.entryNode),
     to_node_id: idOf('Node that is dialled', sample.exitNode),
-    kind: described(z.enum(originTypes), 'Type of the resource that needs the link', 'l4_chain'),
+    kind: documented(z.enum(originTypes), 'Type of the resource that needs the link', 'l4_chain'),
     resource_id: idOf('Its id', sample.chain),
     ...measured,
   })
   .meta({ id: 'NodeLink', description: 'A link that the configuration intends, and what agents have measured of it' });
-const linksSchema = z.object({ items: described(z.array(linkSchema), 'All links') }).meta({ description: 'The links' });
+const linksSchema = z
+  .object({ items: documented(z.array(linkSchema), 'All links') })
+  .meta({ description: 'The links' });
 type LinkView = z.output<typeof linkSchema>;
 
 export function linkRoutes(app: RestApp, deps: RestDeps): void {

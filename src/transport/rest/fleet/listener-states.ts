@@ -10,7 +10,7 @@ import { limits } from '../../../kernel/limits.js';
 import type { ReportedListeners, RuntimeListener } from '../../../telemetry/port.js';
 import type { RestDeps } from '../deps.js';
 import { slicesOf } from '../answers/streamed-json.js';
-import { described } from '../openapi/openapi-text.js';
+import { documented } from '../openapi/openapi-text.js';
 
 /** The listeners of a node's last heartbeat, as `listenerKey` names them, each in one of the two. */
 export interface ListenerStates {
@@ -66,16 +66,16 @@ export async function readStates(
 
 export const shownListeners = z
   .object({
-    intended: described(z.int(), 'Listeners of what is deployed', 2),
-    running: described(z.int(), 'Those that were last reported as `running`', 1),
-    failed: described(
+    intended: documented(z.int(), 'Listeners of what is deployed', 2),
+    running: documented(z.int(), 'Those that were last reported as `running`', 1),
+    failed: documented(
       z.array(
         z
           .object({
-            transport: described(z.string(), 'QUIC listens on udp', 'tcp'),
-            listen_addr: described(z.string(), 'IP address', '0.0.0.0'),
-            listen_port: described(z.int(), 'Port', 443),
-            state: described(z.string(), `The agent's word, or \`${missing}\` if it did not report it`, 'failed'),
+            transport: documented(z.string(), 'QUIC listens on udp', 'tcp'),
+            listen_addr: documented(z.string(), 'IP address', '0.0.0.0'),
+            listen_port: documented(z.int(), 'Port', 443),
+            state: documented(z.string(), `The agent's word, or \`${missing}\` if it did not report it`, 'failed'),
           })
           .meta({ id: 'FailedListener', description: 'A listener that is intended and does not run' }),
       ),

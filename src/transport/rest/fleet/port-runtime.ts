@@ -10,32 +10,32 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { ip, oneOf, uuid } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
-import { nodeOptions, nodeStatus } from './node-options.js';
+import { nodeOptions, nodeStatus } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryInteger } from '../schemas/query.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';
 
 const counter = (what: string, example: number) =>
-  described(z.number().optional(), `${what}; absent when the agent did not report it`, example);
+  documented(z.number().optional(), `${what}; absent when the agent did not report it`, example);
 
 const runtimeListener = z
   .object({
-    transport: described(z.string(), 'QUIC listens on udp', 'tcp'),
-    listenAddr: described(z.string(), 'IP address', '0.0.0.0'),
-    listenPort: described(z.int(), 'Port', 443),
-    state: described(z.string(), "The agent's word", 'running'),
-    routes: described(
+    transport: documented(z.string(), 'QUIC listens on udp', 'tcp'),
+    listenAddr: documented(z.string(), 'IP address', '0.0.0.0'),
+    listenPort: documented(z.int(), 'Port', 443),
+    state: documented(z.string(), "The agent's word", 'running'),
+    routes: documented(
       z.array(
         z
           .object({
-            service: described(z.string(), 'What the agent calls it', `${sample.chain}/0`),
-            payload: described(z.string(), 'What it carries', 'tcp'),
-            outer: described(z.string(), 'In which transport', 'tcp'),
-            security: described(z.string(), 'Secured how', 'tls'),
-            matchKind: described(z.string(), 'What it is chosen by', 'sni'),
-            matchValue: described(z.string(), 'The value that must match', 'app.example'),
-            nextHop: described(z.string(), 'Next endpoint, or name of an interface', 'edge-2.example:443'),
+            service: documented(z.string(), 'What the agent calls it', `${sample.chain}/0`),
+            payload: documented(z.string(), 'What it carries', 'tcp'),
+            outer: documented(z.string(), 'In which transport', 'tcp'),
+            security: documented(z.string(), 'Secured how', 'tls'),
+            matchKind: documented(z.string(), 'What it is chosen by', 'sni'),
+            matchValue: documented(z.string(), 'The value that must match', 'app.example'),
+            nextHop: documented(z.string(), 'Next endpoint, or name of an interface', 'edge-2.example:443'),
           })
           .meta({ id: 'RuntimeRoute', description: 'A route as an agent reports it' }),
       ),
@@ -52,14 +52,14 @@ const runtimeListener = z
 const runtimeNode = z
   .object({
     nodeId,
-    name: described(z.string(), 'Its name', 'edge-1'),
+    name: documented(z.string(), 'Its name', 'edge-1'),
     status: nodeStatus,
-    reportedAt: described(time.nullable(), 'When the heartbeat came; null for a node without a report', sample.later),
-    listeners: described(z.array(runtimeListener), 'Those that match the query'),
+    reportedAt: documented(time.nullable(), 'When the heartbeat came; null for a node without a report', sample.later),
+    listeners: documented(z.array(runtimeListener), 'Those that match the query'),
   })
   .meta({ id: 'RuntimeNode', description: 'A node with the listeners of its last heartbeat' });
 const runtimeTable = z
-  .object({ nodes: described(z.array(runtimeNode), 'By name') })
+  .object({ nodes: documented(z.array(runtimeNode), 'By name') })
   .meta({ description: 'The listeners that agents reported' });
 type RuntimeNode = z.output<typeof runtimeNode>;
 

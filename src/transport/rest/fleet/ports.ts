@@ -12,46 +12,46 @@ import { answers } from '../answers/envelope.js';
 import { uuid } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
 import { readStates, stateOf } from './listener-states.js';
-import { nodeOption, nodeOptions } from './node-options.js';
+import { nodeOption, nodeOptions } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query } from '../schemas/query.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, listenerOrder } from '../schemas/shared-schemas.js';
 
 const portItem = z
   .object({
     ...listenerOrder,
-    policySaved: described(z.boolean(), 'Whether the order comes from a saved policy', false),
-    routes: described(
+    policySaved: documented(z.boolean(), 'Whether the order comes from a saved policy', false),
+    routes: documented(
       z.array(
         z
           .object({
-            source: described(z.enum(routeSources), 'What the route comes from', 'l4_chain'),
-            sourceLabel: described(z.string(), 'For people', 'front'),
-            matchKind: described(z.enum(matchKinds), 'What it is chosen by', 'sni'),
-            matchValue: described(z.string(), 'The value that must match', 'app.example'),
-            nextHop: described(
+            source: documented(z.enum(routeSources), 'What the route comes from', 'l4_chain'),
+            sourceLabel: documented(z.string(), 'For people', 'front'),
+            matchKind: documented(z.enum(matchKinds), 'What it is chosen by', 'sni'),
+            matchValue: documented(z.string(), 'The value that must match', 'app.example'),
+            nextHop: documented(
               z.string(),
               'Next endpoint, or name of an interface; empty while no address is known',
               'edge-2.example:443',
             ),
             resourceId: idOf('Id of the chain, route or network', sample.chain),
-            deployed: described(z.boolean(), 'Whether it stands so in a deployed definition', true),
+            deployed: documented(z.boolean(), 'Whether it stands so in a deployed definition', true),
           })
           .meta({ id: 'PortRoute', description: 'A route of a listener' }),
       ),
       'In the order of source, match kind and match value',
     ),
-    runtimeState: described(z.string().nullable(), 'As the agent last reported it; null if it did not', 'running'),
+    runtimeState: documented(z.string().nullable(), 'As the agent last reported it; null if it did not', 'running'),
   })
   .meta({ id: 'Port', description: 'A listener that is intended' });
 type PortItem = z.output<typeof portItem>;
 
 const portTable = z
   .object({
-    nodes: described(z.array(nodeOption), 'All nodes, by name'),
-    items: described(z.array(portItem), 'The listeners'),
-    defaultPriorityOrder: described(z.array(z.enum(priorityLabels)), 'The order of a listener without a policy', [
+    nodes: documented(z.array(nodeOption), 'All nodes, by name'),
+    items: documented(z.array(portItem), 'The listeners'),
+    defaultPriorityOrder: documented(z.array(z.enum(priorityLabels)), 'The order of a listener without a policy', [
       ...priorityLabels,
     ]),
   })

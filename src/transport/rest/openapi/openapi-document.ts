@@ -6,7 +6,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
 import { httpStatusOf } from '../../../kernel/errors.js';
-import type { DescribedRoute, RouteSchema } from './route-declaration.js';
+import type { DeclaredRoute, RouteSchema } from './route-declaration.js';
 import { failureSchema } from '../answers/envelope.js';
 import { answerHeaders, everyRequestHeaders } from '../schemas/headers.js';
 import type { AnswerHeader } from '../schemas/headers.js';
@@ -63,7 +63,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
 };
 
 /** @param version of the service */
-export function openApiDocument(routes: readonly DescribedRoute[], version: string): Document {
+export function openApiDocument(routes: readonly DeclaredRoute[], version: string): Document {
   const schemas = jsonSchemas(routes.flatMap(requestSchemas), routes.flatMap(answerSchemas).concat(failureSchema));
   const paths: { [path: string]: { [method: string]: Operation } } = {};
   for (const route of routes) {
@@ -102,15 +102,15 @@ const partsOf = ({ params, querystring, headers }: RouteSchema) =>
     ['header', everyRequestHeaders],
   ] as const;
 
-function requestSchemas({ schema }: DescribedRoute): readonly z.ZodType[] {
+function requestSchemas({ schema }: DeclaredRoute): readonly z.ZodType[] {
   return [...partsOf(schema).map(([, part]) => part), schema.body].filter((part) => part !== undefined);
 }
 
-function answerSchemas({ schema }: DescribedRoute): z.ZodType[] {
+function answerSchemas({ schema }: DeclaredRoute): z.ZodType[] {
   return [...Object.values(schema.response), ...Object.values(answerHeaders)];
 }
 
-function operationOf(route: DescribedRoute, schemas: JsonSchemas): Operation {
+function operationOf(route: DeclaredRoute, schemas: JsonSchemas): Operation {
   const { method, schema } = route;
   const { operationId, summary, description, tags, security, body } = schema;
   return {
@@ -141,7 +141,7 @@ function mediaOf(body: z.ZodType, schemas: JsonSchemas): object {
   return { schema, example: exampleOf(schema, schemas.components) };
 }
 
-function responsesOf(route: DescribedRoute, schemas: JsonSchemas): Operation['responses'] {
+function responsesOf(route: DeclaredRoute, schemas: JsonSchemas): Operation['responses'] {
   const { method, schema, config } = route;
   const [media] = schema.produces ?? [json];
   const answers = Object.entries(schema.response).map(([status, answer]) => {
@@ -167,7 +167,7 @@ function responsesOf(route: DescribedRoute, schemas: JsonSchemas): Operation['re
 
 /** A failure of that kind, the same on every route. */
 function failureComponents(
-  routes: readonly DescribedRoute[],
+  routes: readonly DeclaredRoute[],
   schemas: JsonSchemas,
 ): { readonly [name: string]: object } {
   const used = new Set(routes.flatMap(failuresOf));
@@ -217,10 +217,10 @@ function referred(
 }
 
 function headerComponents(schemas: JsonSchemas): { readonly [name: string]: object } {
-  const described = (Object.keys(answerHeaders) as AnswerHeader[]).map((name) => {
+  const headers = (Object.keys(answerHeaders) as AnswerHeader[]).map((name) => {
     const { description, ...schema } = schemas.answer(answerHeaders[name]);
     return [name, { description, required: alwaysSent.has(name), schema }] as const;
   });
-  const { 'x-position': position } = Object.fromEntries(described);
-  return Object.fromEntries([...described, [sometimes('x-position'), { ...position, required: false }]]);
+  const { 'x-position': position } = Object.fromEntries(headers);
+  return Object.fromEntries([...headers, [sometimes('x-position'), { ...position, required: false }]]);
 }

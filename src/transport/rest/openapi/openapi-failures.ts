@@ -5,16 +5,16 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
 import { httpStatusOf } from '../../../kernel/errors.js';
-import type { DescribedRoute } from './route-declaration.js';
+import type { DeclaredRoute } from './route-declaration.js';
 
-interface DescribedFailure {
+interface FailureText {
   readonly description: string;
   /** What `error` says, for example. */
   readonly example: string;
 }
 
 /** What the document says of each failure. */
-export const failures: { readonly [code in ErrorCode]: DescribedFailure } = {
+export const failures: { readonly [code in ErrorCode]: FailureText } = {
   invalid_request: {
     description:
       'Malformed JSON, a wrong type, an unknown field or query parameter, a value out of range, or a body that names a resource that does not exist or does not fit',
@@ -72,7 +72,7 @@ export const failures: { readonly [code in ErrorCode]: DescribedFailure } = {
 export const reads = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
 /** The failures of a route, by status. */
-export function failuresOf({ method, url, schema, config }: DescribedRoute): readonly ErrorCode[] {
+export function failuresOf({ method, url, schema, config }: DeclaredRoute): readonly ErrorCode[] {
   const headers = schema.headers instanceof z.ZodObject ? Object.keys(schema.headers.shape) : [];
   const api = url.startsWith('/api/');
   const named = new Set<ErrorCode>(config.refuses);

@@ -1,14 +1,14 @@
 /**
  * The words and examples of single fields in the OpenAPI document, and the values of examples that belong together: one small
- * fleet, invented. Not real ids, keys or secrets of anybody. Implements `docs/contract/rest.md#beside-api`.
+ * fleet, invented. No id, key or secret in it is real. Implements `docs/contract/rest.md#beside-api`.
  */
 import type { z } from 'zod';
 
 /**
- * The schema with what the document says of it. An example that the schema's type does not have does not compile.
- * @param examples without one, an example is put together from those of the parts
+ * Adds what the document says of a schema. An example that does not fit the type of the schema does not compile.
+ * @param examples without any, the document's example is put together from those of the parts
  */
-export function described<S extends z.ZodType>(schema: S, description: string, ...examples: readonly z.input<S>[]): S {
+export function documented<S extends z.ZodType>(schema: S, description: string, ...examples: readonly z.input<S>[]): S {
   return schema.meta({ description, ...(examples.length === 0 ? {} : { examples: [...examples] }) }) as S;
 }
 

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Budget } from '../checks/address-budget.js';
-import type { DescribedRoute } from './route-declaration.js';
+import type { DeclaredRoute } from './route-declaration.js';
 import type { RestApp, RestOptions } from '../deps.js';
 import { docsPage } from './docs-page.js';
 import type { Document } from './openapi-document.js';
@@ -18,7 +18,7 @@ import { openApiDocument } from './openapi-document.js';
  */
 export function openApiRoutes(
   app: RestApp,
-  routes: readonly DescribedRoute[],
+  routes: readonly DeclaredRoute[],
   budget: Budget,
   { version }: RestOptions,
 ): void {

@@ -41,7 +41,7 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly refuses?: readonly ErrorCode[];
 }
 
-export interface DescribedRoute {
+export interface DeclaredRoute {
   readonly method: string;
   /** `/api/nodes/:id` */
   readonly url: string;

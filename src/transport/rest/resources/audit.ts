@@ -11,7 +11,7 @@ import { answers, ok, pageOf } from '../answers/envelope.js';
 import { canonical } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
 import { pageOfQuery, paging, query, queryText } from '../schemas/query.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
 
@@ -45,51 +45,51 @@ const listQuerystring = query({
 });
 
 const named = (what: string, id: string, name: string) => ({
-  id: described(z.string().nullable(), `Id of ${what}; null when there is none`, id),
-  name: described(z.string().nullable(), 'Its name at that time', name),
+  id: documented(z.string().nullable(), `Id of ${what}; null when there is none`, id),
+  name: documented(z.string().nullable(), 'Its name at that time', name),
 });
 const json = z.unknown() as z.ZodType<Json>;
 
 /** The resource that an entry is about. */
 export const auditedResource = z
   .object({
-    type: described(z.string(), 'Type of the resource', 'l4_chain'),
+    type: documented(z.string(), 'Type of the resource', 'l4_chain'),
     ...named('the resource', sample.chain, 'front'),
   })
   .meta({ id: 'AuditedResource', description: 'What was changed' });
 
 /** A field of a change. */
 export const auditChange = {
-  path: described(z.string(), 'JSON path of the field', 'hops[0].listen_port'),
-  before: described(json, 'Its value before; null at a create', 443),
-  after: described(json, 'Its value after; null at a delete', 8443),
+  path: documented(z.string(), 'JSON path of the field', 'hops[0].listen_port'),
+  before: documented(json, 'Its value before; null at a create', 443),
+  after: documented(json, 'Its value after; null at a delete', 8443),
 };
 
 export const entrySchema: z.ZodType<AuditEntry> = z
   .object({
     id: idOf("Id of the entry, the command's", sample.entry),
     at: timeOf('When'),
-    actor: described(
+    actor: documented(
       z
         .object({
-          type: described(z.enum(['user', 'agent', 'system']), 'What it is', 'user'),
+          type: documented(z.enum(['user', 'agent', 'system']), 'What it is', 'user'),
           ...named('the actor', sample.user, 'admin'),
         })
         .meta({ id: 'AuditActor', description: 'Who did it' }),
       'Who did it',
     ),
-    action: described(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
-    resource: described(auditedResource, 'What was changed'),
-    changes: described(
+    action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
+    resource: documented(auditedResource, 'What was changed'),
+    changes: documented(
       z.array(z.object(auditChange).meta({ id: 'AuditChange', description: 'A field that changed' })),
       'The fields that changed; secrets are masked',
     ),
-    request_id: described(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
-    position: described(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
-    revertible: described(z.boolean(), 'Whether it can be undone', true),
-    not_revertible_because: described(z.string().nullable(), 'Why it cannot; null if it can', null),
-    reverts: described(z.string().nullable(), 'The entry that this one undoes', null),
-    reverted_by: described(z.string().nullable(), 'The entry that undoes this one', null),
+    request_id: documented(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
+    position: documented(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
+    revertible: documented(z.boolean(), 'Whether it can be undone', true),
+    not_revertible_because: documented(z.string().nullable(), 'Why it cannot; null if it can', null),
+    reverts: documented(z.string().nullable(), 'The entry that this one undoes', null),
+    reverted_by: documented(z.string().nullable(), 'The entry that undoes this one', null),
   })
   .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
 

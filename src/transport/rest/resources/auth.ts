@@ -12,12 +12,12 @@ import { answers, ok } from '../answers/envelope.js';
 import { body, text } from '../schemas/fields.js';
 import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { described } from '../openapi/openapi-text.js';
+import { documented } from '../openapi/openapi-text.js';
 import { tuning } from '../tuning.js';
-import { knownPassword, newPassword, profileFields, tokenFields, tokenView, userSchema } from './user-schema.js';
+import { knownPassword, newPassword, profileFields, tokenFields, tokenView, userSchema } from './users.js';
 
 const credentials = body({
-  username: described(text(0, limits.rest.stringChars), 'Upper and lower case are the same', 'ada'),
+  username: documented(text(0, limits.rest.stringChars), 'Upper and lower case are the same', 'ada'),
   password: knownPassword,
 }).meta({ id: 'SignIn', description: 'Who signs in' });
 
@@ -32,7 +32,7 @@ const passwords = body({ current_password: knownPassword, new_password: newPassw
 });
 
 const signedIn = z
-  .object({ ...tokenFields, user: described(userSchema, 'Who has signed in') })
+  .object({ ...tokenFields, user: documented(userSchema, 'Who has signed in') })
   .meta({ id: 'SignedIn', description: 'The token and its user' });
 
 const newToken = z.object(tokenFields).meta({ id: 'NewToken', description: 'The token that replaces all others' });

@@ -28,7 +28,7 @@ import {
   uuid,
 } from '../schemas/fields.js';
 import type { Shape } from './resource-shape.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
 
@@ -58,19 +58,19 @@ const aboutHop = {
 };
 
 const requestedHop = object({
-  node_id: described(uuid, aboutHop.node_id),
-  listen_addr: described(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
-  listen_port: described(port, aboutHop.listen_port, 443),
-  outer: described(oneOf(outers), aboutHop.outer),
-  security: described(oneOf(securities), aboutHop.security),
-  server_names: described(distinct(namePattern).optional(), aboutHop.server_names, ['app.example']),
-  credential_id: described(uuid.optional(), aboutHop.credential_id, sample.reality),
-  max_streams: described(
+  node_id: documented(uuid, aboutHop.node_id),
+  listen_addr: documented(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
+  listen_port: documented(port, aboutHop.listen_port, 443),
+  outer: documented(oneOf(outers), aboutHop.outer),
+  security: documented(oneOf(securities), aboutHop.security),
+  server_names: documented(distinct(namePattern).optional(), aboutHop.server_names, ['app.example']),
+  credential_id: documented(uuid.optional(), aboutHop.credential_id, sample.reality),
+  max_streams: documented(
     integer(1, maxStreams.max).optional(),
     `${aboutHop.max_streams}; default \`${maxStreams.default}\``,
     maxStreams.default,
   ),
-  dial_addr: described(host.optional(), aboutHop.dial_addr, 'edge-1.example'),
+  dial_addr: documented(host.optional(), aboutHop.dial_addr, 'edge-1.example'),
 }).meta({ id: 'Hop', description: 'A hop of a chain', examples: [exampleHop] });
 
 /** A hop as it is stored and answered: defaults filled in, unset fields left out. */
@@ -97,10 +97,10 @@ const aboutTarget = {
 const requestedTarget = z
   .union(
     [
-      object({ upstream_id: described(uuid, aboutTarget.upstream_id, sample.upstream) }),
+      object({ upstream_id: documented(uuid, aboutTarget.upstream_id, sample.upstream) }),
       object({
-        endpoint: described(endpoint, aboutTarget.endpoint, 'app.example:8443'),
-        tls: described(upstreamTls.optional(), aboutTarget.tls),
+        endpoint: documented(endpoint, aboutTarget.endpoint, 'app.example:8443'),
+        tls: documented(upstreamTls.optional(), aboutTarget.tls),
       }),
     ],
     { error: expected('either {"upstream_id"} or {"endpoint", "tls"?}') },
@@ -115,15 +115,15 @@ function targetOf(requested: z.output<typeof requestedTarget>): Target {
 
 const hopSchema = z
   .object({
-    node_id: described(nodeId, aboutHop.node_id),
-    listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
-    listen_port: described(z.int(), aboutHop.listen_port, 443),
-    outer: described(z.enum(outers), aboutHop.outer),
-    security: described(z.enum(securities), aboutHop.security),
-    server_names: described(z.array(z.string()).optional(), aboutHop.server_names, ['app.example']),
-    credential_id: described(idOf('', sample.reality).optional(), aboutHop.credential_id, sample.reality),
-    max_streams: described(z.int().optional(), aboutHop.max_streams, maxStreams.default),
-    dial_addr: described(z.string().optional(), aboutHop.dial_addr, 'edge-1.example'),
+    node_id: documented(nodeId, aboutHop.node_id),
+    listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
+    listen_port: documented(z.int(), aboutHop.listen_port, 443),
+    outer: documented(z.enum(outers), aboutHop.outer),
+    security: documented(z.enum(securities), aboutHop.security),
+    server_names: documented(z.array(z.string()).optional(), aboutHop.server_names, ['app.example']),
+    credential_id: documented(idOf('', sample.reality).optional(), aboutHop.credential_id, sample.reality),
+    max_streams: documented(z.int().optional(), aboutHop.max_streams, maxStreams.default),
+    dial_addr: documented(z.string().optional(), aboutHop.dial_addr, 'edge-1.example'),
   })
   .meta({ id: 'ShownHop', description: 'A hop of a chain; what is not set is left out', examples: [exampleHop] });
 
@@ -131,8 +131,8 @@ const targetSchema = z
   .union([
     z.object({ upstream_id: idOf(aboutTarget.upstream_id, sample.upstream) }),
     z.object({
-      endpoint: described(z.string(), aboutTarget.endpoint, 'app.example:8443'),
-      tls: described(upstreamTlsSchema.optional(), aboutTarget.tls),
+      endpoint: documented(z.string(), aboutTarget.endpoint, 'app.example:8443'),
+      tls: documented(upstreamTlsSchema.optional(), aboutTarget.tls),
     }),
   ])
   .meta({ id: 'ShownTarget', description: 'Where a chain ends: an upstream, or an endpoint' });

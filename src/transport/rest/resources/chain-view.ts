@@ -20,50 +20,50 @@ import { readReports } from '../fleet/fleet-reports.js';
 import { measurement } from '../fleet/link-measurements.js';
 import type { ShownListeners } from '../fleet/listener-states.js';
 import { listenersShown, missing, shownListeners, stateOf } from '../fleet/listener-states.js';
-import { nodeStatus } from '../fleet/node-options.js';
+import { nodeStatus } from '../fleet/node-status.js';
 import type { NodeStatus } from '../fleet/node-status.js';
 import { presencesOf, statusOf } from '../fleet/node-status.js';
 import { resourceSchema } from './resource-shape.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId, time } from '../schemas/shared-schemas.js';
 
 const hopStatus = z
   .object({
     node_id: nodeId,
-    node_name: described(z.string(), 'Its name', 'edge-1'),
+    node_name: documented(z.string(), 'Its name', 'edge-1'),
     status: nodeStatus,
-    state: described(
+    state: documented(
       z.string().nullable(),
       `What the agent last reported of the listener that the chain has there as it is deployed, \`${missing}\` if it reported others only; null before a report, and where nothing of the chain is deployed`,
       'running',
     ),
-    reported_at: described(time.nullable(), 'When the last heartbeat came; null before one', sample.later),
+    reported_at: documented(time.nullable(), 'When the last heartbeat came; null before one', sample.later),
   })
   .meta({ id: 'HopStatus', description: 'The node of a hop, and what its agent reports of the chain' });
 
 const healthSchema = z
   .object({
-    state: described(
+    state: documented(
       z.enum(healthStates),
       'Of what is deployed, by what agents report; the worst of its hops counts: `down`, `degraded`, `unknown`, `ok`',
       'ok',
     ),
-    reasons: described(z.array(z.string()), 'Sentences, those of the worst state first; none when all is well', []),
+    reasons: documented(z.array(z.string()), 'Sentences, those of the worst state first; none when all is well', []),
   })
   .meta({ id: 'ChainHealth', description: 'Whether a chain works, and why not' });
 
 export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, {
   id: idOf('Id, a UUID', sample.chain),
-  hop_status: described(z.array(hopStatus), 'One for each of `hops`, in their order'),
-  listeners: described(shownListeners, 'Of all hops; null also while nothing of the chain is deployed'),
-  status: described(
+  hop_status: documented(z.array(hopStatus), 'One for each of `hops`, in their order'),
+  listeners: documented(shownListeners, 'Of all hops; null also while nothing of the chain is deployed'),
+  status: documented(
     z.enum(chainStatuses),
     '`draft` was never deployed, `modified` differs from what is deployed',
     'deployed',
   ),
   health: healthSchema,
-  deployed_version: described(z.int().nullable(), 'Version that is deployed; null before the first deploy', 2),
-  deployed_at: described(time.nullable(), 'When it was deployed last', sample.later),
+  deployed_version: documented(z.int().nullable(), 'Version that is deployed; null before the first deploy', 2),
+  deployed_at: documented(time.nullable(), 'When it was deployed last', sample.later),
 });
 
 /** A chain as answers show it; the schema leaves out the deployed definition. */

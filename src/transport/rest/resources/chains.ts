@@ -21,26 +21,26 @@ import { etag, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
 const planSchema: z.ZodType<DeployPlan> = z
   .object({
-    nodes: described(
+    nodes: documented(
       z.array(
         z
           .object({
             node_id: nodeId,
-            added: described(z.array(z.string()), 'Ids of new rules', [`${sample.chain}/0`]),
-            changed: described(z.array(z.string()), 'Ids of rules that differ', []),
-            removed: described(z.array(z.string()), 'Ids of rules that go', []),
+            added: documented(z.array(z.string()), 'Ids of new rules', [`${sample.chain}/0`]),
+            changed: documented(z.array(z.string()), 'Ids of rules that differ', []),
+            removed: documented(z.array(z.string()), 'Ids of rules that go', []),
           })
           .meta({ id: 'PlannedNode', description: 'What a deploy would change on a node' }),
       ),
       'Nodes on which something changes',
     ),
-    collisions: described(z.array(z.string()), 'Sentences for which a deploy would be refused', []),
+    collisions: documented(z.array(z.string()), 'Sentences for which a deploy would be refused', []),
   })
   .meta({ id: 'L4ChainPlan', description: 'What a deploy would change' });
 

@@ -25,7 +25,7 @@ import {
   text,
   uuid,
 } from '../schemas/fields.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
 
@@ -34,7 +34,7 @@ const commonNameChars = 64;
 /** Certificates that live longer than their gateways help nobody. */
 const selfSignedDaysMax = 36_500;
 
-const privateKey = described(
+const privateKey = documented(
   base64(32, 'base64url').nullable(),
   'Private key of 32 bytes in base64url; absent at the create, or null: a new one is generated',
   null,
@@ -48,13 +48,13 @@ const shortId = canonical(`hexadecimal of an even number of digits, at most ${li
 const pem = text(1, limits.rest.pemChars);
 
 const selfSigned = object({
-  common_name: described(text(1, commonNameChars), 'Common name of subject and issuer', 'app.example'),
-  subject_alt_names: described(
+  common_name: documented(text(1, commonNameChars), 'Common name of subject and issuer', 'app.example'),
+  subject_alt_names: documented(
     distinct(namePattern).optional(),
     'DNS names that it is valid for; the common name when there are none',
     ['app.example', '*.app.example'],
   ),
-  days: described(
+  days: documented(
     integer(1, selfSignedDaysMax).optional(),
     `How long it is valid; default \`${limits.rest.selfSignedDaysDefault}\``,
     90,
@@ -78,18 +78,18 @@ const about = {
   target_port: 'Its port',
 };
 const reality = {
-  x25519_credential_id: described(uuid, about.x25519_credential_id, sample.keyPair),
-  server_names: described(distinct(dnsName, 1), about.server_names, ['app.example']),
-  short_ids: described(distinct(shortId, 1, 'short id'), about.short_ids, ['0a1b2c3d']),
-  target_host: described(host, about.target_host, 'www.example'),
-  target_port: described(port, about.target_port, 443),
+  x25519_credential_id: documented(uuid, about.x25519_credential_id, sample.keyPair),
+  server_names: documented(distinct(dnsName, 1), about.server_names, ['app.example']),
+  short_ids: documented(distinct(shortId, 1, 'short id'), about.short_ids, ['0a1b2c3d']),
+  target_host: documented(host, about.target_host, 'www.example'),
+  target_port: documented(port, about.target_port, 443),
 };
 const tls = {
-  certificate_pem: described(pem, 'Certificate, which may be followed by its chain', sample.pem),
-  private_key_pem: described(pem, 'Private key of the certificate', sample.pemKey),
-  self_signed: described(selfSigned, 'Instead of both: the service makes them'),
+  certificate_pem: documented(pem, 'Certificate, which may be followed by its chain', sample.pem),
+  private_key_pem: documented(pem, 'Private key of the certificate', sample.pemKey),
+  self_signed: documented(selfSigned, 'Instead of both: the service makes them'),
 };
-const newName = described(name, 'Name, unique among credentials', 'app');
+const newName = documented(name, 'Name, unique among credentials', 'app');
 
 type Sent = { readonly [F in keyof (typeof x25519 & typeof reality & typeof tls)]?: unknown };
 
@@ -112,7 +112,7 @@ const createBody: z.ZodType<NewCredential> = z
     [
       body({
         name: newName,
-        key_type: described(z.literal('x25519'), 'A key pair'),
+        key_type: documented(z.literal('x25519'), 'A key pair'),
         private_key: privateKey.optional(),
       }).meta({
         id: 'NewX25519Credential',
@@ -121,12 +121,12 @@ const createBody: z.ZodType<NewCredential> = z
       }),
       body({
         name: newName,
-        key_type: described(z.literal('reality'), 'Parameters of REALITY'),
+        key_type: documented(z.literal('reality'), 'Parameters of REALITY'),
         ...reality,
       }).meta({ id: 'NewRealityCredential', description: 'Parameters of REALITY' }),
       body({
         name: newName,
-        key_type: described(z.literal('tls_cert'), 'A certificate with its key'),
+        key_type: documented(z.literal('tls_cert'), 'A certificate with its key'),
         ...partial(tls),
       })
         .superRefine((sent, ctx) => {
@@ -179,37 +179,37 @@ export const keyTypeFilter = oneOf(keyTypes).optional().meta({ description: 'Onl
 
 const certificateSchema = z
   .object({
-    subject: described(z.string(), 'Distinguished name', 'CN=app.example'),
-    issuer: described(z.string(), 'Distinguished name', 'CN=app.example'),
-    subject_alt_names: described(z.array(z.string()), 'Names that it is valid for', ['app.example']),
+    subject: documented(z.string(), 'Distinguished name', 'CN=app.example'),
+    issuer: documented(z.string(), 'Distinguished name', 'CN=app.example'),
+    subject_alt_names: documented(z.array(z.string()), 'Names that it is valid for', ['app.example']),
     not_before: timeOf('Valid from'),
     not_after: timeOf('Valid until', '2030-05-01T12:00:00.000Z'),
-    serial_number: described(z.string(), 'Hexadecimal', '1f0c3f5e6d0c4f0b'),
-    fingerprint_sha256: described(z.string(), 'SHA-256 of the certificate in lower-case hex', sample.fingerprint),
-    spki_sha256: described(z.string(), 'Base64 of the SHA-256 of its public key, as pins are', sample.pin),
-    self_signed: described(z.boolean(), 'Whether it is signed by its own key', true),
+    serial_number: documented(z.string(), 'Hexadecimal', '1f0c3f5e6d0c4f0b'),
+    fingerprint_sha256: documented(z.string(), 'SHA-256 of the certificate in lower-case hex', sample.fingerprint),
+    spki_sha256: documented(z.string(), 'Base64 of the SHA-256 of its public key, as pins are', sample.pin),
+    self_signed: documented(z.boolean(), 'Whether it is signed by its own key', true),
   })
   .meta({ id: 'Certificate', description: 'What a certificate says' });
 
 export const credentialSchema = z
   .object({
     id: idOf('Id, a UUID', sample.reality),
-    name: described(z.string(), 'Name, unique among credentials', 'app'),
-    key_type: described(z.enum(keyTypes), 'What it is', 'reality'),
-    public_key: described(z.string().nullable(), 'Public key of an `x25519` credential in base64url', null),
-    x25519_credential_id: described(idOf('', sample.keyPair).nullable(), about.x25519_credential_id, sample.keyPair),
-    server_names: described(z.array(z.string()), about.server_names, ['app.example']),
-    short_ids: described(z.array(z.string()), about.short_ids, ['0a1b2c3d']),
-    target_host: described(z.string().nullable(), about.target_host, 'www.example'),
-    target_port: described(z.int().nullable(), about.target_port, 443),
-    certificate: described(certificateSchema.nullable(), 'What the certificate of a `tls_cert` credential says', null),
-    in_use_by: described(
+    name: documented(z.string(), 'Name, unique among credentials', 'app'),
+    key_type: documented(z.enum(keyTypes), 'What it is', 'reality'),
+    public_key: documented(z.string().nullable(), 'Public key of an `x25519` credential in base64url', null),
+    x25519_credential_id: documented(idOf('', sample.keyPair).nullable(), about.x25519_credential_id, sample.keyPair),
+    server_names: documented(z.array(z.string()), about.server_names, ['app.example']),
+    short_ids: documented(z.array(z.string()), about.short_ids, ['0a1b2c3d']),
+    target_host: documented(z.string().nullable(), about.target_host, 'www.example'),
+    target_port: documented(z.int().nullable(), about.target_port, 443),
+    certificate: documented(certificateSchema.nullable(), 'What the certificate of a `tls_cert` credential says', null),
+    in_use_by: documented(
       z.array(
         z
           .object({
-            type: described(z.string(), 'Type of the resource', 'l4_chain'),
+            type: documented(z.string(), 'Type of the resource', 'l4_chain'),
             id: idOf('Its id', sample.chain),
-            name: described(z.string(), 'Its name', 'front'),
+            name: documented(z.string(), 'Its name', 'front'),
           })
           .meta({ id: 'Referrer', description: 'A resource that uses another' }),
       ),

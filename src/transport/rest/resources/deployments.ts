@@ -22,7 +22,7 @@ import { listenersShown, readStates, shownListeners } from '../fleet/listener-st
 import { presencesOf } from '../fleet/node-status.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from '../schemas/query.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { applyErrors, idOf, nodeId, timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
@@ -38,17 +38,17 @@ const deploymentSchema: z.ZodType<DeploymentView> = z
   .object({
     id: idOf('Id of the deployment', sample.deployment),
     chain_id: idOf('Id of the chain', sample.chain),
-    chain_version: described(z.int(), 'Version of the chain that was deployed', 2),
+    chain_version: documented(z.int(), 'Version of the chain that was deployed', 2),
     at: timeOf('When', sample.later),
-    nodes: described(
+    nodes: documented(
       z.array(
         z
           .object({
             node_id: nodeId,
-            generation: described(z.int(), 'The generation with the deployment', 42),
-            state: described(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
+            generation: documented(z.int(), 'The generation with the deployment', 42),
+            state: documented(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
             errors: applyErrors,
-            listeners: described(
+            listeners: documented(
               shownListeners,
               'Of the chain on this node, as it is deployed now, beside what the agent reported last; null before a report',
             ),
@@ -62,13 +62,13 @@ const deploymentSchema: z.ZodType<DeploymentView> = z
 
 const deployedSchema = z
   .object({
-    chain: described(chainSchema as unknown as z.ZodType<ChainView>, 'The chain'),
-    deployment: described(deploymentSchema, 'What was deployed'),
+    chain: documented(chainSchema as unknown as z.ZodType<ChainView>, 'The chain'),
+    deployment: documented(deploymentSchema, 'What was deployed'),
   })
   .meta({ id: 'DeployedL4Chain', description: 'The chain and its deployment' });
 
 const deploymentsSchema = z
-  .object({ items: described(z.array(deploymentSchema), 'Newest first') })
+  .object({ items: documented(z.array(deploymentSchema), 'Newest first') })
   .meta({ description: 'The deployments' });
 
 const deployQuery = query({

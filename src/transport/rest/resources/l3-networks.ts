@@ -26,7 +26,7 @@ import {
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
 const { members, networkIdMax, contextIdMax, mtu, interfaceNameChars } = limits.fleet.l3;
@@ -53,15 +53,15 @@ const about = {
 const interfaceName = 'svc1';
 
 const requestedMember = object({
-  node_id: described(uuid, about.node_id),
-  interface_name: described(
+  node_id: documented(uuid, about.node_id),
+  interface_name: documented(
     text(1, interfaceNameChars).optional(),
     `${about.interface_name}; \`svc<network_id>\` when absent`,
     interfaceName,
   ),
-  addresses: described(distinct(address, 1, 'address'), about.addresses, ['10.20.0.1/24']),
-  routes: described(distinct(network, 0, 'network'), about.routes, ['10.30.0.0/16']),
-  features: described(distinct(text(1, limits.rest.stringChars), 0, 'feature').optional(), about.features, ['gso']),
+  addresses: documented(distinct(address, 1, 'address'), about.addresses, ['10.20.0.1/24']),
+  routes: documented(distinct(network, 0, 'network'), about.routes, ['10.30.0.0/16']),
+  features: documented(distinct(text(1, limits.rest.stringChars), 0, 'feature').optional(), about.features, ['gso']),
 }).meta({ id: 'Member', description: 'A node in a network' });
 
 /** A member as it is stored and answered, but for a name of its interface: unset fields left out. */
@@ -77,11 +77,11 @@ function memberOf(requested: z.output<typeof requestedMember>): RequestedMember 
 }
 
 const requestedTunnel = object({
-  listener_node_id: described(uuid, about.listener_node_id),
-  listen_addr: described(ip, about.listen_addr),
-  listen_port: described(port, about.listen_port, 4443),
-  connector_node_id: described(uuid, about.connector_node_id, sample.exitNode),
-  context_id: described(
+  listener_node_id: documented(uuid, about.listener_node_id),
+  listen_addr: documented(ip, about.listen_addr),
+  listen_port: documented(port, about.listen_port, 4443),
+  connector_node_id: documented(uuid, about.connector_node_id, sample.exitNode),
+  context_id: documented(
     integer(1, contextIdMax).optional(),
     `${about.context_id}; assigned when absent, and kept for the same listener and connector`,
     1,
@@ -94,21 +94,21 @@ function tunnelOf({ context_id, ...ends }: z.output<typeof requestedTunnel>): Re
 
 const memberSchema = z
   .object({
-    node_id: described(nodeId, about.node_id),
-    interface_name: described(z.string(), about.interface_name, interfaceName),
-    addresses: described(z.array(z.string()), about.addresses, ['10.20.0.1/24']),
-    routes: described(z.array(z.string()), about.routes, ['10.30.0.0/16']),
-    features: described(z.array(z.string()).optional(), about.features, ['gso']),
+    node_id: documented(nodeId, about.node_id),
+    interface_name: documented(z.string(), about.interface_name, interfaceName),
+    addresses: documented(z.array(z.string()), about.addresses, ['10.20.0.1/24']),
+    routes: documented(z.array(z.string()), about.routes, ['10.30.0.0/16']),
+    features: documented(z.array(z.string()).optional(), about.features, ['gso']),
   })
   .meta({ id: 'ShownMember', description: 'A node in a network' });
 
 const tunnelSchema = z
   .object({
     listener_node_id: idOf(about.listener_node_id, sample.entryNode),
-    listen_addr: described(z.string(), about.listen_addr, '0.0.0.0'),
-    listen_port: described(z.int(), about.listen_port, 4443),
+    listen_addr: documented(z.string(), about.listen_addr, '0.0.0.0'),
+    listen_port: documented(z.int(), about.listen_port, 4443),
     connector_node_id: idOf(about.connector_node_id, sample.exitNode),
-    context_id: described(z.int(), about.context_id, 1),
+    context_id: documented(z.int(), about.context_id, 1),
   })
   .meta({ id: 'ShownTunnel', description: 'A tunnel between two members' });
 
@@ -187,7 +187,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     check: checkDefinition,
     schema: resourceSchema('L3Network', 'A network of tunnels that carry IP packets', shape, {
       id: idOf('Id, a UUID', sample.network),
-      network_id: described(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
+      network_id: documented(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
     }),
     ...deps.fleet.resources.l3_network,
     ...deps.commands.resources.l3_network,

@@ -11,15 +11,15 @@ import { answers, nothing, ok } from '../answers/envelope.js';
 import { body, ip, list, oneOf, port, uuid } from '../schemas/fields.js';
 import { conditionalHeaders, etag } from '../schemas/headers.js';
 import { query, queryInteger } from '../schemas/query.js';
-import { described } from '../openapi/openapi-text.js';
+import { documented } from '../openapi/openapi-text.js';
 import { listenerOrder, version } from '../schemas/shared-schemas.js';
 
 const saveBody = body({
-  nodeId: described(uuid, 'Node of the listener'),
-  transport: described(oneOf(policyTransports), 'QUIC listens on udp', 'tcp'),
-  listenAddr: described(ip, 'IP address, in any notation', '0.0.0.0'),
-  listenPort: described(port, 'Port', 443),
-  priorityOrder: described(list(oneOf(priorityLabels)), 'In which order kinds of routes match', ['tls', 'reality']),
+  nodeId: documented(uuid, 'Node of the listener'),
+  transport: documented(oneOf(policyTransports), 'QUIC listens on udp', 'tcp'),
+  listenAddr: documented(ip, 'IP address, in any notation', '0.0.0.0'),
+  listenPort: documented(port, 'Port', 443),
+  priorityOrder: documented(list(oneOf(priorityLabels)), 'In which order kinds of routes match', ['tls', 'reality']),
 }).meta({ id: 'NewListenerPolicy', description: 'The order in which a listener matches' });
 
 const policySchema = z

@@ -9,20 +9,20 @@ import { body, oneOf } from '../schemas/fields.js';
 import { postHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { noQuery } from '../schemas/query.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 
 const queued = z
   .object({
     id: idOf('Id of the command', sample.command),
-    command: described(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
-    state: described(z.literal('queued'), 'It waits for the next heartbeat'),
+    command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
+    state: documented(z.literal('queued'), 'It waits for the next heartbeat'),
     expires_at: timeOf('When it is given up', sample.later),
   })
   .meta({ id: 'AgentCommand', description: 'A command that waits for its agent' });
 
 const newCommand = body({
-  command: described(oneOf(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
+  command: documented(oneOf(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
 }).meta({ id: 'NewAgentCommand', description: 'A command to an agent' });
 
 export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {

@@ -13,20 +13,20 @@ import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from '../schemas/query.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
 const tags = ['nodes'] as const;
 
-const generationOf = described(z.int(), 'Number of the snapshot, growing for each node', 42);
+const generationOf = documented(z.int(), 'Number of the snapshot, growing for each node', 42);
 
 const snapshotSchema = z
   .object({
     node_id: nodeId,
     generation: generationOf,
-    checksum: described(z.string(), 'SHA-256 in lower-case hex', sample.fingerprint),
-    snapshot: described(z.record(z.string(), z.unknown()), 'proto3 JSON with the names of the proto, secrets `***`', {
+    checksum: documented(z.string(), 'SHA-256 in lower-case hex', sample.fingerprint),
+    snapshot: documented(z.record(z.string(), z.unknown()), 'proto3 JSON with the names of the proto, secrets `***`', {
       generation: '42',
       node_config: { multiplex: false, multiplex_port: 0 },
     }),
@@ -37,7 +37,7 @@ const refreshedSchema = z
   .object({
     node_id: nodeId,
     generation: generationOf,
-    pushed: described(z.boolean(), 'Whether it was sent to a connected agent', true),
+    pushed: documented(z.boolean(), 'Whether it was sent to a connected agent', true),
   })
   .meta({ id: 'RefreshedNode', description: 'The new generation' });
 

@@ -16,11 +16,11 @@ import type { RestDeps } from '../deps.js';
 import { description, host, labels, name } from '../schemas/fields.js';
 import type { ListenerStates } from '../fleet/listener-states.js';
 import { listenersShown, readStates, shownListeners } from '../fleet/listener-states.js';
-import { nodeStatus } from '../fleet/node-options.js';
+import { nodeStatus } from '../fleet/node-status.js';
 import { statusOf } from '../fleet/node-status.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { applyErrors, time } from '../schemas/shared-schemas.js';
 
 export const nodeShape: Shape<NodeDefinition> = {
@@ -53,49 +53,49 @@ export const pskFingerprint = 'SHA256:LHBtW1vyR50BQz0eP9XcPV-V_9C0egqGEXSoPQsAuV
 /** What an answer adds to the definition of a node. */
 const derived = {
   status: nodeStatus,
-  psk_fingerprint: described(z.string().nullable(), 'Of the current PSK; null without one', pskFingerprint),
-  psk_issued_at: described(time.nullable(), 'When the current PSK was issued', sample.time),
-  multiplex: described(
+  psk_fingerprint: documented(z.string().nullable(), 'Of the current PSK; null without one', pskFingerprint),
+  psk_issued_at: documented(time.nullable(), 'When the current PSK was issued', sample.time),
+  multiplex: documented(
     z.boolean(),
     'Whether links between nodes are multiplexed here, by the connectivity settings',
     true,
   ),
-  multiplex_port: described(z.int().nullable(), 'On which port', 7443),
-  reported_multiplex: described(z.boolean().nullable(), 'What the agent said of it when it connected', true),
-  reported_multiplex_port: described(z.int().nullable(), 'What the agent said of the port', 7443),
-  duplicate_agent: described(z.boolean(), 'Two agents take turns with the PSK of this node', false),
-  version_conflict_at: described(
+  multiplex_port: documented(z.int().nullable(), 'On which port', 7443),
+  reported_multiplex: documented(z.boolean().nullable(), 'What the agent said of it when it connected', true),
+  reported_multiplex_port: documented(z.int().nullable(), 'What the agent said of the port', 7443),
+  duplicate_agent: documented(z.boolean(), 'Two agents take turns with the PSK of this node', false),
+  version_conflict_at: documented(
     time.nullable(),
     'When the agent named a configuration that this service has not made; null if it did not',
     null,
   ),
-  agent_version: described(z.string().nullable(), 'As the agent says', '0.1.0'),
-  public_ipv4: described(z.string().nullable(), 'As the agent says', '192.0.2.10'),
-  public_ipv6: described(z.string().nullable(), 'As the agent says', '2001:db8::10'),
-  detected_addresses: described(z.array(z.string()), 'All addresses that the agent found', ['192.0.2.10']),
-  cpu_usage: described(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.25),
-  memory_usage: described(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.5),
-  uptime_seconds: described(z.number().nullable(), 'At the last heartbeat', 86_400),
-  last_seen_at: described(time.nullable(), 'When the last heartbeat came', sample.later),
-  generation: described(z.int().nullable(), 'The newest compiled for the node, rejected or not', 42),
-  applied_generation: described(
+  agent_version: documented(z.string().nullable(), 'As the agent says', '0.1.0'),
+  public_ipv4: documented(z.string().nullable(), 'As the agent says', '192.0.2.10'),
+  public_ipv6: documented(z.string().nullable(), 'As the agent says', '2001:db8::10'),
+  detected_addresses: documented(z.array(z.string()), 'All addresses that the agent found', ['192.0.2.10']),
+  cpu_usage: documented(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.25),
+  memory_usage: documented(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.5),
+  uptime_seconds: documented(z.number().nullable(), 'At the last heartbeat', 86_400),
+  last_seen_at: documented(time.nullable(), 'When the last heartbeat came', sample.later),
+  generation: documented(z.int().nullable(), 'The newest compiled for the node, rejected or not', 42),
+  applied_generation: documented(
     z.int().nullable(),
     'The last that the agent has applied, whatever it rejected since',
     42,
   ),
   apply: z
     .object({
-      state: described(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
-      generation: described(z.int().nullable(), 'The generation that the state is about', 42),
-      at: described(time.nullable(), 'Since when', sample.later),
+      state: documented(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
+      generation: documented(z.int().nullable(), 'The generation that the state is about', 42),
+      at: documented(time.nullable(), 'Since when', sample.later),
       errors: applyErrors,
     })
     .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
   listeners: shownListeners,
   // Nothing holds a node back, manages it, or reads features from a hello in this release.
-  held_by: described(z.string().nullable(), 'The rollout that holds the node back; always null in this release', null),
-  features: described(z.array(z.string()), 'What the agent says that it can do; always empty in this release', []),
-  managed_by: described(z.string().nullable(), 'The set that owns the node; always null in this release', null),
+  held_by: documented(z.string().nullable(), 'The rollout that holds the node back; always null in this release', null),
+  features: documented(z.array(z.string()), 'What the agent says that it can do; always empty in this release', []),
+  managed_by: documented(z.string().nullable(), 'The set that owns the node; always null in this release', null),
 };
 
 export const nodeSchema = resourceSchema(

@@ -20,7 +20,7 @@ import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerpr
 import type { NodeView } from './node-view.js';
 import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
-import { described } from '../openapi/openapi-text.js';
+import { documented } from '../openapi/openapi-text.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 
 const filters = {
@@ -31,7 +31,7 @@ const filters = {
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
-const controlPsk = described(
+const controlPsk = documented(
   z.string().nullable(),
   "The secret of the node's agent, shown this once; null in the answer of a repeat, or if none was issued",
   'svcpsk1_…',
@@ -46,8 +46,8 @@ const pskSchema = z
   .object({
     node_id: nodeId,
     control_psk: controlPsk,
-    psk_fingerprint: described(z.string().nullable(), 'Of the new PSK', pskFingerprint),
-    sessions_ended: described(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
+    psk_fingerprint: documented(z.string().nullable(), 'Of the new PSK', pskFingerprint),
+    sessions_ended: documented(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
   })
   .meta({ id: 'NodePsk', description: 'The new PSK' });
 
@@ -80,7 +80,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     shape: nodeShape,
     schema: nodeSchema,
     createExtra: {
-      issue_psk: described(boolean().optional(), 'Whether to issue a PSK at once; default `true`', true),
+      issue_psk: documented(boolean().optional(), 'Whether to issue a PSK at once; default `true`', true),
     },
     createdSchema,
     filters,

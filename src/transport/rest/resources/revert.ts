@@ -18,7 +18,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { postHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { query } from '../schemas/query.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
 
@@ -27,10 +27,10 @@ const what = 'audit entry';
 const previewSchema = z
   .object({
     entry_id: idOf('Id of the entry that would be undone', sample.entry),
-    changes: described(
+    changes: documented(
       z.array(
         z
-          .object({ resource: described(auditedResource, 'What would be changed'), ...auditChange })
+          .object({ resource: documented(auditedResource, 'What would be changed'), ...auditChange })
           .meta({ id: 'RevertChange', description: 'A field that a revert would change' }),
       ),
       'What the revert would change',

@@ -23,13 +23,13 @@ import {
 } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import { nodeStatus } from '../fleet/node-options.js';
+import { nodeStatus } from '../fleet/node-status.js';
 import { presencesOf, statusOf } from '../fleet/node-status.js';
 import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
 /** What a path of RFC 3986 consists of, with every escape sequence whole. */
@@ -45,16 +45,16 @@ const aboutHop = {
 };
 
 const requestedHop = object({
-  node_id: described(uuid, aboutHop.node_id),
-  listen_addr: described(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
-  listen_port: described(port, aboutHop.listen_port, 80),
+  node_id: documented(uuid, aboutHop.node_id),
+  listen_addr: documented(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
+  listen_port: documented(port, aboutHop.listen_port, 80),
 }).meta({ id: 'RouteHop', description: 'A hop of a legacy route' });
 
 const hopSchema = z
   .object({
-    node_id: described(nodeId, aboutHop.node_id),
-    listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
-    listen_port: described(z.int(), aboutHop.listen_port, 80),
+    node_id: documented(nodeId, aboutHop.node_id),
+    listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
+    listen_port: documented(z.int(), aboutHop.listen_port, 80),
   })
   .meta({ id: 'ShownRouteHop', description: 'A hop of a legacy route' });
 
@@ -95,16 +95,16 @@ const shape: Shape<RouteDefinition> = {
 
 const hopViews = z
   .object({
-    items: described(
+    items: documented(
       z.array(
         z
           .object({
-            index: described(z.int(), 'Place in the route, from 0', 0),
-            node_id: described(nodeId, aboutHop.node_id),
-            node_name: described(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
-            listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
-            listen_port: described(z.int(), aboutHop.listen_port, 80),
-            next_hop: described(
+            index: documented(z.int(), 'Place in the route, from 0', 0),
+            node_id: documented(nodeId, aboutHop.node_id),
+            node_name: documented(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
+            listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
+            listen_port: documented(z.int(), aboutHop.listen_port, 80),
+            next_hop: documented(
               z.string(),
               '`host:port` that it sends requests to; empty while no address is known',
               'shop.internal.example:8080',
@@ -118,7 +118,7 @@ const hopViews = z
   })
   .meta({ description: 'The hops' });
 
-export function routeRoutes(app: RestApp, deps: RestDeps): void {
+export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.route;
 
   resourceRoutes(app, {

@@ -9,7 +9,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { body, boolean, integer, list, object, port, uuid } from '../schemas/fields.js';
 import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { described } from '../openapi/openapi-text.js';
+import { documented } from '../openapi/openapi-text.js';
 import { nodeId, version } from '../schemas/shared-schemas.js';
 
 /** What the document says of fields that requests and answers share. */
@@ -25,20 +25,20 @@ const about = {
 };
 
 const override = object({
-  node_id: described(uuid, about.node_id),
-  multiplex: described(boolean().nullable(), `${about.override}; null removes the override`, true),
-  multiplex_port: described(port.nullable().optional(), about.override_port, 7444),
+  node_id: documented(uuid, about.node_id),
+  multiplex: documented(boolean().nullable(), `${about.override}; null removes the override`, true),
+  multiplex_port: documented(port.nullable().optional(), about.override_port, 7444),
 }).meta({ id: 'NewMultiplexOverride', description: 'What one node does differently' });
 
 const seconds = (field: keyof typeof settingsRanges) => integer(settingsRanges[field].min, settingsRanges[field].max);
 
 const updateBody = body({
-  multiplex: described(boolean().optional(), about.multiplex, true),
-  multiplex_port: described(port.nullable().optional(), about.multiplex_port, 7443),
-  heartbeat_interval_secs: described(seconds('heartbeat_interval_secs').optional(), about.heartbeat_interval_secs, 10),
-  metrics_interval_secs: described(seconds('metrics_interval_secs').optional(), about.metrics_interval_secs, 60),
-  offline_after_secs: described(seconds('offline_after_secs').nullable().optional(), about.offline_after_secs, 30),
-  nodes: described(
+  multiplex: documented(boolean().optional(), about.multiplex, true),
+  multiplex_port: documented(port.nullable().optional(), about.multiplex_port, 7443),
+  heartbeat_interval_secs: documented(seconds('heartbeat_interval_secs').optional(), about.heartbeat_interval_secs, 10),
+  metrics_interval_secs: documented(seconds('metrics_interval_secs').optional(), about.metrics_interval_secs, 60),
+  offline_after_secs: documented(seconds('offline_after_secs').nullable().optional(), about.offline_after_secs, 30),
+  nodes: documented(
     list(override, 0, limits.rest.settingsNodes).optional(),
     'Overrides of these nodes; those of others stay',
   ),
@@ -61,18 +61,18 @@ const updateBody = body({
 
 const settings = z
   .object({
-    multiplex: described(z.boolean(), about.multiplex, true),
-    multiplex_port: described(z.int().nullable(), about.multiplex_port, 7443),
-    heartbeat_interval_secs: described(z.int(), about.heartbeat_interval_secs, 10),
-    metrics_interval_secs: described(z.int(), about.metrics_interval_secs, 60),
-    offline_after_secs: described(z.int().nullable(), about.offline_after_secs, 30),
-    nodes: described(
+    multiplex: documented(z.boolean(), about.multiplex, true),
+    multiplex_port: documented(z.int().nullable(), about.multiplex_port, 7443),
+    heartbeat_interval_secs: documented(z.int(), about.heartbeat_interval_secs, 10),
+    metrics_interval_secs: documented(z.int(), about.metrics_interval_secs, 60),
+    offline_after_secs: documented(z.int().nullable(), about.offline_after_secs, 30),
+    nodes: documented(
       z.array(
         z
           .object({
-            node_id: described(nodeId, about.node_id),
-            multiplex: described(z.boolean(), about.override, true),
-            multiplex_port: described(z.int().nullable(), about.override_port, 7444),
+            node_id: documented(nodeId, about.node_id),
+            multiplex: documented(z.boolean(), about.override, true),
+            multiplex_port: documented(z.int().nullable(), about.override_port, 7444),
           })
           .meta({ id: 'MultiplexOverride', description: 'What one node does differently' }),
       ),

@@ -13,7 +13,7 @@ import {
 } from '../../../kernel/addresses.js';
 import { isUuid } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';
-import { described, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../openapi/openapi-text.js';
 import { expected } from '../checks/validation.js';
 
 const loneSurrogate = /\p{Surrogate}/u;
@@ -146,8 +146,8 @@ export const labels = z
 
 /** The TLS from a gateway to an upstream, with at least one pin. */
 export const upstreamTls = object({
-  server_name: described(dnsName, 'Name that the gateway asks for and the certificate must have', 'app.example'),
-  spki_pins_sha256: described(
+  server_name: documented(dnsName, 'Name that the gateway asks for and the certificate must have', 'app.example'),
+  spki_pins_sha256: documented(
     list(base64(32), 1),
     "Base64 of the SHA-256 of the certificate's public key; one of them must match",
     [sample.pin],

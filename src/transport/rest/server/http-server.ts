@@ -9,7 +9,7 @@ import type { RestApp, RestOptions } from '../deps.js';
 import type { AnswersUnderWay } from './answers-under-way.js';
 import type { RestSockets } from './sockets.js';
 import { tuning } from '../tuning.js';
-import type { Patience } from '../tuning.js';
+import type { Timeouts } from '../tuning.js';
 
 /** Longer than load balancers keep idle connections, so that the balancer closes first. */
 const keepAliveMs = 72_000;
@@ -18,23 +18,23 @@ interface HttpServerOptions {
   readonly tls: RestOptions['tls'];
   readonly sockets: Pick<RestSockets, 'guard'>;
   readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn'>;
-  /** Instead of that of `tuning.ts`. */
-  readonly patience?: Patience | undefined;
+  /** Instead of those of `tuning.ts`. */
+  readonly timeouts?: Timeouts | undefined;
 }
 
 export function createHttpServer(handler: RequestListener, options: HttpServerOptions): Server {
-  const { tls, sockets, answers, patience = tuning.patience } = options;
+  const { tls, sockets, answers, timeouts = tuning.timeouts } = options;
   const listener = answers.inTurn(handler);
   const times = {
-    headersTimeout: patience.headersMs,
-    requestTimeout: patience.requestMs,
-    connectionsCheckingInterval: patience.checkEveryMs,
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    connectionsCheckingInterval: timeouts.checkEveryMs,
     keepAliveTimeout: keepAliveMs,
   };
   const server =
     tls === undefined
       ? createServer(times, listener)
-      : createTlsServer({ ...tls, ...times, minVersion: 'TLSv1.2', handshakeTimeout: patience.headersMs }, listener);
+      : createTlsServer({ ...tls, ...times, minVersion: 'TLSv1.2', handshakeTimeout: timeouts.headersMs }, listener);
   sockets.guard(server);
   answers.guard(server);
   return server;

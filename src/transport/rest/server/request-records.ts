@@ -121,14 +121,14 @@ function write(
 ): void {
   if (line.user_id === null && failure !== null && failure.code !== 'internal') {
     const { user_id: _none, ...rest } = line;
-    refusals.note({ reason: `rest_${failure.code}`, ...rest, ...described(failure) }, 'request refused');
+    refusals.note({ reason: `rest_${failure.code}`, ...rest, ...failureFields(failure) }, 'request refused');
     return;
   }
-  const fields = failure === null ? line : { ...line, ...described(failure) };
+  const fields = failure === null ? line : { ...line, ...failureFields(failure) };
   requestLog[levelOf(line, access)](fields, 'request');
 }
 
-const described = (failure: ServiceError): LogFields => ({
+const failureFields = (failure: ServiceError): LogFields => ({
   error: (failure.hints.logged ?? failure.message).slice(0, textChars),
   ...(failure.cause === undefined ? {} : { cause: errorText(failure.cause).slice(0, textChars) }),
 });
