@@ -157,7 +157,7 @@ describe('while the log is read for one answer', () => {
     return { begun: () => begun, letGo };
   }
 
-  test('everything else is answered, the same question once, and one more than may wait is a 503', async () => {
+  test('everything else is answered, and one question more than may wait is a 503', async () => {
     const { id, generation } = await post('/api/nodes', { name: 'asked about' });
     const asked: number[] = [];
     for (let step = 0; step < 3; step += 1) asked.push((await post(configOf(id))).generation - 1);
@@ -165,19 +165,16 @@ describe('while the log is read for one answer', () => {
     const ask = (wanted = generation) => rest.call('GET', configOf(id, wanted));
     const first = ask(asked[0]);
     await eventually(held.begun).toBe(1);
-    const [same, waits] = [ask(asked[0]), ask(asked[1])];
+    const waits = ask(asked[1]);
     const refused = await ask(asked[2]);
     expect([refused.statusCode, refused.json().error]).toEqual([503, expect.stringMatching(/^unavailable: too many/)]);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect((await rest.data('GET', configOf(id))).generation).toBeGreaterThan(generation);
     expect((await post(configOf(id))).generation).toBeGreaterThan(generation);
     held.letGo();
-    for (const answer of await Promise.all([first, same, waits])) expect(answer.statusCode).toBe(200);
+    for (const answer of await Promise.all([first, waits])) expect(answer.statusCode).toBe(200);
     expect(held.begun()).toBe(2);
     expect((await ask(asked[2])).statusCode).toBe(200);
-    // Answered before, so nothing is read.
-    expect((await ask(asked[0])).statusCode).toBe(200);
-    expect(held.begun()).toBe(3);
   });
 
   test('a stop does not wait for it', async () => {

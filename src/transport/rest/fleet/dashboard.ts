@@ -133,7 +133,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
           heartbeats_per_minute: heartbeats,
           last_event_position: deps.projections.status().position,
         },
-        recent_audit: [...audit.items],
+        recent_audit: [...audit],
         generated_at: reports.at,
       });
     },
