@@ -20,8 +20,8 @@ import { randomIds } from '../src/kernel/ids.js';
 import { limits } from '../src/kernel/limits.js';
 import { createKeyring } from '../src/security/keyring.js';
 import { createPasswordHasher } from '../src/security/passwords.js';
-import { createLogChain } from '../src/log-chain/log-chain.js';
-import { openLogChainKeys } from '../src/log-chain/keys.js';
+import { createLogChain } from '../src/security/log-chain/log-chain.js';
+import { openLogChainKeys } from '../src/security/log-chain/keys.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import {
   CommandError,

@@ -14,7 +14,7 @@ import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { silentLogger } from '../src/kernel/logger.js';
-import type { LogChain } from '../src/log-chain/log-chain.js';
+import type { LogChain } from '../src/security/log-chain/log-chain.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import { liveInstances } from '../src/instance/instance-lease.js';
 import {

@@ -1,7 +1,7 @@
 /** `npm run keys:rotate-sealing`: adds a key to the keyring, which seals from then on. See `docs/how-to/rotate-keys.md#sealing-key`. */
 import { systemClock } from '../src/kernel/clock.js';
 import { randomIds } from '../src/kernel/ids.js';
-import { withNewKey } from '../src/security/wrapped-keyring.js';
+import { withNewKey } from '../src/security/keyring.js';
 import { replaceKeyring, storedKeyring } from '../src/start/keyring.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation, refuseRunning } from './maintenance/installation.js';

@@ -1,6 +1,6 @@
 /** `npm run log:verify [-- FILE]`: verifies an archive or the installation's log. See `docs/log-chain.md#verify`. */
 import { streams } from '../src/kernel/event.js';
-import type { ExpectedHead, StreamProof } from '../src/log-chain/prove.js';
+import type { ExpectedHead, StreamProof } from '../src/security/log-chain/prove.js';
 import type { VerifyReport } from '../src/storage/log-archive/verify-log.js';
 import { verifyArchive, verifyLog } from '../src/storage/log-archive/verify-log.js';
 import { CommandError, exitCodes, isReadable, parseArguments, runCommand, say } from './maintenance/command-line.js';

@@ -1,11 +1,11 @@
 /** The proof of the log chain for the maintenance commands: of a store or an archive, and how it is printed. */
 import { streams } from '../../src/kernel/event.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
-import { headText, parseHead } from '../../src/log-chain/log-chain.js';
-import type { LogChainKeys } from '../../src/log-chain/keys.js';
-import { keysOf } from '../../src/log-chain/keys.js';
-import { proveStream } from '../../src/log-chain/prove.js';
-import type { ExpectedHead, StreamProof } from '../../src/log-chain/prove.js';
+import { headText, parseHead } from '../../src/security/log-chain/log-chain.js';
+import type { LogChainKeys } from '../../src/security/log-chain/keys.js';
+import { keysOf } from '../../src/security/log-chain/keys.js';
+import { proveStream } from '../../src/security/log-chain/prove.js';
+import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
 import type { MasterKey } from '../../src/security/master-key.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { wholeStream } from '../../src/storage/event-store.js';

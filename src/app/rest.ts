@@ -9,7 +9,7 @@ import type { TlsFiles } from '../config/tls-files.js';
 import type { MetricSource } from '../instance/metrics.js';
 import { createMetrics } from '../instance/metrics.js';
 import { watchProjectionLag } from '../instance/projection-lag.js';
-import { bodyHashBlinder } from '../security/body-hashes.js';
+import { bodyHashBlinder } from '../security/passwords.js';
 import { createLoginLimiter } from '../security/login-limiter.js';
 import { createCommandHandlers } from '../start/command-handlers.js';
 import { followerMetrics } from '../start/follower-metrics.js';

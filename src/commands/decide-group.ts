@@ -13,7 +13,7 @@ import { ServiceError } from '../kernel/errors.js';
 import type { IdempotencyMark, RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import type { LogChain } from '../security/log-chain/log-chain.js';
 import { BrokenLogError } from '../storage/follow.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import type { Committed } from './port.js';

@@ -8,7 +8,7 @@ import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
 import type { Aggregate, DecidingState } from './aggregate.js';

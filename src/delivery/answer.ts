@@ -61,7 +61,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
       record.recorded = false;
       return { kind: 'absurd_version' };
     }
-    const newest = await newestOf(nodeId, record, claim, generation);
+    const newest = newestOf(nodeId, record, claim, generation);
     switch (newest.kind) {
       case 'unknown_node':
         return draining();
@@ -88,7 +88,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     { history }: ApplyHistoryRecord,
     { stamp }: Claim,
     generation: number,
-  ): Newest<undefined> | Promise<Newest<undefined>> => {
+  ): Newest<undefined> => {
     if (!isRecordedNewest(stamp, history, generation)) return deps.newest.stamp(nodeId);
     deps.checkCompilerVersion();
     return { kind: 'made', stamp, value: undefined };
@@ -162,7 +162,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
   ): Promise<ConfigAnswer> => {
     if (sameStamp(claim.stamp, newest)) return { kind: 'unchanged', generation: newest.generation };
     if (retry !== undefined) retry.offeredTo = session.sessionId;
-    const made = await deps.newest.get(session.nodeId);
+    const made = deps.newest.get(session.nodeId);
     if (made.kind !== 'made') return draining();
     session.considered = Math.max(session.considered, made.stamp.generation);
     return { kind: 'snapshot', push: made.value };

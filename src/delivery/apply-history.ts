@@ -12,7 +12,6 @@ import type { LastGoodSnapshots } from './last-good.js';
 import type { RecordedApplyReports, ApplyHistory } from './target.js';
 import type { Retry } from './retries.js';
 import { applyHistoryOf } from './target.js';
-import { errorsDigest } from './recorded-errors.js';
 import { tuning } from './tuning.js';
 
 /** One node's apply history, shared by its sessions. */
@@ -80,7 +79,7 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
       remembered.recorded = recorded;
       return remembered;
     }
-    const history = applyHistoryOf(facts ?? neverConnected, lastGood, errorsDigest);
+    const history = applyHistoryOf(facts ?? neverConnected, lastGood);
     return { nodeId, history, recorded, reportedAt: 0, retry: remembered?.retry };
   };
 

@@ -14,8 +14,16 @@ import type { ApplyHistoryRecord } from './apply-history.js';
 import type { SessionState } from './session-registry.js';
 import type { TimeToApplied } from './time-to-applied.js';
 import type { Stamp } from './target.js';
-import { errorsDigest, recordedErrors } from './recorded-errors.js';
-import { afterApply, afterReject, isRecordedNewest, rejectOf, sameStamp, snapshotNamed } from './target.js';
+import {
+  afterApply,
+  afterReject,
+  errorsDigest,
+  isRecordedNewest,
+  recordedErrors,
+  rejectOf,
+  sameStamp,
+  snapshotNamed,
+} from './target.js';
 
 export interface ApplyReports {
   /**
@@ -114,12 +122,13 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
             ...(stamp.generation < before ? { falls_from: before } : {}),
           },
         });
-    await Promise.all([recording, named === 'newest' ? saveNewest(entry, stamp) : undefined]);
+    if (named === 'newest') saveNewest(entry, stamp);
+    await recording;
   };
 
-  const saveNewest = async (entry: ApplyHistoryRecord, stamp: Stamp): Promise<void> => {
+  const saveNewest = (entry: ApplyHistoryRecord, stamp: Stamp): void => {
     if (sameStamp(entry.history.lastGood, stamp)) return;
-    const newest = await deps.newest.get(entry.nodeId);
+    const newest = deps.newest.get(entry.nodeId);
     // There may be a newer snapshot by now: then the last-good one stays.
     if (newest.kind !== 'made' || !sameStamp(newest.stamp, stamp)) return;
     deps.lastGood.save(entry.nodeId, newest.value);
@@ -148,9 +157,9 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
   };
 
   /** The stamp of the node's newest snapshot, of which `claimed` has the generation; undefined while it cannot be made. */
-  const newestStamp = async ({ nodeId, history }: ApplyHistoryRecord, claimed: Stamp): Promise<Stamp | undefined> => {
+  const newestStamp = ({ nodeId, history }: ApplyHistoryRecord, claimed: Stamp): Stamp | undefined => {
     if (isRecordedNewest(claimed, history, claimed.generation)) return claimed;
-    const newest = await deps.newest.stamp(nodeId);
+    const newest = deps.newest.stamp(nodeId);
     return newest.kind === 'made' ? newest.stamp : undefined;
   };
 
@@ -164,7 +173,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
         generation: Number(report.generation),
         checksum: Buffer.from(report.checksum).toString('hex'),
       };
-      const newest = stamp.generation === generation ? await newestStamp(entry, stamp) : undefined;
+      const newest = stamp.generation === generation ? newestStamp(entry, stamp) : undefined;
       const named = snapshotNamed(stamp, newest, entry.history.lastGood);
       // A last-good snapshot of another log may share the newest one's generation: recorded, it would pass for the newest.
       const mistakable = named === 'last_good' && newest?.generation === stamp.generation;

@@ -7,37 +7,41 @@ import type { Histogram } from 'prom-client';
 import type { RecordFact } from '../domain/agents/facts.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
-import { startLoop } from '../kernel/background.js';
+import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
+import { streams } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { FoldBatch } from '../projections/fleet/fold-batch.js';
 import type { Keyring } from '../security/keyring.js';
+import { lastRevision } from '../storage/event-store.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { createAnswerer } from './answer.js';
-import { createNodeSessions } from './node-session.js';
-import { createSnapshotCache } from './cache.js';
-import { createEarlierSnapshots } from './earlier-snapshots.js';
+import { createApplyHistories } from './apply-history.js';
+import { createApplyReports } from './apply-reports.js';
 import { createFanOut } from './fan-out.js';
-import { createLastGoodCleanup } from './last-good-cleanup.js';
-import { openLastGoodSnapshots } from './last-good.js';
-import { createLogHead } from './log-head.js';
-import { createNewestSnapshots } from './newest.js';
-import type { Delivery } from './port.js';
 import { createGenerationRaises } from './generation-raise.js';
+import type { LastGoodSnapshots } from './last-good.js';
+import { createLastGoodCleanup, openLastGoodSnapshots } from './last-good.js';
+import { createNewestSnapshots } from './newest.js';
+import { createNodeSessions } from './node-session.js';
+import type { Delivery } from './port.js';
+import { createReportTurns } from './report-turns.js';
+import { createRetries } from './retries.js';
 import { openerOf } from './secrets.js';
 import { createSessionRegistry } from './session-registry.js';
 import { createSnapshotJson } from './snapshot-json.js';
-import { createApplyHistories } from './apply-history.js';
 import type { RecordedApplyReports } from './target.js';
-import { createApplyReports } from './apply-reports.js';
-import { createRetries } from './retries.js';
-import { createReportTurns } from './report-turns.js';
 import { createTimeToApplied } from './time-to-applied.js';
 import { tuning } from './tuning.js';
+
+/** How often rejected generations that are due are offered again: the contract bounds them by the second. */
+const retryTickMs = 1_000;
+/** Base of the jittered `retry_after_ms` of a drained session. */
+const drainRetryMs = 2_000;
 
 export interface DeliveryDeps {
   /** Not started yet: delivery hears of every batch. */
@@ -47,11 +51,11 @@ export interface DeliveryDeps {
   readonly keyring: Pick<Keyring, 'open' | 'sealBytes' | 'openBytes'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where it is told what nodes reject and apply again; the logger when absent. */
+  /** Where rejects, and the applies that end them, are logged; the logger when absent. */
   readonly sessionLog?: Logger;
   /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
-  /** Records a fact about the node's agent, which it told on a session; resolves once it is settled what becomes of it. */
+  /** Records a fact that an agent told on a session; resolves once it is settled what becomes of it. */
   readonly recordFact: RecordFact;
   /** What the node applied and rejected last, from the log; undefined for a node without facts. */
   readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;
@@ -80,7 +84,6 @@ export interface DeliveryStats {
   readonly offered: number;
   /** Apply reports by what was made of them. */
   readonly reports: ReadonlyMap<string, number>;
-  readonly cacheBytes: number;
 }
 
 export interface DeliveryService extends Delivery {
@@ -92,107 +95,18 @@ export interface DeliveryService extends Delivery {
 /** @throws ServiceError `unavailable` */
 export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryService> {
   const { committed, logger, clock, readStore, keyring } = deps;
-  const random = deps.random ?? Math.random;
-  const requestWaitMs = deps.requestWaitMs ?? tuning.requestWaitMs;
-  const onListenerError = (error: unknown): void =>
-    logger.error({ error: errorText(error) }, 'a listener of delivery failed');
-  const revokedListeners = createListeners<string>(onListenerError);
-  const { compilerVersion } = deps;
-
   const lastGood = await openLastGoodSnapshots({ readStore, keyring, logger });
-  const generation = (nodeId: string): number | undefined => committed.fleet().generationOf(nodeId);
-  const cache = createSnapshotCache(tuning.cacheBytes, tuning.rememberedNodes);
-  const newest = createNewestSnapshots({
-    fleet: committed.fleet,
-    cache,
-    openSecret: openerOf(keyring),
-    logger,
-    compile: deps.compile,
-    compilerVersion,
-  });
-  const earlier = createEarlierSnapshots({
-    compileEarlier: (nodeId, wanted) => deps.compileEarlier(nodeId, wanted, committed.fleet().revision.value),
-    openSecret: openerOf(keyring),
-  });
-  const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
-  const sessions = createSessionRegistry();
-  const retries = createRetries({
-    histories,
-    clock,
-    random,
-    generation,
-    offer(nodeId) {
-      sessions.reconsider(nodeId);
-      fanOut.touch([nodeId]);
-    },
-  });
+  const parts = createParts(deps, lastGood);
+  const { applyReports, fanOut, generation, histories, newest, nodeSessions, raises, reportTurns, retries, sessions } =
+    parts;
+  const revokedListeners = createListeners<string>((error) =>
+    logger.error({ error: errorText(error) }, 'a listener of delivery failed'),
+  );
   const retryLoop = startLoop(
-    tuning.retryTickMs,
+    retryTickMs,
     async () => retries.tick(),
     (error) => logger.error({ error: errorText(error) }, 'rejected configurations were not offered again'),
   );
-  const timeToApplied = createTimeToApplied();
-  const applyReports = createApplyReports({
-    timeToApplied,
-    retries,
-    sessionLog: deps.sessionLog ?? logger,
-    newest,
-    lastGood,
-    generation,
-    recordFact: deps.recordFact,
-    clock,
-    logger,
-  });
-  const raises = createGenerationRaises({
-    clock,
-    raiseGeneration: deps.raiseGeneration,
-    recordFact: deps.recordFact,
-    passed: (nodeId, reported) => committed.until(() => (generation(nodeId) ?? 0) > reported, requestWaitMs),
-    onError: (nodeId, error) =>
-      logger.warn({ node_id: nodeId, error: errorText(error) }, 'a generation was not raised'),
-  });
-  const answer = createAnswerer({
-    newest,
-    lastGood,
-    histories,
-    applyReports,
-    retries,
-    raises,
-    clock,
-    logger,
-    generation,
-    checkCompilerVersion: newest.checkCompilerVersion,
-    // Cut off from the log, the newest known snapshot is served: better than ending a session that works.
-    upToDate: () => committed.until(() => committed.upToDate() || committed.state().kind === 'cut_off', requestWaitMs),
-    atHead: createLogHead({
-      eventStore: deps.eventStore,
-      folded: (revision) => committed.until(() => committed.fleet().revision.value >= revision, requestWaitMs),
-      waitMs: requestWaitMs,
-    }),
-    drainRetryMs: () => Math.round(tuning.drainRetryMs * (0.5 + random())),
-  });
-  const reportTurns = createReportTurns(() => fanOut.running);
-  const nodeSessions = createNodeSessions({
-    sessions,
-    histories,
-    applyReports,
-    reportTurns,
-    retries,
-    newest,
-    timeToApplied,
-    clock,
-    answer,
-    generation,
-    mayPush: committed.upToDate,
-    touch: (nodeId) => fanOut.touch([nodeId]),
-  });
-  const fanOut = createFanOut({
-    mayPush: committed.upToDate,
-    hasSession: sessions.has,
-    serve: nodeSessions.serve,
-    onRest: reportTurns.wake,
-    onError: (nodeId, error) => logger.warn({ node_id: nodeId, error: errorText(error) }, 'a node was not served yet'),
-  });
   const cleanup = createLastGoodCleanup({
     mayRemove: committed.upToDate,
     isDeleted: (nodeId) => !committed.fleet().tables.node.has(nodeId),
@@ -207,8 +121,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   function onBatch(batch: FoldBatch): void {
     for (const [nodeId, at] of batch.raised) raises.seen(nodeId, at);
     for (const nodeId of batch.deleted) {
-      if (committed.fleet().tables.node.has(nodeId)) continue;
-      cache.delete(nodeId);
+      newest.forget(nodeId);
       histories.forget(nodeId);
       cleanup.add(nodeId);
     }
@@ -237,8 +150,13 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       const since = sessions.unsentSince(nodeId);
       return since === undefined ? 0 : clock.monotonic() - since;
     },
-    snapshotJson: createSnapshotJson({ fleet: committed.fleet, newest, earlier }),
-    timeToApplied: timeToApplied.seconds,
+    snapshotJson: createSnapshotJson({
+      fleet: committed.fleet,
+      newest,
+      openSecret: openerOf(keyring),
+      compileEarlier: (nodeId, wanted) => deps.compileEarlier(nodeId, wanted, committed.fleet().revision.value),
+    }),
+    timeToApplied: parts.timeToApplied.seconds,
     stats: () => ({
       sessions: sessions.size,
       waitingNodes: fanOut.waiting,
@@ -248,7 +166,6 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       },
       offered: nodeSessions.offered(),
       reports: applyReports.counts(),
-      cacheBytes: cache.bytes,
     }),
     async close() {
       for (const stop of listening) stop();
@@ -258,5 +175,95 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       await cleanup.close();
       await lastGood.close();
     },
+  };
+}
+
+/** The parts that know nodes and sessions, connected to each other. */
+function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
+  const { clock, committed, compile, compilerVersion, keyring, logger, recordFact } = deps;
+  const { random = Math.random, requestWaitMs = tuning.requestWaitMs } = deps;
+  const generation = (nodeId: string): number | undefined => committed.fleet().generationOf(nodeId);
+  const openSecret = openerOf(keyring);
+  const newest = createNewestSnapshots({ fleet: committed.fleet, openSecret, logger, compile, compilerVersion });
+  const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
+  const sessions = createSessionRegistry();
+  const touch = (nodeId: string): void => fanOut.touch([nodeId]);
+  const retries = createRetries({
+    histories,
+    clock,
+    random,
+    generation,
+    offer(nodeId) {
+      sessions.reconsider(nodeId);
+      touch(nodeId);
+    },
+  });
+  const timeToApplied = createTimeToApplied();
+  const sessionLog = deps.sessionLog ?? logger;
+  const reporting = { timeToApplied, retries, sessionLog, newest, lastGood, generation, recordFact, clock, logger };
+  const applyReports = createApplyReports(reporting);
+  const raises = createGenerationRaises({
+    clock,
+    raiseGeneration: deps.raiseGeneration,
+    recordFact,
+    passed: (nodeId, reported) => committed.until(() => (generation(nodeId) ?? 0) > reported, requestWaitMs),
+    onError: (nodeId, error) =>
+      logger.warn({ node_id: nodeId, error: errorText(error) }, 'a generation was not raised'),
+  });
+  const answer = createAnswerer({
+    newest,
+    lastGood,
+    histories,
+    applyReports,
+    retries,
+    raises,
+    clock,
+    logger,
+    generation,
+    checkCompilerVersion: newest.checkCompilerVersion,
+    // Cut off from the log, the newest known snapshot is served: better than ending a session that works.
+    upToDate: () => committed.until(() => committed.upToDate() || committed.state().kind === 'cut_off', requestWaitMs),
+    async atHead() {
+      // Read from the store, because the subscription may lag without knowing it.
+      const head = await withDeadline(lastRevision(deps.eventStore, streams.fleet), requestWaitMs);
+      if (head === timedOut) return false;
+      return committed.until(() => committed.fleet().revision.value >= (head ?? -1), requestWaitMs);
+    },
+    drainRetryMs: () => Math.round(drainRetryMs * (0.5 + random())),
+  });
+  const reportTurns = createReportTurns(() => fanOut.running);
+  const nodeSessions = createNodeSessions({
+    sessions,
+    histories,
+    applyReports,
+    reportTurns,
+    retries,
+    newest,
+    timeToApplied,
+    clock,
+    answer,
+    generation,
+    mayPush: committed.upToDate,
+    touch,
+  });
+  const fanOut = createFanOut({
+    mayPush: committed.upToDate,
+    hasSession: sessions.has,
+    serve: nodeSessions.serve,
+    onRest: reportTurns.wake,
+    onError: (nodeId, error) => logger.warn({ node_id: nodeId, error: errorText(error) }, 'a node was not served yet'),
+  });
+  return {
+    applyReports,
+    fanOut,
+    generation,
+    histories,
+    newest,
+    nodeSessions,
+    raises,
+    reportTurns,
+    retries,
+    sessions,
+    timeToApplied,
   };
 }

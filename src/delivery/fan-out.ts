@@ -6,17 +6,20 @@
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
-import { tuning } from './tuning.js';
+
+/** Nodes compiled and offered before the event loop gets a turn. @internal exported for tests */
+export const sliceNodes = 32;
+/** Bytes encoded before the event loop gets a turn. @internal exported for tests */
+export const sliceBytes = 1024 * 1024;
 
 export interface FanOutDeps {
   /** False while nothing may be pushed: changed nodes wait. */
   mayPush(): boolean;
   hasSession(nodeId: string): boolean;
   /**
-   * Offers the node's newest snapshot to its sessions. @returns the bytes made for it; without a promise when nothing has
-   * to be waited for
+   * Offers the node's newest snapshot to its sessions. @returns the bytes made for it
    */
-  serve(nodeId: string): number | Promise<number>;
+  serve(nodeId: string): number;
   /** A node could not be served; it is tried again. */
   onError(nodeId: string, error: unknown): void;
   /** All changed nodes have been served, or nothing may be pushed any more. */
@@ -60,17 +63,16 @@ export function createFanOut(deps: FanOutDeps): FanOut {
     retry.unref();
   };
 
-  const serveSlice = async (): Promise<void> => {
+  const serveSlice = (): void => {
     let nodes = 0;
     let bytes = 0;
     for (const nodeId of changed) {
-      if (nodes >= tuning.sliceNodes || bytes >= tuning.sliceBytes) return;
+      if (nodes >= sliceNodes || bytes >= sliceBytes) return;
       if (!deps.mayPush() || stop.signal.aborted) return;
       changed.delete(nodeId);
       nodes += 1;
       try {
-        const served = deps.serve(nodeId);
-        bytes += typeof served === 'number' ? served : await served;
+        bytes += deps.serve(nodeId);
         if (failed.size === 0) failures = 0;
       } catch (error) {
         failed.add(nodeId);
@@ -81,14 +83,9 @@ export function createFanOut(deps: FanOutDeps): FanOut {
   };
 
   const run = async (): Promise<void> => {
-    // The caller of `touch` does not wait for the work. A few nodes are still served before anything else that waits: what
-    // is written in a later turn of the event loop leaves one turn later again.
-    let atOnce = changed.size <= tuning.atOnceNodes;
     while (changed.size > 0 && deps.mayPush() && !stop.signal.aborted) {
-      if (atOnce) await Promise.resolve();
-      else await yieldToEventLoop();
-      atOnce = false;
-      await serveSlice();
+      await yieldToEventLoop();
+      serveSlice();
     }
   };
 

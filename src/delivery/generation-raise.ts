@@ -9,6 +9,9 @@ import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
 import { tuning } from './tuning.js';
 
+/** How often, per node, one conflict of versions is written as a fact. */
+const versionConflictEveryMs = 60_000;
+
 export type RaiseOutcome =
   | { readonly kind: 'raised' }
   | { readonly kind: 'too_soon'; readonly retryAfterMs: number }
@@ -62,7 +65,7 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       if (remainingMs(time, limits.fleet.generationRaiseEveryMs) > 0) raisedAt.set(nodeId, time);
     },
     conflict(nodeId, sessionId, reported) {
-      if (remainingMs(conflictAt.get(nodeId), tuning.versionConflictEveryMs) > 0) return;
+      if (remainingMs(conflictAt.get(nodeId), versionConflictEveryMs) > 0) return;
       conflictAt.set(nodeId, clock.now());
       const event: AgentEvent = {
         type: 'AgentVersionConflict',

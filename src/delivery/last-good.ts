@@ -10,13 +10,21 @@ import { errorText } from '../kernel/errors.js';
 import type { Keyring, Place } from '../security/keyring.js';
 import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
 import { shutdownMs } from '../kernel/closers.js';
-import { stampOf } from './cache.js';
+import { stampOf } from './target.js';
 import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';
 import { tuning } from './tuning.js';
 import { storeRetry } from '../kernel/retry.js';
+import { sleep } from '../kernel/background.js';
 
-export const lastGoodSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1, indexes: [] };
+/** Applied snapshots on their way to the read store. */
+const lastGoodBatchMs = 250;
+const lastGoodBatchEntries = 256;
+const MiB = 1024 * 1024;
+const lastGoodBatchBytes = 4 * MiB;
+const lastGoodWaitingBytes = 64 * MiB;
+
+export const lastGoodSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1 };
 
 type LastGoodFields = {
   readonly generation: number;
@@ -61,11 +69,11 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
   };
 
   const batch = createKeyedBatch<SnapshotPush>({
-    everyMs: tuning.lastGoodBatchMs,
-    batchEntries: tuning.lastGoodBatchEntries,
-    batchWeight: tuning.lastGoodBatchBytes,
+    everyMs: lastGoodBatchMs,
+    batchEntries: lastGoodBatchEntries,
+    batchWeight: lastGoodBatchBytes,
     maxEntries: tuning.rememberedNodes,
-    maxWeight: tuning.lastGoodWaitingBytes,
+    maxWeight: lastGoodWaitingBytes,
     weigh: (push) => push.payload.length,
     write: async (entries) => {
       await collection.set(entries.map(([nodeId, push]) => sealed(nodeId, push)));
@@ -108,5 +116,59 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
     },
     flush: batch.flush,
     close: batch.close,
+  };
+}
+
+export interface LastGoodCleanupDeps {
+  mayRemove(): boolean;
+  isDeleted(nodeId: string): boolean;
+  /** Idempotent. */
+  remove(nodeId: string): Promise<void>;
+  onError(nodeId: string, error: unknown): void;
+}
+
+export interface LastGoodCleanup {
+  add(nodeId: string): void;
+  /** Removing may be allowed again. */
+  wake(): void;
+  close(): Promise<void>;
+}
+
+export function createLastGoodCleanup(deps: LastGoodCleanupDeps): LastGoodCleanup {
+  const stop = new AbortController();
+  const waiting = new Set<string>();
+  let running: Promise<void> | undefined;
+
+  const run = async (): Promise<void> => {
+    for (const nodeId of waiting) {
+      if (stop.signal.aborted || !deps.mayRemove()) return;
+      try {
+        if (deps.isDeleted(nodeId)) await deps.remove(nodeId);
+        waiting.delete(nodeId);
+      } catch (error) {
+        deps.onError(nodeId, error);
+        await sleep(storeRetry.maxMs, stop.signal);
+      }
+    }
+  };
+
+  const wake = (): void => {
+    if (running !== undefined || waiting.size === 0 || stop.signal.aborted || !deps.mayRemove()) return;
+    running = run().finally(() => {
+      running = undefined;
+      wake();
+    });
+  };
+
+  return {
+    add(nodeId) {
+      waiting.add(nodeId);
+      wake();
+    },
+    wake,
+    async close() {
+      stop.abort();
+      await running;
+    },
   };
 }

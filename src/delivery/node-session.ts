@@ -36,7 +36,7 @@ export interface NodeSessionsDeps {
 export interface NodeSessions {
   open(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** Offers the node's newest snapshot to those of its sessions that lack it. @returns the bytes made for it */
-  serve(nodeId: string): number | Promise<number>;
+  serve(nodeId: string): number;
   /** Offers made since the start. */
   offered(): number;
 }
@@ -152,8 +152,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     serve(nodeId) {
       const generation = deps.generation(nodeId);
       if (generation === undefined || sessions.waitingFor(nodeId, generation).length === 0) return 0;
-      const newest = deps.newest.get(nodeId);
-      return newest instanceof Promise ? newest.then((made) => offer(nodeId, made)) : offer(nodeId, newest);
+      return offer(nodeId, deps.newest.get(nodeId));
     },
     offered: () => offered,
   };

@@ -5,7 +5,11 @@
  * event loop. Bounded by the reports that sessions may have waiting. Implements `docs/architecture.md#a-push`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
-import { tuning } from './tuning.js';
+
+/** Apply reports that are worked on before the event loop gets a turn. @internal exported for tests */
+export const sliceReports = 32;
+/** How long a fan-out may hold them up: longer than one of all nodes takes, shorter than any node's presence lease. @internal exported for tests */
+export const reportTurnMs = 2_000;
 
 export interface ReportTurns {
   /** Resolves when the report may be worked on; undefined when that is now. */
@@ -31,12 +35,12 @@ export function createReportTurns(busy: () => boolean): ReportTurns {
     const all = waiting;
     waiting = [];
     for (let place = 0; place < all.length; place += 1) {
-      if (place % tuning.sliceReports === 0 && !closed) await yieldToEventLoop();
+      if (place % sliceReports === 0 && !closed) await yieldToEventLoop();
       all[place]?.();
     }
     passing = false;
     if (waiting.length === 0) return;
-    if (busy() && !closed) deadline ??= setTimeout(() => void pass(), tuning.reportTurnMs);
+    if (busy() && !closed) deadline ??= setTimeout(() => void pass(), reportTurnMs);
     else void pass();
   };
 
@@ -45,7 +49,7 @@ export function createReportTurns(busy: () => boolean): ReportTurns {
       if (closed || (!passing && waiting.length === 0 && !busy())) return undefined;
       return new Promise((resolve) => {
         waiting.push(resolve);
-        if (!passing) deadline ??= setTimeout(() => void pass(), tuning.reportTurnMs);
+        if (!passing) deadline ??= setTimeout(() => void pass(), reportTurnMs);
       });
     },
     wake: () => void pass(),

@@ -1,23 +1,29 @@
 /**
- * A node's snapshot as operators see it: proto3 JSON with the proto's field names and `"***"` for every secret. The newest
- * one here; an earlier one is made in `earlier-snapshots.ts`.
+ * A node's snapshot as operators see it: proto3 JSON with the proto's field names and `"***"` for every secret. Earlier ones
+ * are compiled elsewhere (`src/history/`).
  * The mapper is explicit, so that a new field appears only after somebody has decided whether it is secret.
  * Implements `docs/contract/rest.md#nodes`.
  */
 import { compileNode } from '../domain/compile/compile-node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import type * as compiled from '../domain/snapshot/snapshot.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { CompilerCheck, NewestSnapshots } from './newest.js';
+import { encodeSnapshot } from './encode.js';
 import type { SnapshotJson } from './port.js';
+import { openSecrets } from './secrets.js';
+import type { SecretOpener } from './secrets.js';
+import { stampOf } from './target.js';
 
 const masked = '***';
 
 export interface SnapshotJsonDeps {
   fleet(): Fleet;
   readonly newest: Pick<NewestSnapshots, 'stamp'> & CompilerCheck;
-  /** The snapshot at the newest generation not above one; undefined when there is none. */
-  earlier(nodeId: string, generation: number): Promise<SnapshotJson | undefined>;
+  /** Compiles the snapshot at the newest generation not above one, secrets sealed; undefined when there is none. */
+  compileEarlier(nodeId: string, generation: number): Promise<NodeSnapshot | undefined>;
+  readonly openSecret: SecretOpener;
 }
 
 /**
@@ -28,32 +34,35 @@ export function createSnapshotJson(
   deps: SnapshotJsonDeps,
 ): (nodeId: string, generation?: number) => Promise<SnapshotJson | undefined> {
   return async (nodeId, wanted = Number.POSITIVE_INFINITY) => {
-    for (;;) {
-      const now = deps.fleet().generationOf(nodeId);
-      if (now !== undefined && wanted < now) {
-        deps.newest.checkCompilerVersion();
-        return deps.earlier(nodeId, wanted);
-      }
-      const newest = await deps.newest.stamp(nodeId);
-      if (newest.kind === 'unknown_node') return undefined;
-      if (newest.kind === 'withheld') {
-        throw new ServiceError(
-          'internal',
-          'the configuration of this node cannot be compiled; the log of the service says why',
-        );
-      }
-      const { generation, checksum } = newest.stamp;
-      const fleet = deps.fleet();
-      // A command came between: the fold is not the one that the checksum was computed from.
-      if (fleet.generationOf(nodeId) !== generation) continue;
-      const snapshot = snapshotToJson(compileNode(fleet, nodeId), Buffer.from(checksum, 'hex'));
-      return { generation, checksum, snapshot };
+    const now = deps.fleet().generationOf(nodeId);
+    if (now !== undefined && wanted < now) {
+      deps.newest.checkCompilerVersion();
+      const snapshot = await deps.compileEarlier(nodeId, wanted);
+      return snapshot === undefined ? undefined : earlierJson(snapshot, deps.openSecret);
     }
+    const newest = deps.newest.stamp(nodeId);
+    if (newest.kind === 'unknown_node') return undefined;
+    if (newest.kind === 'withheld') {
+      throw new ServiceError(
+        'internal',
+        'the configuration of this node cannot be compiled; the log of the service says why',
+      );
+    }
+    const { generation, checksum } = newest.stamp;
+    const snapshot = snapshotToJson(compileNode(deps.fleet(), nodeId), Buffer.from(checksum, 'hex'));
+    return { generation, checksum, snapshot };
   };
+}
+
+/** The secrets of an earlier snapshot are opened only to compute the checksum of the bytes that an agent would get. */
+function earlierJson(snapshot: NodeSnapshot, openSecret: SecretOpener): SnapshotJson {
+  const push = encodeSnapshot(snapshot, openSecrets(snapshot, openSecret));
+  return { ...stampOf(push), snapshot: snapshotToJson(snapshot, push.checksum) };
 }
 
 /**
  * Scalars and lists are always present, even with their default; a message that is not set is left out.
+ * @internal exported for tests
  */
 export function snapshotToJson(snapshot: compiled.NodeSnapshot, checksum: Uint8Array): object {
   return {

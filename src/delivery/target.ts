@@ -1,16 +1,24 @@
 /**
- * Which snapshot a node should have, and what its requests and reports mean: pure rules, no bytes, no I/O.
- * Implements `docs/contract/agent-protocol.md#configuration` and `docs/contract/domain.md#generation`.
+ * Which snapshot a node should have, and what its requests and reports mean: pure rules, no I/O.
+ * Implements `docs/contract/agent-protocol.md#configuration`, `docs/contract/agent-protocol.md#control` (what one node can
+ * write into the log) and `docs/contract/domain.md#generation`.
  */
+import { createHash } from 'node:crypto';
 import type { ApplyError } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { limits } from '../kernel/limits.js';
+import type { SnapshotPush } from './port.js';
 
 /** Names one exact snapshot: another compiler or another log gives the same generation another checksum. */
 export interface Stamp {
   readonly generation: number;
   /** Lower-case hex. */
   readonly checksum: string;
+}
+
+/** The stamp of an encoded snapshot. */
+export function stampOf({ generation, checksum }: Pick<SnapshotPush, 'generation' | 'checksum'>): Stamp {
+  return { generation, checksum: Buffer.from(checksum).toString('hex') };
 }
 
 /** A snapshot that a node rejected, as it did last. */
@@ -87,18 +95,15 @@ export function afterReject(history: ApplyHistory, reject: Reject, isRepeat = fa
 /** What a node's agent reported last, as the read models have it from the log. */
 export type RecordedApplyReports = Pick<NodeAgentFacts, 'applied' | 'rejected' | 'version_conflict_at'>;
 
-/** A node's apply history as the log has it. @param digest of errors */
-export function applyHistoryOf(
-  { applied, rejected }: RecordedApplyReports,
-  lastGood: Stamp | undefined,
-  digest: (errors: readonly ApplyError[]) => string,
-): ApplyHistory {
+/** A node's apply history as the log has it. */
+export function applyHistoryOf({ applied, rejected }: RecordedApplyReports, lastGood: Stamp | undefined): ApplyHistory {
   const stamp = ({ generation, checksum }: Stamp): Stamp => ({ generation, checksum });
   return {
     ...emptyApplyHistory,
     lastGood,
     applied: applied === null ? undefined : stamp(applied),
-    rejected: rejected === null ? [] : [{ ...stamp(rejected), sessionId: undefined, errors: digest(rejected.errors) }],
+    rejected:
+      rejected === null ? [] : [{ ...stamp(rejected), sessionId: undefined, errors: errorsDigest(rejected.errors) }],
     rejectedSince: rejected !== null && rejected.applied_since !== true,
   };
 }
@@ -143,4 +148,28 @@ export function snapshotNamed(
 ): 'newest' | 'last_good' | undefined {
   if (sameStamp(claimed, newest)) return 'newest';
   return sameStamp(claimed, lastGood) ? 'last_good' : undefined;
+}
+
+/** @param errors as reported; their strings are bounded by the protocol */
+export function recordedErrors(errors: readonly ApplyError[]): readonly ApplyError[] {
+  let bytes = 0;
+  const end = errors.findIndex((error) => {
+    bytes += Buffer.byteLength(JSON.stringify(error)) + 1;
+    return bytes > limits.agent.recordedErrorBytes;
+  });
+  if (end === -1) return errors;
+  const omitted = errors.length - end;
+  const message = `${omitted} more ${omitted === 1 ? 'error is' : 'errors are'} left out: only ${limits.agent.recordedErrorBytes} bytes of them are recorded`;
+  return [...errors.slice(0, end), { resource_type: '', resource_id: '', path: '', message }];
+}
+
+/** Tells whether two rejects object to the same, without keeping their errors. @param errors as they are recorded */
+export function errorsDigest(errors: readonly ApplyError[]): string {
+  const texts = errors.map(({ resource_type, resource_id, path, message }) => [
+    resource_type,
+    resource_id,
+    path,
+    message,
+  ]);
+  return createHash('sha256').update(JSON.stringify(texts)).digest('base64');
 }

@@ -12,7 +12,7 @@ import { yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { Conversation } from '../workers/conversation.js';
 import type { WorkerPool } from '../workers/pool.js';

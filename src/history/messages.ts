@@ -1,7 +1,7 @@
 /** The conversation of the job that compiles an earlier configuration, in the order in which it goes on. */
 import type { ChainBreak } from '../domain/log-chain/links.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
-import type { MacKeys } from '../log-chain/keys.js';
+import type { MacKeys } from '../security/log-chain/keys.js';
 import type { StoredFleet } from '../projections/fleet/fold-checkpoint.js';
 
 export const jobName = 'compile_earlier';

@@ -19,7 +19,7 @@ const purgedAtOnce = 1000;
 export const commandClaims: CollectionSpec = {
   name: 'command_claims',
   version: 1,
-  indexes: [{ fields: ['expires_at'] }],
+  index: { group: 'kind', order: 'expires_at' },
 };
 
 interface Queued<Name> {
@@ -49,6 +49,8 @@ export interface CommandClaimsDeps {
 
 /** The document that says that this read store has all claims: without it, the store was emptied. */
 const marker = 'all_claims';
+/** The one group of all claims. */
+const kind = 'claim';
 const never = '9999-12-31T00:00:00.000Z';
 
 /**
@@ -57,13 +59,13 @@ const never = '9999-12-31T00:00:00.000Z';
  */
 export async function openCommandClaims(deps: CommandClaimsDeps): Promise<CommandClaims> {
   const { readStore, clock, logger } = deps;
-  type Claim = { readonly node_id: string; readonly expires_at: string };
+  type Claim = { readonly kind: typeof kind; readonly node_id: string; readonly expires_at: string };
   const claims = await readStore.collection<Claim>(commandClaims);
   if ((await claims.get(marker)) === undefined) {
     for (const [node_id, queued] of deps.queued()) {
-      for (const { id, expires_at } of queued) await claims.insert(id, { node_id, expires_at });
+      for (const { id, expires_at } of queued) await claims.insert(id, { kind, node_id, expires_at });
     }
-    await claims.insert(marker, { node_id: '', expires_at: never });
+    await claims.insert(marker, { kind, node_id: '', expires_at: never });
   }
   /** Expiry by id of commands with a claim, of whichever instance: the store is not asked again at every heartbeat. */
   const claimedIds = new Map<string, string>();
@@ -74,7 +76,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
   let failing = false;
 
   async function claimOne(nodeId: string, { id, expires_at }: Queued<unknown>): Promise<boolean> {
-    const inserted = await claims.insert(id, { node_id: nodeId, expires_at });
+    const inserted = await claims.insert(id, { kind, node_id: nodeId, expires_at });
     claimedIds.set(id, expires_at);
     return inserted;
   }
@@ -108,11 +110,10 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     const now = timestamp(clock.now());
     for (const [id, expires] of claimedIds) if (expires <= now) claimedIds.delete(id);
     for (const [nodeId, queued] of late) if (queued.every(({ expires_at }) => expires_at <= now)) late.delete(nodeId);
-    const old = await claims.find({
-      where: [{ field: 'expires_at', op: 'lte', value: timestamp(clock.now() - limits.agent.commandExpiryMs) }],
-      limit: purgedAtOnce,
-    });
-    if (old.items.length > 0) await claims.remove(old.items.map(({ id }) => id));
+    // Just above every claim that expired at that time.
+    const below = `${timestamp(clock.now() - limits.agent.commandExpiryMs)}0`;
+    const old = await claims.find({ groups: [kind], below, direction: 'asc', limit: purgedAtOnce });
+    if (old.length > 0) await claims.remove(old.map(({ id }) => id));
   }
   const loop = startLoop(limits.agent.commandExpiryMs, purge, (error) => {
     logger.warn({ error: errorText(error) }, 'expired claims of commands could not be removed');

@@ -10,7 +10,7 @@ import { errorText } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import type { LogChain } from '../security/log-chain/log-chain.js';
 import { createWaiters } from '../kernel/waiters.js';
 import type { LogFold } from './log-follower.js';
 import { MissingEventsError } from './log-follower.js';

@@ -5,17 +5,17 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import type { Json } from '../kernel/json.js';
-import type { Fields, Filter, IndexSpec } from '../storage/read-store.js';
+import type { Fields, GroupRange, IndexSpec } from '../storage/read-store.js';
 
 export interface ReadModel<F extends Fields = Fields> {
   /** The name of its collection, `[a-z_]+`. Its version is the group's (`read-models.ts`). */
   readonly name: string;
-  readonly indexes: readonly IndexSpec[];
+  readonly index?: IndexSpec | undefined;
   /**
-   * Which documents are no longer shown, by the time now in milliseconds, because their events expire. They are removed by
-   * their own time; absent where documents are kept for ever.
+   * The documents whose events have expired by now, in milliseconds: they are removed, whether or not the log still has
+   * the events. Absent where documents are kept for ever.
    */
-  expired?(now: number): readonly Filter[];
+  expired?(now: number): GroupRange;
   /** Ids of the documents that the event concerns. Events are in their current shape. */
   keys(event: RecordedEvent): readonly string[];
   /**

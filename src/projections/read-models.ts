@@ -2,7 +2,7 @@
  * All read models as one group: one subscription, one log position, one version, so that documents that are shown together
  * are from the same position. Opens their collections. Implements `docs/architecture.md#read-models`.
  */
-import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
+import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
 import { agents } from './models/agents.js';
 import type { AgentFields } from './models/agents.js';
 import { audit } from './models/audit.js';
@@ -18,7 +18,7 @@ export const groupName = 'read_models';
 
 /**
  * Raise it when the fold, fields or keys of a read model change, also when `describeCommand` changes an action. The new
- * version is filled beside the old one and queried once it has caught up. A new index alone needs no new version.
+ * version is filled beside the old one and queried once it has caught up. A new index needs a new version too.
  */
 export const groupVersion = 1;
 
@@ -39,13 +39,11 @@ export async function openCollections(
   store: ReadStore,
   models: readonly ReadModel[],
   version: number | VersionOf,
-  options: Pick<CollectionSpec, 'indexedLater'> = {},
 ): Promise<OpenCollections> {
   const versionOf = typeof version === 'number' ? () => version : version;
   const opened = await Promise.all(
     models.map(
-      async ({ name, indexes }) =>
-        [name, await store.collection({ name, version: versionOf(name), indexes, ...options })] as const,
+      async ({ name, index }) => [name, await store.collection({ name, version: versionOf(name), index })] as const,
     ),
   );
   return new Map(opened);
@@ -60,8 +58,8 @@ export interface QueryCollections {
 }
 
 export async function openForQueries(store: ReadStore, versionOf: VersionOf): Promise<QueryCollections> {
-  const open = <F extends Fields>({ name, indexes }: ReadModel<F>): Promise<Collection<F>> =>
-    store.collection<F>({ name, indexes, version: versionOf(name) });
+  const open = <F extends Fields>({ name, index }: ReadModel<F>): Promise<Collection<F>> =>
+    store.collection<F>({ name, index, version: versionOf(name) });
   const [agentsOpened, deploymentsOpened, namesOpened, auditOpened] = await Promise.all([
     open(agents),
     open(deployments),

@@ -19,8 +19,6 @@ export const tuning = {
   segmentBatches: 32,
   /** How long a backlog waits for more events before it is written. */
   backlogMs: 100,
-  /** Documents of one read model that are kept in memory while it catches up with the log. */
-  keptDocuments: 20_000,
   parkedEntities: 10_000,
   tombstonePurgeEveryMs: 10 * 60_000,
   /** How often expired documents are removed, and how many at once. */

@@ -1,12 +1,12 @@
 /**
- * Reads TLS certificates and their private keys from PEM, and brings both into one form: nothing but certificates is kept
- * of a chain, so no key can hide in it. Not their validity in time, which its users judge with a clock; not the making of
- * certificates, which is in `self-signed.ts`. Implements `docs/contract/rest.md#credentials`.
+ * Reads TLS certificates and their private keys from PEM, and writes both in one form. The result of a chain contains nothing
+ * but certificates, so no key can hide in it. Callers judge validity in time with their own clock; `self-signed.ts` makes
+ * certificates. Implements `docs/contract/rest.md#credentials`.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { canonicalNamePattern } from '../kernel/addresses.js';
-import type { CertificateDetails } from '../kernel/certificate.js';
+import type { CertificateDetails } from '../domain/credential/credential.js';
 import { timestamp } from '../kernel/clock.js';
 import type { Result } from '../kernel/result.js';
 import { err, ok } from '../kernel/result.js';
@@ -14,12 +14,12 @@ import { spkiPin } from '../channel/tls/spki-pin.js';
 
 /** A certificate with the chain behind it. */
 export interface CertificateChain {
-  /** Leaf first, then each one's issuer. */
+  /** Leaf first, then the issuer of each. */
   readonly pem: string;
   readonly leaf: CertificateDetails;
-  /** The earliest end of all certificates of the chain, RFC 3339. */
+  /** The earliest expiry in the chain, RFC 3339. */
   readonly endsAt: string;
-  /** Whether a private key, as PEM, is that of the leaf. */
+  /** Whether a private key belongs to the leaf. */
   matches(key: PrivateKey): boolean;
 }
 
@@ -34,7 +34,10 @@ const keyPem = 'expected one PEM private key without a passphrase';
 const rsaBits = 2048;
 const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
-/** @returns a refusal that says what was expected, without the name of the field */
+/**
+ * Reads a certificate chain.
+ * @returns a refusal that says what was expected, without the name of the field
+ */
 export function readCertificateChain(text: string): Result<CertificateChain, string> {
   const blocks = pemBlocks(text);
   if (blocks === undefined || blocks.length === 0) return err(chainPem);
@@ -63,7 +66,10 @@ export function readCertificateChain(text: string): Result<CertificateChain, str
   });
 }
 
-/** @returns a refusal that says what was expected, without the name of the field and without anything of the key */
+/**
+ * Reads one private key.
+ * @returns a refusal that says what was expected, without the name of the field and without any part of the key
+ */
 export function readPrivateKey(text: string): Result<PrivateKey, string> {
   const keys = (pemBlocks(text) ?? []).filter(({ label }) => label !== 'EC PARAMETERS');
   const [block] = keys;
@@ -79,7 +85,7 @@ export function readPrivateKey(text: string): Result<PrivateKey, string> {
   }
 }
 
-/** Why TLS cannot use a key, or should not. */
+/** Why TLS cannot or should not use a key. */
 function weakness({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): string | undefined {
   switch (type) {
     case 'rsa':
@@ -97,7 +103,7 @@ function weakness({ asymmetricKeyType: type, asymmetricKeyDetails: details }: Ke
 function certificateOf(bytes: Uint8Array): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(bytes);
-    // Each of these reads a part that may be malformed.
+    // Both read parts that may be malformed.
     void certificate.publicKey;
     detailsOf(certificate);
     return certificate;
@@ -132,17 +138,17 @@ function detailsOf(certificate: X509Certificate): CertificateDetails {
   };
 }
 
-/** Node writes one attribute per line, and undefined for a name without any. */
+/** Node writes one attribute per line, and undefined for an empty name. */
 function nameOf(lines: string | undefined): string {
   return (lines ?? '').split('\n').join(', ');
 }
 
-/** @throws RangeError for a time that is none */
+/** @throws RangeError for an invalid time */
 function timeOf(text: string): string {
   return timestamp(Date.parse(text));
 }
 
-/** The DNS names in Node's text of the extension, where a name with special characters is quoted. */
+/** The DNS names in Node's text of the extension, which quotes names with special characters. */
 function dnsNames(text: string): readonly string[] {
   const entries = [...text.matchAll(/(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^",]*)/gy)];
   const names = entries.flatMap(([, kind, name = '']) => (kind === 'DNS' ? (canonicalNamePattern(name) ?? []) : []));
@@ -156,7 +162,7 @@ function commonNameOf({ subject }: X509Certificate): readonly string[] {
 }
 
 interface PemBlock {
-  /** `CERTIFICATE`. */
+  /** Such as `CERTIFICATE`. */
   readonly label: string;
   /** With its boundary lines. */
   readonly text: string;
@@ -167,7 +173,7 @@ interface PemBlock {
 
 const boundary = /^-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----$/;
 
-/** The PEM blocks of a text, in linear time; anything between them is left out. Undefined when a block does not end, or ends as another one. */
+/** The PEM blocks of a text, in linear time, without the text around them. Undefined when a block has no matching end. */
 function pemBlocks(text: string): readonly PemBlock[] | undefined {
   const blocks: PemBlock[] = [];
   let open: { readonly label: string; readonly lines: string[] } | undefined;

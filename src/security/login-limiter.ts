@@ -1,6 +1,6 @@
 /**
- * Limits failed sign-ins per (address, name) and per address, and slows a name that fails from many addresses. Runs
- * before the password is hashed. Not the hashing queue (`passwords.ts`), and not the refusal on the wire.
+ * Limits failed sign-ins per address and per pair of address and name, and slows down a name that fails from many addresses.
+ * Runs before the password is hashed. The queue of hashes is in `passwords.ts`, the refusal on the wire in REST.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  *
  * An attempt in flight may fail, so it counts against the budget until it settles. When only attempts in flight use up
@@ -16,10 +16,10 @@ import { createWaiters } from '../kernel/waiters.js';
 
 /** Entries of each table: addresses, pairs of address and name, names. */
 const entriesMax = 100_000;
-/** How many sign-ins may wait for attempts in flight, and for how long; more are refused. */
+/** How many sign-ins may wait for attempts in flight, and for how long. */
 const waitingMax = 256;
 const waitMsDefault = 5_000;
-/** After how many failures of one name, from all addresses, its sign-ins are slowed, and by how much. */
+/** After this many failures from all addresses together, sign-ins with a name are delayed, each time for longer. */
 const slowNameAfter = 5;
 const slowNameStepMs = 100;
 const slowNameMaxMs = 2_000;
@@ -29,18 +29,15 @@ export type LoginOutcome = 'failed' | 'succeeded' | 'abandoned';
 export type LoginAdmission =
   | {
       readonly kind: 'admitted';
-      /**
-       * Milliseconds the caller must wait before it checks the password; above 0 when the name fails from many
-       * addresses.
-       */
+      /** Milliseconds to wait before the password is checked; above 0 when the name fails from many addresses. */
       readonly delayMs: number;
-      /** The caller must call it when the outcome is known, also after an error; later calls do nothing. */
+      /** Must be called once the outcome is known, even after an error. Later calls do nothing. */
       settle(outcome: LoginOutcome): void;
     }
   | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 
 export interface LoginLimiter {
-  /** Asks to make one attempt. `address` is the caller's IP address; the name is lower-cased here. */
+  /** Asks for one attempt. `address` is the caller's IP address; the name is lower-cased here. */
   admit(address: string, name: string): Promise<LoginAdmission>;
   /** Refuses every attempt that waits. */
   close(): void;
@@ -73,7 +70,7 @@ export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
   const waiters = createWaiters(waitingMax);
   let closed = false;
 
-  /** @returns undefined when only attempts in flight are in the way */
+  /** @returns undefined when only attempts in flight stand in the way */
   const attempt = (source: string, name: string): LoginAdmission | undefined => {
     const now = clock.monotonic();
     const pair = budgetOf(pairs, `${source} ${name}`, now);
@@ -139,13 +136,13 @@ function recent(failures: readonly number[], now: number): number[] {
   return failures.filter((at) => at + windowMs > now);
 }
 
-/** Milliseconds until a failure leaves the window; 0 or less below the limit. */
+/** Milliseconds until a failure leaves the window; 0 or less when the budget is below its limit. */
 function untilAllowed(budget: Budget, limit: number, now: number): number {
   const oldest = budget.failures[budget.failures.length - limit];
   return oldest === undefined ? 0 : oldest + windowMs - now;
 }
 
-/** Doubles with each failure beyond what one address alone can cause. */
+/** The delay doubles with each failure beyond those that one address can cause. */
 function delayOf(failures: readonly number[] | undefined, now: number): number {
   const extra = recent(failures ?? [], now).length - slowNameAfter;
   if (extra <= 0) return 0;

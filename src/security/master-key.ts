@@ -1,10 +1,17 @@
 /**
- * The master key as a capability: it wraps and unwraps the keyring, and the key of the log chain follows from it. Its bytes
- * stay inside, so no log, error or object dump can show them. Where it comes from is `master-key-source.ts`. Implements
- * `docs/contract/domain.md#commands-and-events`.
+ * The master key: it wraps the keyring, and the key of the log chain is derived from it. Its bytes stay inside the returned
+ * capability, so no log, error or object dump can show them. It is loaded from `SVC_MASTER_KEY`, from `SVC_MASTER_KEY_FILE`,
+ * or from `<data>/master.key`, which the first start creates; the caller reads the environment. Every refusal is one sentence
+ * that names the setting or the file and contains no character of the key.
+ * Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/configuration.md#configuration`.
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
+import { syncFolder, systemErrorCode } from '../kernel/files.js';
+import { err, ok } from '../kernel/result.js';
+import type { Result } from '../kernel/result.js';
 
 export const masterKeyBytes = 32;
 const salt = 'svc-master-v1';
@@ -15,17 +22,17 @@ export interface WrappedBytes {
 }
 
 export interface MasterKey {
-  /** Identifies the key without revealing anything of it; safe to log and store. */
+  /** Identifies the key and reveals nothing of it; safe to log and store. */
   readonly keyId: string;
   wrap(plaintext: Uint8Array, associated: Uint8Array): WrappedBytes;
   /** @returns undefined when another key wrapped the bytes, or anything was altered */
   unwrap(wrapped: WrappedBytes, associated: Uint8Array): Uint8Array | undefined;
-  /** A copy of the 32 secret bytes that the log chain is made with; the caller overwrites it. */
+  /** A copy of the 32 secret bytes from which the keys of the log chain are derived; the caller overwrites it. */
   logChainKey(): Uint8Array;
 }
 
 /**
- * Takes over 32 bytes and overwrites them.
+ * Makes the capability from 32 bytes, and overwrites them.
  * @throws RangeError on another length.
  */
 export function createMasterKey(bytes: Uint8Array): MasterKey {
@@ -48,3 +55,117 @@ export function createMasterKey(bytes: Uint8Array): MasterKey {
     logChainKey: () => Uint8Array.from(logChainKey),
   };
 }
+
+export interface MasterKeySettings {
+  /** The value of `SVC_MASTER_KEY`. */
+  readonly inline?: string | undefined;
+  /** The value of `SVC_MASTER_KEY_FILE`. */
+  readonly file?: string | undefined;
+  readonly dataDir: string;
+  /** False with external stores: the key must then be given. */
+  readonly mayCreate: boolean;
+}
+
+export interface LoadedMasterKey {
+  readonly masterKey: MasterKey;
+  readonly source: 'SVC_MASTER_KEY' | 'SVC_MASTER_KEY_FILE' | 'data folder';
+  /** True when this start created the key. */
+  readonly created: boolean;
+}
+
+const fileName = 'master.key';
+/** 32 bytes in base64; the padding may be missing. */
+const keyPattern = /^[A-Za-z0-9+/]{43}=?$/;
+
+/** Loads the master key, or creates it where that is allowed. */
+export async function loadMasterKey(settings: MasterKeySettings): Promise<Result<LoadedMasterKey, string>> {
+  if (settings.inline !== undefined && settings.file !== undefined) {
+    return err('SVC_MASTER_KEY and SVC_MASTER_KEY_FILE are both set: give one of them');
+  }
+  if (settings.inline !== undefined) return loaded(settings.inline, 'SVC_MASTER_KEY', 'SVC_MASTER_KEY', false);
+  if (settings.file !== undefined) {
+    const label = `SVC_MASTER_KEY_FILE ${settings.file}`;
+    const text = await readText(settings.file, label);
+    if (!text.ok) return text;
+    return text.value === undefined
+      ? err(`${label}: no such file`)
+      : loaded(text.value, label, 'SVC_MASTER_KEY_FILE', false);
+  }
+  return loadFromDataFolder(settings);
+}
+
+async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<LoadedMasterKey, string>> {
+  const path = join(settings.dataDir, fileName);
+  const existing = await readText(path, path);
+  if (!existing.ok) return existing;
+  if (existing.value !== undefined) return loaded(existing.value, path, 'data folder', false);
+  if (!settings.mayCreate) {
+    return err('SVC_MASTER_KEY or SVC_MASTER_KEY_FILE is required: expected 32 bytes in base64');
+  }
+  try {
+    await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+    const created = await writeNewKey(path);
+    return loaded(await readFile(path, 'utf8'), path, 'data folder', created);
+  } catch (error) {
+    return err(`${path}: the master key could not be created (${codeOf(error)})`);
+  }
+}
+
+/**
+ * Writes the file whole or not at all, even if the machine stops half way. If another process has written a key meanwhile,
+ * that key stays.
+ * @returns whether this call wrote the file
+ */
+async function writeNewKey(path: string): Promise<boolean> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.writeFile(`${randomBytes(masterKeyBytes).toString('base64')}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    const created = await putInPlace(temporary, path);
+    await syncFolder(dirname(path));
+    return created;
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+async function putInPlace(temporary: string, path: string): Promise<boolean> {
+  try {
+    await link(temporary, path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    // Some file systems have no hard links. The lock of the data folder then keeps other processes away.
+    await rename(temporary, path);
+    return true;
+  }
+}
+
+async function readText(path: string, label: string): Promise<Result<string | undefined, string>> {
+  try {
+    return ok(await readFile(path, 'utf8'));
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? ok(undefined) : err(`${label}: could not be read (${codeOf(error)})`);
+  }
+}
+
+function loaded(
+  text: string,
+  label: string,
+  source: LoadedMasterKey['source'],
+  created: boolean,
+): Result<LoadedMasterKey, string> {
+  const trimmed = text.trim();
+  const bytes = keyPattern.test(trimmed) ? Buffer.from(trimmed, 'base64') : undefined;
+  if (bytes?.length !== masterKeyBytes) {
+    return err(`${label}: expected a master key of 32 bytes in base64, got ${trimmed.length} characters that are not`);
+  }
+  return ok({ masterKey: createMasterKey(bytes), source, created });
+}
+
+const codeOf = (error: unknown): string => systemErrorCode(error) ?? 'unknown error';

@@ -1,14 +1,15 @@
 /**
- * Password hashes: Argon2id in PHC strings. Only a few run at a time, because hashing shares the thread pool with
- * fsync. Not the rules for passwords (REST's schema) and not the count of failures (`login-limiter.ts`). Implements
- * `docs/contract/rest.md#authentication-and-roles`.
+ * Password hashes: Argon2id in PHC strings, and keyed hashes of request bodies that hold a password. Only a few Argon2id
+ * hashes run at a time, because they share the thread pool with fsync. The rules for passwords are in REST's schema, the
+ * limits of failed sign-ins in `login-limiter.ts`.
+ * Implements `docs/contract/rest.md#authentication-and-roles` and `docs/contract/rest.md#consistency`, `Idempotency-Key`.
  */
-import { randomBytes } from 'node:crypto';
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { limits } from '../kernel/limits.js';
 import { createSemaphore } from '../kernel/semaphore.js';
 
-/** How many hashes may wait for a running one, and for how long; more are refused. */
+/** How many hashes may wait for a place, and for how long. */
 const hashQueue = 64;
 const hashWaitMs = 5_000;
 
@@ -18,7 +19,8 @@ export interface PasswordHasher {
   /** Hashes a new password. Answers `busy` when the queue is full; the caller then answers 429. */
   hash(password: string): Promise<HashResult>;
   /**
-   * Compares a password with a stored hash. Without a hash (no such user) it does the same work and answers `mismatch`.
+   * Compares a password with a stored hash. Without a hash, because there is no such user, it does the same work and
+   * answers `mismatch`.
    */
   verify(phc: string | undefined, password: string): Promise<'match' | 'mismatch' | 'busy'>;
   /** True when a stored hash is weaker than today's parameters; the next sign-in then replaces it. */
@@ -48,7 +50,7 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
     try {
       return await verify(phc, password);
     } catch {
-      // A stored hash that cannot be parsed matches nobody, after the same time as one that can.
+      // A stored hash that cannot be parsed matches nobody, and takes the same time to refuse.
       await verify(unmatchable, password);
       return false;
     }
@@ -95,4 +97,15 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
 function unmatchablePhc(): string {
   const part = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$${part(16)}$${part(32)}`;
+}
+
+/**
+ * Hashes bodies that hold a password once more, for the log. SHA-256 alone would let anybody who reads the log try passwords
+ * millions of times faster than against a stored hash; a keyed hash only tells the service whether two bodies are equal.
+ * @param identity the private key of the service's identity, which is the same on every instance and never replaced
+ * @returns a function from the hex hash of a body to another one
+ */
+export function bodyHashBlinder(identity: Uint8Array): (hash: string) => string {
+  const key = new Uint8Array(hkdfSync('sha256', identity, 'svc-body-v1', 'idempotency', 32));
+  return (bodyHash) => createHmac('sha256', key).update(bodyHash).digest('hex');
 }

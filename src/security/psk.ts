@@ -1,6 +1,6 @@
 /**
- * Control PSKs on the service's side: how one is issued, and the verifier, which is all that the service keeps of it.
- * The text form and the derivations are in `src/channel/noise/control-psk.ts`; the handshake that uses the verifier is in
+ * Control PSKs on the service's side: issuing one, and the verifier, the only part of it that the service keeps. The text form
+ * and the derived keys are in `src/channel/noise/control-psk.ts`; the handshake that uses the verifier is in
  * `src/channel/noise/`. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { randomBytes } from 'node:crypto';
@@ -9,7 +9,7 @@ import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
 import type { Keyring, Place } from './keyring.js';
 import type { OpenRefusal, OpenResult, SealedValue } from './sealing.js';
 
-/** What a node is verified with. It does not let its holder pose as the node or as the service. */
+/** The service recognises a node by it. Its holder can pose neither as the node nor as the service. */
 export interface PskVerifier {
   /** 32 bytes. */
   readonly nodeStaticPublic: Uint8Array;
@@ -55,6 +55,7 @@ export function sealVerifier(
   return keyring.seal(Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), contextOf(place));
 }
 
+/** Opens a verifier that `sealVerifier` sealed for the same place. */
 export function openVerifier(
   keyring: Keyring,
   sealed: SealedValue,
@@ -64,8 +65,8 @@ export function openVerifier(
 }
 
 /**
- * A verifier that no PSK matches. Handshakes for nodes that do not exist use it, so they cost the same work and get the
- * same answer. Created once per process.
+ * A verifier that no PSK matches, created once per process. Handshakes for unknown nodes use it, so that they cost the same
+ * work and get the same answer.
  */
 export function createDummyVerifier(): PskVerifier {
   return { nodeStaticPublic: generateX25519().publicKey, psk: randomBytes(halfBytes) };

@@ -1,11 +1,11 @@
 /**
- * The form of a sealed value, and sealing and opening it with a given key. Which key to use is up to `keyring.ts`. Pure
- * except for the random nonce. Implements `docs/contract/domain.md#commands-and-events`, secrets.
+ * The form of a sealed value; seals and opens it with a given key. `keyring.ts` chooses the key. Pure except for the random
+ * nonce. Implements `docs/contract/domain.md#commands-and-events`, secrets.
  */
 import { randomBytes } from 'node:crypto';
 import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
 
-/** The place a sealed value belongs to; it opens nowhere else. */
+/** The place that a sealed value is bound to; it opens nowhere else. */
 export interface SealContext {
   readonly installationId: string;
   readonly stream: string;
@@ -37,7 +37,7 @@ export type OpenRefusal =
 const base64url = /^[A-Za-z0-9_-]*$/;
 const byteForm = 1;
 
-/** True for any value of this form; callers use it to mask secrets, among others. */
+/** True for any value of this form. Callers use it to mask secrets, among other things. */
 export function isSealedValue(value: unknown): value is SealedValue {
   if (typeof value !== 'object' || value === null) return false;
   const { alg, key_id, nonce, ct } = value as Record<string, unknown>;
@@ -51,6 +51,7 @@ export function sealWith(key: Uint8Array, keyId: string, plaintext: Uint8Array, 
   return { alg: 'xc20p', key_id: keyId, nonce: nonce.toString('base64url'), ct: Buffer.from(ct).toString('base64url') };
 }
 
+/** Opens a value that `sealWith` sealed with the same key for the same context. */
 export function openWith(key: Uint8Array, sealed: SealedValue, context: SealContext): OpenResult {
   const nonce = Buffer.from(sealed.nonce, 'base64url');
   if (nonce.length !== xchachaNonceBytes) return { kind: 'refused', reason: 'malformed' };
@@ -73,6 +74,7 @@ export function keyIdOfBytes(sealed: Uint8Array): string | undefined {
   return Buffer.from(sealed.buffer, sealed.byteOffset + 2, length).toString('utf8');
 }
 
+/** Opens bytes that `sealBytesWith` sealed with the same key for the same context. */
 export function openBytesWith(key: Uint8Array, sealed: Uint8Array, context: SealContext): OpenResult {
   const start = 2 + (sealed[1] ?? 0);
   const body = start + xchachaNonceBytes;
@@ -88,11 +90,11 @@ function isBase64url(value: unknown): value is string {
   return typeof value === 'string' && base64url.test(value);
 }
 
-/** Each part is preceded by its length, so that no two contexts share an encoding. */
 function associatedData(context: SealContext): Uint8Array {
   return lengthPrefixed(['svc-sealed-v1', context.installationId, context.stream, context.resourceId, context.field]);
 }
 
+/** Each part with its length in front, so that no two lists of parts share an encoding. */
 export function lengthPrefixed(parts: readonly string[]): Uint8Array {
   const lengths = parts.map((part) => Buffer.byteLength(part));
   const all = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, 0));

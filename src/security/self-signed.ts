@@ -1,6 +1,6 @@
 /**
- * Makes self-signed TLS certificates with new keys on P-256. Imported when the first one is made, because the library that
- * writes X.509 is large; nothing else imports it. Implements `docs/contract/rest.md#credentials`.
+ * Makes self-signed TLS certificates with new keys on P-256. This module is loaded only when the first one is made, because
+ * the library that writes X.509 is large. Implements `docs/contract/rest.md#credentials`.
  */
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
@@ -12,7 +12,7 @@ export interface SelfSignedOptions {
   readonly commonName: string;
   /** DNS names. */
   readonly subjectAltNames: readonly string[];
-  /** Milliseconds since the epoch; a certificate counts in seconds. */
+  /** Milliseconds since the Unix epoch; a certificate stores whole seconds. */
   readonly notBefore: number;
   readonly notAfter: number;
 }
@@ -26,6 +26,7 @@ interface SelfSigned {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const serialBytes = 16;
 
+/** Makes a key pair and its certificate. */
 export async function createSelfSigned(options: SelfSignedOptions): Promise<SelfSigned> {
   const { commonName, subjectAltNames, notBefore, notAfter } = options;
   // Encoded during generation and never exported: Node 20 can deadlock when a garbage collection meets an export.
@@ -60,7 +61,7 @@ export async function createSelfSigned(options: SelfSignedOptions): Promise<Self
   return { certificatePem: `${certificate.toString('pem')}\n`, privateKeyPem };
 }
 
-/** Positive and never zero, so that it is as long as it looks. */
+/** Positive, and never with a leading zero byte, so that DER encodes it in full length. */
 function serialNumber(): string {
   const bytes = randomBytes(serialBytes);
   bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;

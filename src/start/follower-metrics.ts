@@ -2,7 +2,7 @@
 import type { DeliveryService } from '../delivery/delivery.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { NumberSource } from '../instance/metrics.js';
 
 export function followerMetrics(
@@ -60,12 +60,6 @@ export function followerMetrics(
       help: 'Apply reports of agents; ignored: on neither the newest nor the last-good snapshot, or of a superseded session.',
       label: 'outcome',
       read: () => delivery.stats().reports,
-    },
-    {
-      type: 'gauge',
-      name: 'svc_delivery_cache_bytes',
-      help: 'Encoded snapshots held in memory.',
-      read: () => delivery.stats().cacheBytes,
     },
   ];
 }

@@ -8,7 +8,7 @@ import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { CommittedAccounts } from '../projections/accounts.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import { isMismatch, mismatchText } from '../projections/fleet/compiler-mismatch.js';

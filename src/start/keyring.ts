@@ -17,10 +17,9 @@ import { ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
-import type { KeyringContent } from '../security/keyring.js';
+import type { KeyringContent, WrappedKeyring } from '../security/keyring.js';
 import type { MasterKey } from '../security/master-key.js';
-import type { WrappedKeyring } from '../security/wrapped-keyring.js';
-import { digestOf, newKeyring, unwrapKeyring, wrapKeyring } from '../security/wrapped-keyring.js';
+import { digestOf, newKeyring, unwrapKeyring, wrapKeyring } from '../security/keyring.js';
 import type { AppendOutcome, EventStore } from '../storage/event-store.js';
 import { lastRevision, newestEvent, wholeStream } from '../storage/event-store.js';
 

@@ -10,8 +10,8 @@ import { asLogChainEvent } from '../domain/log-chain/declaration.js';
 import { unreachable } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
-import { headText } from '../log-chain/log-chain.js';
-import type { LogChain } from '../log-chain/log-chain.js';
+import { headText } from '../security/log-chain/log-chain.js';
+import type { LogChain } from '../security/log-chain/log-chain.js';
 
 interface ChainedState {
   readonly revision: { readonly value: number };

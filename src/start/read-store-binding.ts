@@ -26,7 +26,7 @@ const id = 'installation';
 const watchEveryMs = 2_000;
 
 const open = (readStore: ReadStore): Promise<Collection<Binding>> =>
-  readStore.collection<Binding>({ name: 'installations', version: 1, indexes: [] });
+  readStore.collection<Binding>({ name: 'installations', version: 1 });
 
 /** A sentence for the operator of a read store that does not belong to the log. */
 export const remedyFor = (dataDir: string): string =>

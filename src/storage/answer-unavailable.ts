@@ -38,6 +38,7 @@ export function impatientCollection(collection: Collection, ms: number): Collect
     ...collection,
     get: answeredWithin(ms, collection.get),
     getMany: answeredWithin(ms, collection.getMany),
+    list: answeredWithin(ms, collection.list),
     find: answeredWithin(ms, collection.find),
     count: answeredWithin(ms, collection.count),
   };
@@ -53,6 +54,7 @@ export function answeringCollection(collection: Collection): Collection {
     spec: collection.spec,
     get: answerUnavailable(collection.get),
     getMany: answerUnavailable(collection.getMany),
+    list: answerUnavailable(collection.list),
     find: answerUnavailable(collection.find),
     count: answerUnavailable(collection.count),
     write: answerUnavailable(collection.write),

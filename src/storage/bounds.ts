@@ -16,7 +16,6 @@ export const bounds = {
   itemBytes: 8 * 1024 * 1024,
   documentIdBytes: 256,
   leaseNameBytes: 512,
-  indexFields: 5,
 } as const;
 
 /** @throws RangeError on a bad stream name, too few or too many events, or events too large alone or together */

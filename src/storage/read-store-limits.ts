@@ -5,14 +5,9 @@
 import { bounds } from './bounds.js';
 import type { CollectionSpec } from './read-store.js';
 
-/** @throws RangeError on a bad name, or an index with too few or too many fields */
+/** @throws RangeError on a bad name */
 export function assertSpec(spec: CollectionSpec): void {
   if (!/^[a-z_]{1,64}$/.test(spec.name)) throw new RangeError(`a collection is named [a-z_]+, not ${spec.name}`);
-  for (const { fields } of spec.indexes) {
-    if (fields.length === 0 || fields.length > bounds.indexFields) {
-      throw new RangeError(`an index of ${spec.name} has 1 to ${bounds.indexFields} fields`);
-    }
-  }
 }
 
 /** @throws RangeError on an empty id or one that is too long */

@@ -1,8 +1,9 @@
 /**
  * Port: read models, and the small shared state beside the log (telemetry, leases, last-good
  * snapshots). No transactions: writes of projected documents are guarded by log positions, a delete is a guarded
- * tombstone, and the checkpoint is written last. All other writes are durable when they resolve, but for those of leases. So any number of instances may project the same events. Not a query
- * language: only what LMDB, MongoDB and FerretDB can all do. Implements `docs/architecture.md#read-models`.
+ * tombstone, and the checkpoint is written last, so any number of instances may project the same events. All other writes
+ * except those of leases are durable when they resolve. Not a query language: documents by id, and one index per
+ * collection. Implements `docs/architecture.md#read-models`.
  */
 import type { Json } from '../kernel/json.js';
 import type { ResumePoint, StoreTime } from './event-store.js';
@@ -17,68 +18,42 @@ export interface StoredDocument<F extends Fields = Fields> {
   readonly fields: F;
 }
 
-/** Fields compared for equality first, then one field to sort or range on. `id` is always the last key. */
+/** The one index of a collection: documents in groups, ordered within each. See `group-index.ts`. */
 export interface IndexSpec {
-  readonly fields: readonly string[];
-  /**
-   * Every query that uses it binds all fields but the last to values. A store may then keep the index smaller and count
-   * each group of documents that are equal in those fields, so that totals need no scan. Does not change results.
-   */
-  readonly grouped?: boolean;
+  /** A field with a text or a list of texts: the names of the document's groups. With anything else it is in none. */
+  readonly group: string;
+  /** A field with a printable ASCII text of at most 200 characters, by which each group is ordered; then by id. */
+  readonly order: string;
+}
+
+/** The documents that are in all of these groups, and whose order is within the bounds. */
+export interface GroupRange {
+  /** At least one. */
+  readonly groups: readonly string[];
+  /** Inclusive. */
+  readonly from?: string | undefined;
+  /** Exclusive. */
+  readonly below?: string | undefined;
+}
+
+export interface GroupQuery extends GroupRange {
+  readonly direction: 'asc' | 'desc';
+  readonly skip?: number;
+  /** At least 1. */
+  readonly limit: number;
 }
 
 export interface CollectionSpec {
   /** `[a-z_]+`; together with `version` it names the physical collection. */
   readonly name: string;
   readonly version: number;
-  readonly indexes: readonly IndexSpec[];
-  /**
-   * Nobody queries the collection before it is opened once more without this: a store may make its indexes then, from all
-   * documents at once.
-   */
-  readonly indexedLater?: boolean;
+  /** The same whenever this version is opened: another index needs another version. */
+  readonly index?: IndexSpec | undefined;
 }
 
-export type Scalar = string | number | boolean | null;
-
-export type Filter =
-  /** A list matches when one of its entries is equal. A missing field equals null. */
-  | { readonly field: string; readonly op: 'eq'; readonly value: Scalar }
-  | { readonly field: string; readonly op: 'in'; readonly value: readonly Scalar[] }
-  /** Compares numbers with numbers, and strings with strings by code points; anything else does not match. */
-  | { readonly field: string; readonly op: 'gt' | 'gte' | 'lt' | 'lte'; readonly value: string | number }
-  /** Case-sensitive substring; to ignore case, store a lower-cased field. */
-  | { readonly field: string; readonly op: 'contains'; readonly value: string };
-
-export interface Query {
-  /** All must match. */
-  readonly where?: readonly Filter[];
-  /** Order: null, false, true, numbers, strings by code points. Ties are broken by id, ascending. */
-  readonly sort?: readonly { readonly field: string; readonly direction: 'asc' | 'desc' }[];
-  readonly skip?: number;
-  /** At least 1. */
-  readonly limit: number;
-}
-
-export interface Page<F extends Fields = Fields> {
-  readonly items: readonly StoredDocument<F>[];
-  /** All matching documents, on every page. */
-  readonly total: number;
-}
-
-/**
- * `before` is the document that the write was computed from, if there was one. A store may use it instead of decoding
- * the stored document, provided that both have the same position.
- */
 export type GuardedWrite<F extends Fields = Fields> =
-  | {
-      readonly kind: 'put';
-      readonly id: string;
-      readonly position: number;
-      readonly fields: F;
-      readonly before?: StoredDocument<F>;
-    }
-  | { readonly kind: 'delete'; readonly id: string; readonly position: number; readonly before?: StoredDocument<F> };
+  | { readonly kind: 'put'; readonly id: string; readonly position: number; readonly fields: F }
+  | { readonly kind: 'delete'; readonly id: string; readonly position: number };
 
 export interface Collection<F extends Fields = Fields> {
   readonly spec: CollectionSpec;
@@ -86,8 +61,16 @@ export interface Collection<F extends Fields = Fields> {
   get(id: string): Promise<StoredDocument<F> | undefined>;
   /** In the order of `ids`, without missing documents and tombstones. */
   getMany(ids: readonly string[]): Promise<readonly StoredDocument<F>[]>;
-  find(query: Query): Promise<Page<F>>;
-  count(where?: readonly Filter[]): Promise<number>;
+  /** Up to `limit` documents behind the id `after`, ordered by id. For walks through a whole collection. */
+  list(after: string | undefined, limit: number): Promise<readonly StoredDocument<F>[]>;
+  /**
+   * One page of the documents in the groups. A page of one group costs its skipped index entries and its own documents;
+   * with several groups, the entries of the smallest one are walked and looked up in the others.
+   * @throws RangeError on a bad query, or without an index
+   */
+  find(query: GroupQuery): Promise<readonly StoredDocument<F>[]>;
+  /** The number of documents in the groups: one read for a whole group, else a walk like that of `find`. */
+  count(range: GroupRange): Promise<number>;
   /**
    * Applies, in order, each write whose position is above that of the stored document or tombstone, and skips the
    * others as repeated or late. Visible when it resolves, and durable before any other kind of write that comes later
@@ -152,7 +135,7 @@ export interface Anchor {
 
 /** How far read models are. */
 export interface Checkpoint extends ResumePoint {
-  readonly anchors?: readonly Anchor[];
+  readonly anchors: readonly Anchor[];
 }
 
 export interface ReadStore {

@@ -14,10 +14,14 @@ import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import type { HeartbeatFacts, NodeVitals, ReportedLinks, ReportedListeners, ReportedTable } from './port.js';
-import { linksIn, listenersIn } from './reported-tables.js';
+import { linksIn, listenersIn } from './reported.js';
 import { tuning } from './tuning.js';
 
-const spec = (name: string): CollectionSpec => ({ name, version: 1, indexes: [] });
+const MiB = 1024 * 1024;
+const batchBytes = 16 * MiB;
+const waitingBytes = 256 * MiB;
+
+const spec = (name: string): CollectionSpec => ({ name, version: 1 });
 export const telemetryCollections = {
   seen: spec('node_seen'),
   heartbeats: spec('node_heartbeats'),
@@ -80,9 +84,9 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     createKeyedBatch<V>({
       everyMs: tuning.batchMs,
       batchEntries: tuning.batchDocuments,
-      batchWeight: tuning.batchBytes,
+      batchWeight: batchBytes,
       maxEntries: waitingNodes,
-      maxWeight: tuning.waitingBytes,
+      maxWeight: waitingBytes,
       weigh,
       write,
       onError: (error) => logger.warn({ error: errorText(error) }, 'telemetry could not be written yet'),

@@ -6,7 +6,6 @@
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { shutdownMs } from '../kernel/closers.js';
-import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Json } from '../kernel/json.js';
@@ -15,6 +14,11 @@ import { storeRetry } from '../kernel/retry.js';
 import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
 import type { PresenceFacts } from './port.js';
 import { tuning } from './tuning.js';
+
+const releaseTimeoutMs = 2_000;
+/** Presence that ended this long ago is deleted; `last_seen_at` stays. */
+const presencePurgeAfterMs = 24 * 60 * 60_000;
+const presencePurgeEveryMs = 10 * 60_000;
 
 const presenceKind = 'presence';
 
@@ -42,21 +46,15 @@ interface Renewal {
 interface LocalSession {
   readonly nodeId: string;
   facts: PresenceFacts;
-  /** When its lease was written last, monotonic milliseconds, and with which generation. */
-  written: { readonly at: number; readonly generation: number };
 }
 
-export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, logger: Logger): Presence {
+export function createPresence(leases: Leases, logger: Logger): Presence {
   const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
   /** This instance's sessions, by id. A renewal for any other is late and is ignored. */
   const localSessions = new Map<string, LocalSession>();
   /** Those of them that are live, by node. */
   const live = new Map<string, LocalSession>();
-  const note = ({ session_id, pushed_generation: generation }: PresenceFacts): void => {
-    const session = localSessions.get(session_id);
-    if (session !== undefined) session.written = { at: clock.monotonic(), generation };
-  };
   /** @returns false when it was not there */
   const forget = (sessionId: string): boolean => {
     const session = localSessions.get(sessionId);
@@ -79,7 +77,6 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
     write: async (entries) => {
       for (const round of roundsByNode(entries.filter(([sessionId]) => localSessions.has(sessionId)))) {
         const lost = await leases.renew(presenceKind, [...round.values()].map(claimOf));
-        for (const { facts } of round.values()) note(facts);
         for (const nodeId of lost) await retake(round.get(nodeId));
       }
     },
@@ -101,16 +98,11 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
     for (const listener of listeners) listener(renewal.nodeId, renewal.facts.session_id);
   };
 
-  const purge = startLoop(
-    tuning.presencePurgeEveryMs,
-    () => leases.purge(presenceKind, tuning.presencePurgeAfterMs),
-    complain,
-  );
+  const purge = startLoop(presencePurgeEveryMs, () => leases.purge(presenceKind, presencePurgeAfterMs), complain);
 
   return {
     async opened(nodeId, facts, ttlMs) {
-      const written = { at: clock.monotonic(), generation: facts.pushed_generation };
-      const session: LocalSession = { nodeId, facts, written };
+      const session: LocalSession = { nodeId, facts };
       localSessions.set(facts.session_id, session);
       live.set(nodeId, session);
       try {
@@ -124,18 +116,13 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
       const session = localSessions.get(facts.session_id);
       if (session === undefined) return;
       session.facts = facts;
-      const { written } = session;
-      // A lease that was just written lasts nearly as long: an agent sends several payloads as soon as it connects.
-      const fresh = clock.monotonic() - written.at < Math.min(tuning.freshLeaseMs, ttlMs / 10);
-      if (!fresh || written.generation !== facts.pushed_generation) {
-        renewals.put(facts.session_id, { nodeId, facts, ttlMs });
-      }
+      renewals.put(facts.session_id, { nodeId, facts, ttlMs });
     },
     async ended(nodeId, sessionId) {
       forget(sessionId);
       renewals.delete(sessionId);
       const released = leases.release(presenceKind, nodeId, sessionId);
-      const outcome = await withDeadline(released, tuning.releaseTimeoutMs).catch((error: unknown) => {
+      const outcome = await withDeadline(released, releaseTimeoutMs).catch((error: unknown) => {
         complain(error);
         return timedOut;
       });

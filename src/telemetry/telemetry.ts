@@ -7,7 +7,6 @@ import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { openNodeDocuments } from './node-documents.js';
 import type { Telemetry } from './port.js';
-import { createRate } from './rate.js';
 import { createPresence } from './presence.js';
 
 export interface TelemetryDeps {
@@ -24,7 +23,7 @@ export interface TelemetryService extends Telemetry {
 /** @throws ServiceError `unavailable` */
 export async function createTelemetry({ readStore, clock, logger }: TelemetryDeps): Promise<TelemetryService> {
   const documents = await openNodeDocuments(readStore, logger);
-  const presence = createPresence(readStore.leases, clock, logger);
+  const presence = createPresence(readStore.leases, logger);
   const rate = createRate(clock);
   return {
     async sessionOpened(nodeId, facts, offlineAfterMs) {
@@ -56,6 +55,39 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
     async close() {
       await presence.close();
       await documents.close();
+    },
+  };
+}
+
+interface Rate {
+  note(): void;
+  /** How often in the last 60 seconds. */
+  perMinute(): number;
+}
+
+const seconds = 60;
+
+/** How often something happened in the last minute, to the second. @internal exported for tests */
+export function createRate(clock: Pick<Clock, 'monotonic'>): Rate {
+  /** What happened in each of the last seconds; a second and the one a minute later have the same place. */
+  const counts = Array.from({ length: seconds }, () => 0);
+  let last = Math.floor(clock.monotonic() / 1000);
+
+  const moveOn = (): number => {
+    const now = Math.floor(clock.monotonic() / 1000);
+    for (let second = Math.max(last, now - seconds) + 1; second <= now; second += 1) counts[second % seconds] = 0;
+    last = now;
+    return now % seconds;
+  };
+
+  return {
+    note() {
+      const place = moveOn();
+      counts[place] = (counts[place] ?? 0) + 1;
+    },
+    perMinute() {
+      moveOn();
+      return counts.reduce((sum, count) => sum + count, 0);
     },
   };
 }

@@ -1,13 +1,14 @@
 /** Budgets, waiting lines, the replay cache and the processor share, each by itself, with a manual clock. */
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createAddressBudget } from '../../src/transport/agent/admission/address-budget.js';
-import { createCpuShare } from '../../src/transport/agent/admission/cpu-share.js';
+import {
+  createAddressBudget,
+  createNodeBudget,
+  createProvenPairs,
+} from '../../src/transport/agent/admission/budgets.js';
+import { createCpuShare, createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
 import { createFaultyCalls } from '../../src/transport/agent/admission/faulty-calls.js';
-import { createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
-import { createProvenPairs } from '../../src/transport/agent/admission/proven-pairs.js';
 import { createLine } from '../../src/transport/agent/admission/line.js';
-import { createNodeBudget } from '../../src/transport/agent/admission/node-budget.js';
 import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
 import { noteSuperseded } from '../../src/transport/agent/node-sessions.js';

@@ -6,7 +6,7 @@ import type { AgentStream } from '../../src/transport/agent/agent-stream.js';
 import { closeReasons, jittered } from '../../src/transport/agent/close-reasons.js';
 import { noteSuperseded } from '../../src/transport/agent/node-sessions.js';
 import type { Outbox } from '../../src/transport/agent/outbox.js';
-import { createSessionClosing } from '../../src/transport/agent/session-closing.js';
+import { createSessionClosing } from '../../src/transport/agent/outbox.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());

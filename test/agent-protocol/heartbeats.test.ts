@@ -4,8 +4,7 @@ import type { Delivery } from '../../src/delivery/port.js';
 import { offlineAfterSeconds } from '../../src/delivery/port.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
-import { intervalsOf } from '../../src/transport/agent/agent-intervals.js';
-import { createHeartbeats } from '../../src/transport/agent/heartbeats.js';
+import { createHeartbeats, intervalsOf } from '../../src/transport/agent/heartbeats.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

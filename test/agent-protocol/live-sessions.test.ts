@@ -1,4 +1,5 @@
 /** What a connected agent gets, what becomes of its payloads, and takeover, rekey, duplicates and several instances. */
+import { createMetrics } from '../../src/instance/metrics.js';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigAnswer } from '../../src/delivery/port.js';
@@ -6,7 +7,7 @@ import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { instanceId, snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
-import { tuning } from '../../src/transport/agent/tuning.js';
+import { heldFrames, heldFrameBytes } from '../../src/transport/agent/reading.js';
 import { eventually } from '../support/eventually.js';
 import { configRequestOf, createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
@@ -192,16 +193,16 @@ describe('while a change is brought to all agents', () => {
   });
   test('more than a few frames, or a large one, do not wait', async () => {
     const { stream } = await pushed();
-    for (let count = 0; count < tuning.heldFrames; count += 1) stream.say(heartbeatOf(count));
+    for (let count = 0; count < heldFrames; count += 1) stream.say(heartbeatOf(count));
     await heardElsewhere();
     expect(stream.heard.length).toBe(1);
     stream.say(heartbeatOf(99));
-    await eventually(() => stream.heard.length).toBe(tuning.heldFrames + 2);
+    await eventually(() => stream.heard.length).toBe(heldFrames + 2);
     stream.say(heartbeatOf(100));
     const error = { resourceType: 'l4_chain', resourceId: 'c', path: '', message: 'w'.repeat(200) };
-    const errors = Array.from({ length: tuning.heldFrameBytes / 200 }, () => error);
+    const errors = Array.from({ length: heldFrameBytes / 200 }, () => error);
     stream.say({ $case: 'applyReport', value: { ...report.value, status: 2, errors } });
-    await eventually(() => [stream.heard.length, reports()]).toEqual([tuning.heldFrames + 3, 1]);
+    await eventually(() => [stream.heard.length, reports()]).toEqual([heldFrames + 3, 1]);
   });
   test('an agent that leaves meanwhile is heard to its end', async () => {
     const { stream } = await pushed();
@@ -247,24 +248,22 @@ describe('heartbeats and metrics', () => {
     stream.say({ $case: 'metrics', value: { ...value, connections } });
     stream.say({ $case: 'metrics', value: { ...value, connections: { ...connections, accepted: 12n } } });
     stream.say(heartbeatOf(1));
-    const shown = (name: string) => {
-      const read = fixture.transport.metrics().find((source) => 'read' in source && source.name === name) as {
-        read(): unknown;
-      };
-      return read.read();
+    const shown = async () => {
+      const metrics = createMetrics(fixture.transport.metrics(), fixture.clock);
+      const text = await metrics.text();
+      metrics.close();
+      return text.split('\n');
     };
-    await eventually(() => shown('svc_agent_heartbeats_total')).toBe(1);
-    expect(shown('svc_node_connections')).toBe(3);
-    expect(shown('svc_node_connections_total')).toEqual(
-      new Map([
-        ['accepted', 7],
-        ['closed', 0],
-        ['failed', 0],
-        ['handshake_failed', 0],
+    await eventually(shown).toContain('svc_agent_heartbeats_total 1');
+    expect(await shown()).toEqual(
+      expect.arrayContaining([
+        'svc_node_connections 3',
+        'svc_node_connections_total{event="accepted"} 7',
+        'svc_node_connections_total{event="failed"} 0',
       ]),
     );
     stream.halfClose();
-    await eventually(() => shown('svc_node_connections')).toBe(0);
+    await eventually(shown).toContain('svc_node_connections 0');
   });
   test('a metrics report reaches telemetry and is not answered', async () => {
     const stream = await agent.connect();

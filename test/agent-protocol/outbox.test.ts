@@ -5,7 +5,7 @@ import { GrpcStatus } from '../../src/kernel/errors.js';
 import { createCipherState } from '../../src/channel/noise/cipher-state.js';
 import { createJoiner, maxFragmentBytes } from '../../src/channel/noise/fragmenter.js';
 import type { AgentStream, StreamStatus } from '../../src/transport/agent/agent-stream.js';
-import { decodeFrame } from '../../src/transport/agent/frame.js';
+import { decodeFrame } from '../../src/transport/agent/frames.js';
 import { createOutbox } from '../../src/transport/agent/outbox.js';
 import type { Outbox } from '../../src/transport/agent/outbox.js';
 import { valueOf } from '../support/noise-parties.js';

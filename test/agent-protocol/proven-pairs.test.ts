@@ -5,8 +5,11 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueControlPsk } from '../../src/security/psk.js';
-import { createProvenPairs } from '../../src/transport/agent/admission/proven-pairs.js';
-import { tuning } from '../../src/transport/agent/tuning.js';
+import {
+  createProvenPairs,
+  provenPairBurst,
+  provenPairFailuresPerSecond,
+} from '../../src/transport/agent/admission/budgets.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
@@ -105,8 +108,7 @@ describe('behind an address whose failures are over its budget', () => {
     expect(answers.map(codeOf)).toContain(status.RESOURCE_EXHAUSTED);
     const seconds = (performance.now() - began) / 1000;
     // The address goes on at its own rate; the pair adds its burst and its own slow refill.
-    const most =
-      tuning.provenPairBurst + seconds * (failuresPerAddress.perSecond + tuning.provenPairFailuresPerSecond) + 2;
+    const most = provenPairBurst + seconds * (failuresPerAddress.perSecond + provenPairFailuresPerSecond) + 2;
     expect((judged.get('refused') ?? 0) - before).toBeLessThanOrEqual(most);
     expect(codeOf(await other.open())).toBe(status.OK);
   });
@@ -129,16 +131,16 @@ describe('a proven pair', () => {
     const provenPairs = createProvenPairs(clock);
     provenPairs.proven(address, 'a');
     for (let i = 0; i < 100; i += 1) provenPairs.take(address, 'a')?.refund();
-    for (let i = 0; i < tuning.provenPairBurst; i += 1) expect(provenPairs.take(address, 'a')).toBeDefined();
+    for (let i = 0; i < provenPairBurst; i += 1) expect(provenPairs.take(address, 'a')).toBeDefined();
     expect(provenPairs.take(address, 'a')).toBeUndefined();
-    clock.advance(1_000 / tuning.provenPairFailuresPerSecond);
+    clock.advance(1_000 / provenPairFailuresPerSecond);
     expect(provenPairs.take(address, 'a')).toBeDefined();
     expect(provenPairs.take(address, 'a')).toBeUndefined();
   });
   test('keeps its failures when the node proves itself again', () => {
     const provenPairs = createProvenPairs(createManualClock());
     provenPairs.proven(address, 'a');
-    for (let i = 0; i < tuning.provenPairBurst; i += 1) provenPairs.take(address, 'a');
+    for (let i = 0; i < provenPairBurst; i += 1) provenPairs.take(address, 'a');
     provenPairs.proven(address, 'a');
     expect(provenPairs.take(address, 'a')).toBeUndefined();
   });

@@ -5,7 +5,7 @@ import { snapshotPush, startAgentFixture, unlimited } from '../support/agent-fix
 import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createRawAgent, heartbeatOf } from '../support/raw-agent.js';
-import { tuning } from '../../src/transport/agent/tuning.js';
+import { outboxPayloads } from '../../src/transport/agent/reading.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
@@ -47,7 +47,7 @@ test('a slow reader gets, of many pushes, the snapshot that was on its way and t
 test('a slow reader piles up no answers: the service stops reading from it, then ends it as idle', async () => {
   await stall();
   for (let sequence = 0; sequence < 5_000; sequence += 1) stream.say(heartbeatOf(sequence));
-  await eventually(() => fixture.telemetry.heartbeats.length).toBeGreaterThanOrEqual(tuning.outboxPayloads);
+  await eventually(() => fixture.telemetry.heartbeats.length).toBeGreaterThanOrEqual(outboxPayloads);
   // Others are served meanwhile; by the time of their answers, all that is going to be read of this one has been.
   const beside = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
   const other = await beside.connect();

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { linksIn, listenersIn } from '../../src/telemetry/reported-tables.js';
-import { heartbeatFacts, metricsFacts } from '../../src/transport/agent/telemetry-facts.js';
+import { heartbeatFacts, linksIn, listenersIn, metricsFacts } from '../../src/telemetry/reported.js';
 
 const huge = 2n ** 64n - 1n;
 const most = Number.MAX_SAFE_INTEGER;

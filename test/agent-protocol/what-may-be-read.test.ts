@@ -1,7 +1,6 @@
 /** What may be read of agents: unfinished bytes of all sessions, and the budget of a node. */
 import { describe, expect, test } from 'vitest';
-import { createReadBudgets } from '../../src/transport/agent/read-budget.js';
-import { createUnfinishedBytes } from '../../src/transport/agent/unfinished-bytes.js';
+import { createReadBudgets, createUnfinishedBytes } from '../../src/transport/agent/read-budget.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 describe('unfinished bytes', () => {

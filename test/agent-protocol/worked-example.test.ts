@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/channel/noise/handshake.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
-import { encodeFrame } from '../../src/transport/agent/frame.js';
+import { encodeFrame } from '../../src/transport/agent/frames.js';
 import { valueOf } from '../support/noise-parties.js';
 import { exampleNode, exampleText, workedExample } from '../support/worked-example.js';
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createAnswerer } from '../../src/delivery/answer.js';
 import type { AnswerDeps } from '../../src/delivery/answer.js';
 import type { ApplyHistoryRecord } from '../../src/delivery/apply-history.js';
-import { stampOf } from '../../src/delivery/cache.js';
+import { stampOf } from '../../src/delivery/target.js';
 import type { Newest } from '../../src/delivery/newest.js';
 import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
 import { createSessionRegistry } from '../../src/delivery/session-registry.js';
@@ -43,8 +43,9 @@ function answerer(deps: Partial<AnswerDeps> = {}) {
   const answer = createAnswerer({
     clock: systemClock,
     newest: {
-      get: () => Promise.resolve({ kind: 'made', stamp: stamp(10), value: pushOf(10) }),
-      stamp: () => Promise.resolve({ kind: 'made', stamp: stamp(10), value: undefined }),
+      forget: () => undefined,
+      get: () => ({ kind: 'made', stamp: stamp(10), value: pushOf(10) }),
+      stamp: () => ({ kind: 'made', stamp: stamp(10), value: undefined }),
     },
     lastGood: { load: (_nodeId, { generation }) => Promise.resolve(pushOf(generation)) },
     histories: { load: () => Promise.resolve(record) },
@@ -66,21 +67,22 @@ function answerer(deps: Partial<AnswerDeps> = {}) {
     answer(session, version, checksum);
 }
 
-const withheld = (): Promise<Newest<never>> => Promise.resolve({ kind: 'withheld' });
+const withheld = (): Newest<never> => ({ kind: 'withheld' });
 
 describe('a request', () => {
   it('is drained while the fold is behind, and for a node that does not exist', async () => {
     expect(await answerer({ upToDate: () => Promise.resolve(false) })(0n)).toEqual(draining);
     expect(await answerer({ generation: () => undefined })(0n)).toEqual(draining);
-    const gone = (): Promise<Newest<never>> => Promise.resolve({ kind: 'unknown_node' });
-    expect(await answerer({ newest: { get: gone, stamp: gone } })(0n)).toEqual(draining);
+    const gone = (): Newest<never> => ({ kind: 'unknown_node' });
+    expect(await answerer({ newest: { forget: () => undefined, get: gone, stamp: gone } })(0n)).toEqual(draining);
     expect(session.considered).toBe(0);
   });
 
   it('is drained when the snapshot is withheld between its stamp and its bytes', async () => {
     const newest = {
+      forget: () => undefined,
       get: withheld,
-      stamp: async () => ({ kind: 'made', stamp: stamp(10), value: undefined }) as const,
+      stamp: () => ({ kind: 'made', stamp: stamp(10), value: undefined }) as const,
     };
     expect(await answerer({ newest })(0n)).toEqual(draining);
   });
@@ -141,7 +143,7 @@ describe('a request', () => {
     session.considered = 12;
     await answerer()(0n);
     expect(session.considered).toBe(12);
-    await answerer({ newest: { get: withheld, stamp: withheld } })(0n);
+    await answerer({ newest: { forget: () => undefined, get: withheld, stamp: withheld } })(0n);
     expect(session.considered).toBe(12);
   });
 });
@@ -182,7 +184,7 @@ describe('the answer to a node that rejected the newest snapshot', () => {
 });
 
 describe('the answer while the newest snapshot is withheld', () => {
-  const newest = { get: withheld, stamp: withheld };
+  const newest = { forget: () => undefined, get: withheld, stamp: withheld };
 
   it('is the last-good snapshot, or unchanged when the node runs that, and counts as considered', async () => {
     record.history = { ...emptyApplyHistory, lastGood: stamp(9) };
@@ -200,7 +202,9 @@ describe('the answer while the newest snapshot is withheld', () => {
 });
 
 describe('a node that runs what it is recorded to have applied', () => {
-  const notAsked = (): Promise<Newest<never>> => Promise.reject(new Error('not asked'));
+  const notAsked = (): Newest<never> => {
+    throw new Error('not asked');
+  };
   const recorded = (): ApplyHistoryRecord['history'] => ({
     ...emptyApplyHistory,
     applied: stamp(10),
@@ -209,7 +213,7 @@ describe('a node that runs what it is recorded to have applied', () => {
 
   it('is answered without making its newest snapshot, and confirms it', async () => {
     record.history = recorded();
-    const request = answerer({ newest: { get: notAsked, stamp: notAsked } });
+    const request = answerer({ newest: { forget: () => undefined, get: notAsked, stamp: notAsked } });
     expect(await request(10n)).toEqual({ kind: 'unchanged', generation: 10 });
     expect([applied, session.considered]).toEqual([[stamp(10)], 10]);
   });
@@ -225,8 +229,9 @@ describe('a node that runs what it is recorded to have applied', () => {
     const request = answerer({
       generation: () => generation,
       newest: {
-        get: async () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
-        stamp: async () => {
+        forget: () => undefined,
+        get: () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
+        stamp: () => {
           looks += 1;
           return { kind: 'made', stamp: stamp(generation), value: undefined };
         },
@@ -239,7 +244,7 @@ describe('a node that runs what it is recorded to have applied', () => {
   it('is not answered while the log is at another compiler version', async () => {
     record.history = recorded();
     const request = answerer({
-      newest: { get: notAsked, stamp: notAsked },
+      newest: { forget: () => undefined, get: notAsked, stamp: notAsked },
       checkCompilerVersion: () => {
         throw new ServiceError('unavailable', 'the log is at another compiler version');
       },
@@ -256,8 +261,9 @@ describe('a version that the service does not have', () => {
     const request = answerer({
       generation: () => generation,
       newest: {
-        get: async () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
-        stamp: async () => ({ kind: 'made', stamp: stamp(generation), value: undefined }),
+        forget: () => undefined,
+        get: () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
+        stamp: () => ({ kind: 'made', stamp: stamp(generation), value: undefined }),
       },
       raises: {
         raise: async (nodeId, reported) => {
@@ -286,8 +292,11 @@ describe('a version that the service does not have', () => {
     const { request, raised } = raisable({
       generation: () => generation,
       newest: {
-        get: () => Promise.reject(new Error('not needed')),
-        stamp: async () => ({ kind: 'made', stamp: stamp(generation), value: undefined }),
+        forget: () => undefined,
+        get: () => {
+          throw new Error('not needed');
+        },
+        stamp: () => ({ kind: 'made', stamp: stamp(generation), value: undefined }),
       },
       atHead: async () => {
         generation = 12;

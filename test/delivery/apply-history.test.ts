@@ -2,9 +2,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createApplyHistories } from '../../src/delivery/apply-history.js';
 import type { ApplyHistoriesDeps } from '../../src/delivery/apply-history.js';
-import { emptyApplyHistory } from '../../src/delivery/target.js';
+import { emptyApplyHistory, errorsDigest } from '../../src/delivery/target.js';
 import type { RecordedApplyReports, Reject } from '../../src/delivery/target.js';
-import { errorsDigest } from '../../src/delivery/recorded-errors.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 
 const stamp = (generation: number) => ({ generation, checksum: 'aa' });

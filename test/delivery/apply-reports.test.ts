@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApplyHistoryRecord } from '../../src/delivery/apply-history.js';
 import { createApplyReports } from '../../src/delivery/apply-reports.js';
 import type { ApplyReportsDeps } from '../../src/delivery/apply-reports.js';
-import { stampOf } from '../../src/delivery/cache.js';
+import { stampOf } from '../../src/delivery/target.js';
 import type { ApplyReport, SnapshotPush } from '../../src/delivery/port.js';
 import { createTimeToApplied } from '../../src/delivery/time-to-applied.js';
 import type { Reject } from '../../src/delivery/target.js';
@@ -45,8 +45,9 @@ beforeEach(() => {
 const create = (deps: Partial<ApplyReportsDeps> = {}) => {
   const reports = createApplyReports({
     newest: {
-      get: async () => ({ kind: 'made', stamp: stampOf(newest), value: newest }),
-      stamp: async () => ({ kind: 'made', stamp: stampOf(newest), value: undefined }),
+      forget: () => undefined,
+      get: () => ({ kind: 'made', stamp: stampOf(newest), value: newest }),
+      stamp: () => ({ kind: 'made', stamp: stampOf(newest), value: undefined }),
     },
     lastGood: { save: (_nodeId, push) => void saved.push(push) },
     retries: { rejected: () => undefined },
@@ -116,7 +117,7 @@ describe('an apply of the newest snapshot', () => {
     await reports.applied(record, session, { stamp: stamp(9), named: 'newest', durationMs: 1, at: arrived });
     expect([saved, record.history.lastGood, record.history.applied]).toEqual([[], stamp(8), stamp(9)]);
     const withheld = create({
-      newest: { get: async () => ({ kind: 'withheld' }), stamp: async () => ({ kind: 'withheld' }) },
+      newest: { forget: () => undefined, get: () => ({ kind: 'withheld' }), stamp: () => ({ kind: 'withheld' }) },
     });
     await withheld.reports.applied(record, session, { stamp: stamp(10), named: 'newest', durationMs: 1, at: arrived });
     expect([saved, record.history.lastGood]).toEqual([[], stamp(8)]);
@@ -175,22 +176,11 @@ describe('a reject that is repeated', () => {
   });
 });
 
-describe('an apply whose bytes are not kept yet', () => {
+describe('an apply that is not recorded yet', () => {
   it('comes before what is reported meanwhile, in the history and in the log', async () => {
-    let make: (() => void) | undefined;
-    const made = new Promise<void>((resolve) => (make = resolve));
-    const { applied, rejected } = create({
-      newest: {
-        get: async () => {
-          await made;
-          return { kind: 'made', stamp: stampOf(newest), value: newest };
-        },
-        stamp: async () => ({ kind: 'made', stamp: stampOf(newest), value: undefined }),
-      },
-    });
+    const { applied, rejected } = create();
     const first = applied(newest);
     await rejected(newest);
-    make?.();
     await first;
     expect(types()).toEqual(['AgentConfigApplied', 'AgentConfigRejected']);
     expect(record.history).toMatchObject({ lastGood: stamp(10), rejected: [stamp(10)] });
@@ -254,7 +244,7 @@ describe('a report on another snapshot', () => {
     await gone.applied(newest);
     expect(gone.reports.counts().get('ignored')).toBe(1);
     const withheld = create({
-      newest: { get: async () => ({ kind: 'withheld' }), stamp: async () => ({ kind: 'withheld' }) },
+      newest: { forget: () => undefined, get: () => ({ kind: 'withheld' }), stamp: () => ({ kind: 'withheld' }) },
     });
     await withheld.applied(newest);
     expect([withheld.reports.counts().get('ignored'), facts]).toEqual([1, []]);
@@ -262,8 +252,10 @@ describe('a report on another snapshot', () => {
 
   it('that repeats what is recorded of the newest one costs no look at it', async () => {
     record.history = { ...emptyApplyHistory, applied: stamp(10), lastGood: stamp(10) };
-    const notAsked = (): Promise<never> => Promise.reject(new Error('not asked'));
-    const { reports, applied } = create({ newest: { get: notAsked, stamp: notAsked } });
+    const notAsked = (): never => {
+      throw new Error('not asked');
+    };
+    const { reports, applied } = create({ newest: { forget: () => undefined, get: notAsked, stamp: notAsked } });
     await applied(newest);
     expect([reports.counts().get('applied'), facts]).toEqual([1, []]);
     record.recorded = false;
@@ -276,8 +268,11 @@ describe('a report on another snapshot', () => {
     let looks = 0;
     const { applied } = create({
       newest: {
-        get: () => Promise.reject(new Error('not asked')),
-        stamp: async () => {
+        forget: () => undefined,
+        get: () => {
+          throw new Error('not asked');
+        },
+        stamp: () => {
           looks += 1;
           return { kind: 'withheld' };
         },

@@ -1,7 +1,6 @@
 /** A snapshot's bytes: what a decoder reads from them, their checksum, and that they never change unnoticed. */
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createSnapshotCache } from '../../src/delivery/cache.js';
 import { encodeSnapshot } from '../../src/delivery/encode.js';
 import { openSecrets, openerOf } from '../../src/delivery/secrets.js';
 import { snapshotToJson } from '../../src/delivery/snapshot-json.js';
@@ -10,7 +9,6 @@ import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { decoded } from '../support/delivery-fixture.js';
-import { arraysHolding } from '../support/memory.js';
 import { testKeyring } from '../support/keyring.js';
 
 const profile = { payload: 'TCP', outer: 'TCP', security: 'RAW' } as const;
@@ -197,46 +195,5 @@ describe('a secret', () => {
     });
     expect(JSON.stringify(json)).not.toContain(key.toString('base64'));
     expect(JSON.stringify(json)).not.toContain(snapshot.udp_rules[0]!.noise_private_key!.secret.ct);
-  });
-
-  it.each([true, false])('is in memory in clear only if the cache may hold it so (sealed: %s)', async (sealed) => {
-    const cache = createSnapshotCache(1_000_000, 10);
-    const { key, digest } = await (async () => {
-      const { snapshot, key, keyring } = await withSecret();
-      const push = encodeSnapshot(snapshot, await openSecrets(snapshot, openerOf(keyring)));
-      expect(Buffer.from(push.payload).includes(key)).toBe(true);
-      cache.put('node-1', push, sealed);
-      return { key, digest: sha256(push.payload) };
-    })();
-    // What is searched for is in `key` itself.
-    expect(arraysHolding(key)).toBe(sealed ? 1 : 2);
-    expect(sha256(cache.get('node-1', 42)!.payload)).toBe(digest);
-  });
-});
-
-describe('the snapshot cache', () => {
-  const push = (generation: number, bytes: number) => ({
-    generation,
-    checksum: Buffer.alloc(32, generation),
-    payload: new Uint8Array(bytes),
-  });
-
-  it('drops the least recently used bytes and still has their checksum', () => {
-    const cache = createSnapshotCache(250, 10);
-    cache.put('a', push(1, 100), false);
-    cache.put('b', push(2, 100), false);
-    cache.get('a', 1);
-    cache.put('c', push(3, 100), false);
-    expect(cache.get('b', 2)).toBeUndefined();
-    expect(cache.stamp('b', 2)?.checksum).toBe(Buffer.alloc(32, 2).toString('hex'));
-    expect(cache.get('a', 1)?.payload.length).toBe(100);
-    expect(cache.bytes).toBe(200);
-  });
-
-  it('has nothing for another generation', () => {
-    const cache = createSnapshotCache(250, 10);
-    cache.put('a', push(1, 100), false);
-    expect(cache.get('a', 2)).toBeUndefined();
-    expect(cache.stamp('a', 2)).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 /** Last-good snapshots of deleted nodes are removed one after the other, and only when the fold is up to date. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createLastGoodCleanup } from '../../src/delivery/last-good-cleanup.js';
-import type { LastGoodCleanup, LastGoodCleanupDeps } from '../../src/delivery/last-good-cleanup.js';
+import { createLastGoodCleanup } from '../../src/delivery/last-good.js';
+import type { LastGoodCleanup, LastGoodCleanupDeps } from '../../src/delivery/last-good.js';
 import { eventually } from '../support/eventually.js';
 
 let removed: string[];

@@ -1,6 +1,6 @@
 /** Last-good snapshots: sealed in the read store, served as they were applied, and gone with their node. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stampOf } from '../../src/delivery/cache.js';
+import { stampOf } from '../../src/delivery/target.js';
 import { lastGoodSnapshots, openLastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { LastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';

@@ -1,7 +1,6 @@
-/** The newest snapshot of a node: made once, cached, and withheld alone when it cannot be made. */
+/** The newest snapshot of a node: its stamp is remembered, and it is withheld alone when it cannot be made. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createSnapshotCache, stampOf } from '../../src/delivery/cache.js';
-import type { SnapshotCache } from '../../src/delivery/cache.js';
+import { stampOf } from '../../src/delivery/target.js';
 import { createNewestSnapshots } from '../../src/delivery/newest.js';
 import type { NewestSnapshotsDeps } from '../../src/delivery/newest.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
@@ -12,7 +11,6 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { createDeliveryFixture } from '../support/delivery-fixture.js';
 
 let fleet: Fleet;
-let cache: SnapshotCache;
 let compiled: number;
 let logged: object[];
 
@@ -22,14 +20,12 @@ beforeEach(async () => {
   fleet = fixture.log.fleet;
   await fixture.close();
   fleet.singletons.service.set(compilerVersion);
-  cache = createSnapshotCache(1_000_000, 10);
   [compiled, logged] = [0, []];
 });
 
 const create = (deps: Partial<NewestSnapshotsDeps> = {}) =>
   createNewestSnapshots({
     fleet: () => fleet,
-    cache,
     openSecret: () => {
       throw new Error('no secret is expected');
     },
@@ -42,34 +38,34 @@ const create = (deps: Partial<NewestSnapshotsDeps> = {}) =>
   });
 
 describe('the newest snapshot', () => {
-  it('is made once, and its stamp is that of its bytes', async () => {
+  it('has the stamp of its bytes, which is remembered', async () => {
     const newest = create();
-    const stamp = await newest.stamp('n1');
-    const made = await newest.get('n1');
+    const stamp = newest.stamp('n1');
+    const made = newest.get('n1');
     if (made.kind !== 'made' || stamp.kind !== 'made') throw new Error('withheld');
     expect(made.stamp).toEqual(stampOf(made.value));
     expect(stamp).toEqual({ kind: 'made', stamp: made.stamp, value: undefined });
-    expect(await newest.get('n1')).toEqual(made);
-    expect(await newest.stamp('n1')).toEqual(stamp);
-    expect(compiled).toBe(1);
-    cache.delete('n1');
-    expect(await newest.get('n1')).toEqual(made);
-    expect(compiled).toBe(2);
+    expect(newest.get('n1')).toEqual(made);
+    expect(newest.stamp('n1')).toEqual(stamp);
+    expect(compiled).toBe(3);
+    newest.forget('n1');
+    expect(newest.stamp('n1')).toEqual(stamp);
+    expect(compiled).toBe(4);
   });
 
   it('is made again for a newer generation', async () => {
     const newest = create();
-    const before = await newest.get('n1');
+    const before = newest.get('n1');
     fleet.touched.set('n1', 5);
     fleet.revision.set(6);
-    const after = await newest.get('n1');
+    const after = newest.get('n1');
     if (before.kind !== 'made' || after.kind !== 'made') throw new Error('withheld');
     expect([after.stamp.generation > before.stamp.generation, compiled]).toEqual([true, 2]);
   });
 
   it('of an unknown node is none', async () => {
     const newest = create();
-    expect([await newest.get('x'), await newest.stamp('x'), compiled]).toEqual([
+    expect([newest.get('x'), newest.stamp('x'), compiled]).toEqual([
       { kind: 'unknown_node' },
       { kind: 'unknown_node' },
       0,
@@ -83,11 +79,11 @@ describe('the newest snapshot', () => {
       },
     });
     const generation = fleet.generationOf('n1');
-    for (let round = 0; round < 3; round += 1) expect(await newest.get('n1')).toEqual({ kind: 'withheld' });
-    expect(await newest.stamp('n1')).toEqual({ kind: 'withheld' });
+    for (let round = 0; round < 3; round += 1) expect(newest.get('n1')).toEqual({ kind: 'withheld' });
+    expect(newest.stamp('n1')).toEqual({ kind: 'withheld' });
     expect(logged).toEqual([{ node_id: 'n1', generation, error: 'Error: a bug' }]);
     fleet.touched.set('n1', 8);
-    await newest.get('n1');
+    newest.get('n1');
     expect(logged).toHaveLength(2);
   });
 
@@ -97,24 +93,24 @@ describe('the newest snapshot', () => {
         throw new ServiceError('unavailable', 'away');
       },
     });
-    await expect((async () => newest.get('n1'))()).rejects.toThrow('away');
-    await expect(newest.stamp('n1')).rejects.toThrow('away');
+    expect(() => newest.get('n1')).toThrow('away');
+    expect(() => newest.stamp('n1')).toThrow('away');
     const other = create({
       compile: () => {
         throw new ServiceError('internal', 'odd');
       },
     });
-    expect([await other.get('n1'), logged.length]).toEqual([{ kind: 'withheld' }, 1]);
+    expect([other.get('n1'), logged.length]).toEqual([{ kind: 'withheld' }, 1]);
   });
 
   it.each([compilerVersion - 1, compilerVersion + 1])(
-    'is not made, nor taken from the cache, while the log is at compiler version %i',
+    'is not made, nor its stamp given, while the log is at compiler version %i',
     async (version) => {
       const newest = create();
-      await newest.get('n1');
+      newest.get('n1');
       fleet.singletons.service.set(version);
-      await expect((async () => newest.get('n1'))()).rejects.toMatchObject({ code: 'unavailable' });
-      await expect(newest.stamp('n1')).rejects.toMatchObject({ code: 'unavailable' });
+      expect(() => newest.get('n1')).toThrow(expect.objectContaining({ code: 'unavailable' }));
+      expect(() => newest.stamp('n1')).toThrow(expect.objectContaining({ code: 'unavailable' }));
     },
   );
 });

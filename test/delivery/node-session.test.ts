@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Answerer } from '../../src/delivery/answer.js';
 import { createApplyHistories } from '../../src/delivery/apply-history.js';
-import { stampOf } from '../../src/delivery/cache.js';
+import { stampOf } from '../../src/delivery/target.js';
 import type { Newest } from '../../src/delivery/newest.js';
 import { createNodeSessions } from '../../src/delivery/node-session.js';
 import type { NodeSessionsDeps } from '../../src/delivery/node-session.js';
@@ -35,7 +35,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
     lastGood: { stamp: () => Promise.resolve(undefined) },
     nodeFacts: () => Promise.resolve(undefined),
   });
-  const newest = async (): Promise<Newest<SnapshotPush>> => {
+  const newest = (): Newest<SnapshotPush> => {
     const push = pushOf(generation ?? 0);
     return { kind: 'made', stamp: stampOf(push), value: push };
   };
@@ -51,7 +51,13 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
     applyReports: { report: () => Promise.resolve() },
     reportTurns: { turn: () => undefined },
     retries: { reload: () => undefined },
-    newest: { get: newest, stamp: () => Promise.reject(new Error('not asked')) },
+    newest: {
+      get: newest,
+      forget: () => undefined,
+      stamp: () => {
+        throw new Error('not asked');
+      },
+    },
     timeToApplied: { offered: () => undefined },
     clock,
     answer,
@@ -211,7 +217,7 @@ describe('a session', () => {
 
   it('is offered nothing while its newest snapshot is withheld', async () => {
     const { sessions, open } = create({
-      newest: { get: () => Promise.resolve({ kind: 'withheld' }), stamp: () => Promise.resolve({ kind: 'withheld' }) },
+      newest: { get: () => ({ kind: 'withheld' }), stamp: () => ({ kind: 'withheld' }), forget: () => undefined },
     });
     await ask(open('s1'));
     await turn();

@@ -1,7 +1,7 @@
 /** Which errors of a rejected report are recorded. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { recordedErrors } from '../../src/delivery/recorded-errors.js';
+import { recordedErrors } from '../../src/delivery/target.js';
 import type { ApplyError } from '../../src/domain/agents/facts.js';
 
 const errors = fc.array(

@@ -1,7 +1,6 @@
 /** When apply reports are worked on, beside a fan-out. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createReportTurns } from '../../src/delivery/report-turns.js';
-import { tuning } from '../../src/delivery/tuning.js';
+import { createReportTurns, reportTurnMs, sliceReports } from '../../src/delivery/report-turns.js';
 import { turns } from '../support/delivery-fixture.js';
 
 /** Reports that have passed, by number. */
@@ -23,7 +22,7 @@ describe('an apply report', () => {
   it('waits for the end of a fan-out, then passes in its order, a few in each turn of the event loop', async () => {
     let busy = true;
     const reportTurns = createReportTurns(() => busy);
-    const count = 3 * tuning.sliceReports;
+    const count = 3 * sliceReports;
     const passed = reports(count, () => reportTurns.turn());
     await turns(20);
     expect(passed).toEqual([]);
@@ -35,7 +34,7 @@ describe('an apply report', () => {
       await turns(1);
       sizes.push(passed.length - before);
     }
-    expect(Math.max(...sizes)).toBe(tuning.sliceReports);
+    expect(Math.max(...sizes)).toBe(sliceReports);
     expect(passed).toEqual(Array.from({ length: count }, (_, number) => number));
     expect(reportTurns.turn()).toBeUndefined();
     reportTurns.close();
@@ -45,7 +44,7 @@ describe('an apply report', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const reportTurns = createReportTurns(() => true);
     const passed = reports(1, () => reportTurns.turn());
-    vi.advanceTimersByTime(tuning.reportTurnMs - 1);
+    vi.advanceTimersByTime(reportTurnMs - 1);
     await turns(3);
     expect(passed).toEqual([]);
     vi.advanceTimersByTime(1);

@@ -9,6 +9,7 @@ import {
   afterApply,
   afterReject,
   emptyApplyHistory,
+  errorsDigest,
   snapshotNamed,
   applyHistoryOf,
   rejectOf,
@@ -97,7 +98,6 @@ describe('the apply history that the log has', () => {
         version_conflict_at: null,
       },
       applied ?? undefined,
-      (errors) => `${errors.length} errors`,
     );
 
   it('has the last-good snapshot as the target of a node that rejected a later one', () => {
@@ -110,7 +110,7 @@ describe('the apply history that the log has', () => {
       ...emptyApplyHistory,
       lastGood: stamp(5),
       applied: stamp(5),
-      rejected: [{ ...stamp(9), sessionId: undefined, errors: '0 errors' }],
+      rejected: [{ ...stamp(9), sessionId: undefined, errors: errorsDigest([]) }],
       rejectedSince: true,
     });
     expect(of(stamp(5), stamp(9), true).rejectedSince).toBe(false);

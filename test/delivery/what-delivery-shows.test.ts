@@ -112,14 +112,13 @@ describe('delivery and the committed fleet show', () => {
     expect(asked).toEqual([[a, wanted, queriesOf(delivery).revision()]]);
   });
 
-  it('its counts: sessions, offers, reports, rejects, and what is held in memory', async () => {
+  it('its counts: sessions, offers, reports and rejects', async () => {
     const delivery = await start();
     const zero = { sessions: 0, waitingNodes: 0, rejectingNodes: 0, offered: 0 };
-    expect(delivery.stats()).toMatchObject({ ...zero, cacheBytes: 0 });
+    expect(delivery.stats()).toMatchObject(zero);
     const session = openSession(delivery, a);
     const push = snapshotOf(await session.ask());
     expect(delivery.stats()).toMatchObject({ ...zero, sessions: 1 });
-    expect(delivery.stats().cacheBytes).toBeGreaterThan(0);
     await session.reject(push);
     expect(delivery.stats().rejectingNodes).toBe(1);
     expect([...delivery.stats().reports.values()].reduce((sum, count) => sum + count, 0)).toBe(1);
@@ -129,26 +128,9 @@ describe('delivery and the committed fleet show', () => {
     await session.apply(session.offers[0]!);
     const { values } = await delivery.timeToApplied.get();
     expect(values.find(({ metricName }) => metricName?.endsWith('_count') === true)?.value).toBe(1);
-    // A deleted node leaves nothing in memory.
-    await run({ type: 'DeleteChain', id: f.chainId('c'), ifMatch: undefined });
-    await passed(delivery, await run({ type: 'DeleteNode', id: a, ifMatch: undefined }));
-    expect(delivery.stats().cacheBytes).toBe(0);
     session.nodeSession.close();
     expect(delivery.stats().sessions).toBe(0);
   });
-});
-
-it('a node that is deleted and there again within one batch keeps what is known of it', async () => {
-  const delivery = await start();
-  const session = openSession(delivery, b);
-  await session.ask();
-  session.nodeSession.close();
-  const held = delivery.stats().cacheBytes;
-  expect(held).toBeGreaterThan(0);
-  const data = { node_id: b, name: 'b', description: null, address: null, labels: {} };
-  const deleted = { type: 'NodeDeleted', data: { ...data, override: null, policies: [] } };
-  await passed(delivery, await fixture.log.append([deleted, { type: 'NodeCreated', data }]));
-  expect([delivery.node(b)?.name, delivery.stats().cacheBytes]).toEqual(['b', held]);
 });
 
 it('how long a session has not taken what it is offered is shown, and nothing where nothing waits', async () => {

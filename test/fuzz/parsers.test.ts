@@ -11,7 +11,7 @@ import { initiate, respond } from '../../src/channel/noise/handshake.js';
 import { createJoiner } from '../../src/channel/noise/fragmenter.js';
 import { limits } from '../../src/kernel/limits.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
-import { decodeFrame } from '../../src/transport/agent/frame.js';
+import { decodeFrame } from '../../src/transport/agent/frames.js';
 import { h2cPreface, judgeFirstBytes } from '../../src/transport/listener/sniff.js';
 import { readProxyHeader } from '../../src/transport/listener/proxy-header.js';
 import { handshakeParties, valueOf } from '../support/noise-parties.js';

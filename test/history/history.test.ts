@@ -10,7 +10,7 @@ import { createHistory } from '../../src/history/history.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { LogChain } from '../../src/log-chain/log-chain.js';
+import type { LogChain } from '../../src/security/log-chain/log-chain.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { createWorkerPool } from '../../src/workers/pool.js';

@@ -78,7 +78,7 @@ test('a revocation that is folded while the instance joins is carried out, and t
   expect(await revokedUpTo()).toBeUndefined();
 });
 
-test('the heartbeats of all live instances are added up, and those of an older release count as none', async () => {
+test('the heartbeats of all live instances are added up', async () => {
   const join = (instanceId: string, heartbeats: number) =>
     joinCluster({
       alone: false,
@@ -96,8 +96,6 @@ test('the heartbeats of all live instances are added up, and those of an older r
       sessionsEnded: async () => true,
     });
   const [one, two] = [await join('a', 30), await join('b', 12)];
-  const data = { position: 0, revoked_up_to: 0, compiler_version: 1, started_at: '2025-01-01T00:00:00.000Z' };
-  await stores.readStore.leases.take('instances', { name: 'old', holder: 'old', ttlMs: 60_000, data });
   expect(await Promise.all([one.heartbeatsPerMinute(), two.heartbeatsPerMinute()])).toEqual([42, 42]);
   await two.close();
   expect(await one.heartbeatsPerMinute()).toBe(30);

@@ -8,7 +8,7 @@ import { compilerVersion } from '../../src/domain/compile/version.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { LogChain } from '../../src/log-chain/log-chain.js';
+import type { LogChain } from '../../src/security/log-chain/log-chain.js';
 import { openAccounts } from '../../src/projections/accounts.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import type { CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';

@@ -8,11 +8,11 @@ import { BrokenChainError, emptyChain } from '../../src/domain/log-chain/links.j
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import { canonicalJson } from '../../src/kernel/json.js';
-import { createLogChain, headText, parseHead } from '../../src/log-chain/log-chain.js';
-import type { LogChainKeys } from '../../src/log-chain/keys.js';
-import type { LogHead } from '../../src/log-chain/log-chain.js';
-import { proveStream } from '../../src/log-chain/prove.js';
-import type { ExpectedHead, StreamProof } from '../../src/log-chain/prove.js';
+import { createLogChain, headText, parseHead } from '../../src/security/log-chain/log-chain.js';
+import type { LogChainKeys } from '../../src/security/log-chain/keys.js';
+import type { LogHead } from '../../src/security/log-chain/log-chain.js';
+import { proveStream } from '../../src/security/log-chain/prove.js';
+import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { histories } from '../support/fleet-histories.js';
 import { logOf, play } from '../support/fleet-play.js';

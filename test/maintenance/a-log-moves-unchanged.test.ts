@@ -186,7 +186,7 @@ describe('an import is refused', () => {
 
   it('into a read store that belongs to another log', async () => {
     const target = await installations.open();
-    await target.readStore.saveCheckpoint('read_models', 1, { commit: 5, prepare: 5 });
+    await target.readStore.saveCheckpoint('read_models', 1, { commit: 5, prepare: 5, anchors: [] });
     await expect(importFrom(path, target)).rejects.toThrow(/not empty: its read store has the read_models/);
   });
 

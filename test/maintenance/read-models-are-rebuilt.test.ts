@@ -57,7 +57,7 @@ async function projected(seed: number): Promise<Dump> {
 async function spoil(model: string, version = groupVersion): Promise<void> {
   const collections = await openCollections(side.stores.readStore, readModels, version);
   const collection = collections.get(model)!;
-  const { items } = await collection.find({ limit: 1 });
+  const items = await collection.list(undefined, 1);
   expect(items, 'the random log has to leave a document of this model; otherwise choose another seed').toHaveLength(1);
   await collection.write([{ kind: 'put', id: items[0]!.id, position: 2 ** 40, fields: { spoilt: true } }]);
 }

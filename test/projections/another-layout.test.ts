@@ -48,7 +48,7 @@ const moveTo = (number: number): Promise<void> =>
 const readers = async (): Promise<unknown[]> =>
   (await side.stores.readStore.leases.list('read_model_readers')).map(({ data }) => data);
 const collectionOf = (number: number) =>
-  side.stores.readStore.collection({ name: 'agents', version: placeOf(release, number), indexes: [] });
+  side.stores.readStore.collection({ name: 'agents', version: placeOf(release, number) });
 
 /** The read store, with some of its calls refused while the test wants it. */
 function troubled() {

@@ -97,7 +97,11 @@ describe('at a start', () => {
     const { readStore } = side.stores;
     const point = await readStore.loadCheckpoint(groupName, groupVersion);
     await readStore.deleteCheckpoint(groupName, groupVersion);
-    await readStore.saveCheckpoint(groupName, groupVersion, { commit: point!.commit, prepare: point!.prepare });
+    await readStore.saveCheckpoint(groupName, groupVersion, {
+      commit: point!.commit,
+      prepare: point!.prepare,
+      anchors: [],
+    });
     await other.append([edit('two'), ...facts(5)]);
     expect(await beside()).toBeUndefined();
     await projected([userCreated({ id: uuidFromName('eve'), name: 'eve' })]);

@@ -40,7 +40,6 @@ function command(position: number, type: string, ...ids: readonly string[]): Rec
 /** Lists the types of events; `Bad` cannot be applied, `Nameless` not even named, `Same` changes nothing, `Delete` deletes. */
 const model = (name: string): ReadModel => ({
   name,
-  indexes: [],
   keys({ type, data }) {
     if (type === 'Nameless') throw new Error('no names');
     return data['ids'] as readonly string[];
@@ -106,14 +105,14 @@ function target({ stored = [], models = ['one'], parked = [], rebuilding = false
 }
 
 describe('applied commands', () => {
-  it('are one write for each document, which knows the document that it replaces', async () => {
+  it('are one write for each document', async () => {
     const before = { id: 'a', position: 10, fields: { types: 'X' } };
     const { apply, written, loaded } = target({ stored: [before] });
     await applyCommands(apply, [command(20, 'E', 'a', 'b'), command(30, 'F', 'a'), command(40, 'Same', 'c')]);
     expect(loaded).toEqual([['a', 'b', 'c']]);
     expect(written).toEqual([
       [
-        { kind: 'put', id: 'a', position: 30, fields: { types: 'XEF' }, before },
+        { kind: 'put', id: 'a', position: 30, fields: { types: 'XEF' } },
         { kind: 'put', id: 'b', position: 20, fields: { types: 'E' } },
       ],
     ]);
@@ -255,13 +254,7 @@ describe('a write that the store refuses for good', () => {
 describe('the backlog', () => {
   const ids = (writes: Iterable<GuardedWrite> | undefined) =>
     [...(writes ?? [])].map(({ kind, id, position }) => `${kind} ${id} ${position}`);
-  const put = (id: string, position: number, types: string, before?: object) => ({
-    kind: 'put',
-    id,
-    position,
-    fields: { types },
-    ...(before && { before }),
-  });
+  const put = (id: string, position: number, types: string) => ({ kind: 'put', id, position, fields: { types } });
 
   it('folds commands on top of each other, and loads and writes each document once', async () => {
     const before = { id: 'a', position: 10, fields: { types: 'X' } };
@@ -275,7 +268,7 @@ describe('the backlog', () => {
     expect(segment.commands.map(({ events }) => events[0].position)).toEqual([20, 30, 40, 50]);
     expect([backlog.events(), backlog.take().commands]).toEqual([0, []]);
     await backlog.write(segment);
-    expect(written).toEqual([[put('a', 30, 'XEF', before), put('b', 20, 'E')]]);
+    expect(written).toEqual([[put('a', 30, 'XEF'), put('b', 20, 'E')]]);
   });
 
   it('is full after so many events, and after so many batches of few, as a batch may hold large ones', async () => {
@@ -293,7 +286,7 @@ describe('the backlog', () => {
     expect(backlog.full()).toBe(true);
   });
 
-  it('knows what is taken and not durable yet, and what changes often, without the store', async () => {
+  it('knows what is taken and not durable yet without the store', async () => {
     const { apply, written, loaded } = target();
     const backlog = createBacklog(apply);
     await backlog.add([command(20, 'E', 'a', 'b')]);
@@ -304,26 +297,7 @@ describe('the backlog', () => {
     const second = backlog.take();
     expect(ids(second.writes.get('one')?.values())).toEqual(['put a 30', 'delete b 40']);
     await backlog.write(second);
-    expect(written[1]).toMatchObject([
-      put('a', 30, 'EF', { id: 'a', position: 20 }),
-      { kind: 'delete', id: 'b', before: { position: 20 } },
-    ]);
-    // Changed twice: kept. Deleted, or changed once: loaded again.
-    await backlog.add([command(50, 'G', 'a', 'b')]);
-    expect(loaded.slice(1)).toEqual([['b']]);
-    backlog.take();
-    backlog.forget();
-    await backlog.add([command(60, 'H', 'c')]);
-    expect(loaded.slice(2)).toEqual([['c']]);
-  });
-
-  it('does not keep a document that changed once: it is loaded when it changes again', async () => {
-    const { apply, loaded } = target();
-    const backlog = createBacklog(apply);
-    await backlog.add([command(20, 'E', 'a')]);
-    await backlog.write(backlog.take());
-    await backlog.add([command(30, 'F', 'a')]);
-    expect(loaded).toEqual([['a'], ['a']]);
+    expect(written[1]).toEqual([put('a', 30, 'EF'), { kind: 'delete', id: 'b', position: 40 }]);
   });
 
   it('does not bring back from the store a document whose delete is on its way', async () => {
@@ -356,19 +330,6 @@ describe('the backlog', () => {
     setImmediate(() => (ran = true));
     await backlog.add([command(20, 'E', ...Array.from({ length: count }, (_, index) => `n${index}`))]);
     expect(ran).toBe(others);
-  });
-
-  it('forgets what it kept when others write from now on', async () => {
-    const { apply, loaded } = target({ stored: [{ id: 'a', position: 10, fields: { types: 'X' } }] });
-    const backlog = createBacklog(apply);
-    const round = async (position: number) => {
-      await backlog.add([command(position, 'E', 'a')]);
-      await backlog.write(backlog.take());
-      return loaded.length;
-    };
-    expect([await round(20), await round(30)]).toEqual([1, 1]);
-    backlog.forget();
-    expect(await round(40)).toBe(2);
   });
 
   it('keeps the documents of each read model apart', async () => {

@@ -25,7 +25,6 @@ const forever = 2 ** 50;
 /** Holds what the last event of each id says; one type of event sets documents, the other deletes them. */
 const holding = (name: string, what: string): ReadModel => ({
   name,
-  indexes: [],
   keys: ({ type, data }) => {
     if (data['nameless'] === true) throw new Error('no names');
     return type.startsWith(what) ? (data['ids'] as string[]) : [];
@@ -36,11 +35,16 @@ const holding = (name: string, what: string): ReadModel => ({
       : {
           name: String(data['name']),
           bytes: Buffer.from(String(data['name'])),
-          until: Number(data['until'] ?? forever),
+          kept: 'kept',
+          until: String(data['until'] ?? forever).padStart(20, '0'),
         },
 });
 const models: readonly ReadModel[] = [
-  { ...holding('nodes', 'Node'), expired: (now) => [{ field: 'until', op: 'lt', value: now } as never] },
+  {
+    ...holding('nodes', 'Node'),
+    index: { group: 'kept', order: 'until' },
+    expired: (now) => ({ groups: ['kept'], below: String(now).padStart(20, '0') }),
+  },
   holding('upstreams', 'Upstream'),
 ];
 const set = (ids: readonly string[], name: string, more: object = {}): Planned =>
@@ -85,7 +89,7 @@ const written = async (...log: readonly Planned[]): Promise<void> => {
 };
 async function collection(name = 'nodes'): Promise<Collection> {
   const version = versionIn(await readLayout(readStore, release), release, name);
-  return readStore.collection({ name, version, indexes: [] });
+  return readStore.collection({ name, version });
 }
 /** Replaces a document in use by something else; without fields it is missing. */
 async function tamper(id: string, change: (fields: Fields) => Fields | undefined, by = 0): Promise<void> {
@@ -125,9 +129,9 @@ describe('a difference is told', () => {
     ['in a field', (fields) => ({ ...fields, name: 'two' }), 0, 'position 10; name is "two", the log says "one"'],
     [
       'in several, by their names, also where one is missing or more than there should be',
-      ({ name: _, ...fields }) => ({ ...fields, extra: null, until: 2 ** 49 }),
+      ({ name: _, ...fields }) => ({ ...fields, extra: null, until: String(2 ** 49).padStart(20, '0') }),
       0,
-      'position 10; extra is null, the log says missing; name is missing, the log says "one"; until is 562949953421312, the log says 1125899906842624',
+      'position 10; extra is null, the log says missing; name is missing, the log says "one"; until is "00000562949953421312", the log says "00001125899906842624"',
     ],
     [
       'in bytes',
@@ -190,7 +194,7 @@ describe('a difference is told', () => {
 
   it('not of documents that are no longer shown, on either side, where their read model forgets any', async () => {
     await written(set(['old', 'gone'], 'old', { until: 5 }), set(['a'], 'one'), upstream('u', { until: 5 }));
-    await tamper('old', () => ({ name: 'x', until: 5 }));
+    await tamper('old', () => ({ name: 'x', kept: 'kept', until: '5'.padStart(20, '0') }));
     await tamper('gone', () => undefined);
     expect(await check()).toEqual({ documents: 2, differences: [], differenceCount: 0, behind: 0 });
   });
@@ -253,7 +257,7 @@ describe('documents that the read models in use have not reached', () => {
   it('are not those that are written before their checkpoint', async () => {
     await written(set(['a', 'b'], 'one'));
     await side.append([set(['a', 'b'], 'two')]);
-    const two = { name: 'two', bytes: Buffer.from('two'), until: forever };
+    const two = { name: 'two', bytes: Buffer.from('two'), kept: 'kept', until: String(forever).padStart(20, '0') };
     await tamper('a', () => two, 10);
     await tamper('b', () => ({ ...two, name: 'x' }), 10);
     expect(await check()).toMatchObject({

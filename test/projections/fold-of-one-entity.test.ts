@@ -9,7 +9,6 @@ describe('the fold of one entity', () => {
   /** Counts events; a `D` deletes, an `N` changes nothing, an `X` cannot be applied. */
   const model: ReadModel<{ readonly count: number }> = {
     name: 'counts',
-    indexes: [],
     keys: ({ type }) => (type === 'O' ? [] : type === 'B' ? ['a', 'b', 'a'] : ['a']),
     evolve(fields, { type }) {
       if (type === 'X') throw new Error('a bug');

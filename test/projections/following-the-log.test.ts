@@ -27,7 +27,6 @@ const refreshed = (count = 1, node_id = 'n'): Planned =>
 /** Counts the events of each node. */
 const counts: ReadModel = {
   name: 'counts',
-  indexes: [],
   keys: ({ data }) => [String(data['node_id'])],
   evolve: (fields) => ({ events: Number(fields?.['events'] ?? 0) + 1 }),
 };
@@ -138,7 +137,7 @@ describe('the runner', () => {
     await soon(() => status.current()).toMatchObject({ caughtUp: true, lastError: null });
     expect(order).toEqual(['caught up with 1 checkpoint, documents of 1']);
     const last = commands.at(-1)?.events.at(-1);
-    const point = { commit: last?.position, prepare: last?.position };
+    const point = { commit: last?.position, prepare: last?.position, anchors: [] };
     expect(checkpoints).toEqual([{ ...point, anchors: [{ stream: streams.fleet, revision: 2, id: last?.id }] }]);
     expect([progress.position(), progress.revision(streams.fleet)]).toEqual([last?.position, 2]);
     expect(log.subscriptions).toMatchObject([{ prefix: streams.prefix, after: 'start' }]);
@@ -153,13 +152,13 @@ describe('the runner', () => {
   });
 
   it('moves on where the log has nothing for it', async () => {
-    const { runner, progress, status } = start({ after: { commit: 1, prepare: 1 } });
+    const { runner, progress, status } = start({ after: { commit: 1, prepare: 1, anchors: [] } });
     log.give(caughtUp);
     await soon(() => status.current().caughtUp).toBe(true);
     log.give({ kind: 'checkpoint', point: { commit: 90, prepare: 89 } });
     await soon(() => progress.position()).toBe(89);
     expect(runner.handled()).toEqual({ commit: 90, prepare: 89 });
-    expect(log.subscriptions.map(({ after }) => after)).toEqual([{ commit: 1, prepare: 1 }]);
+    expect(log.subscriptions.map(({ after }) => after)).toEqual([{ commit: 1, prepare: 1, anchors: [] }]);
     await runner.close();
     expect(checkpoints.at(-1)).toEqual({ commit: 90, prepare: 89, anchors: [] });
   });

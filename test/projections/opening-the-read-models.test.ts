@@ -160,8 +160,9 @@ describe('queries', () => {
     const group = await open();
     await caughtUp(group);
     const { agents, deployments, names, audit } = group.queries();
-    expect(await Promise.all([agents, deployments, audit].map((one) => one.count()))).toEqual([1, 1, 4]);
-    expect(await names.count()).toBeGreaterThan(0);
+    const held = await Promise.all([agents, deployments, audit, names].map((one) => one.list(undefined, 10)));
+    expect(held.slice(0, 3).map((documents) => documents.length)).toEqual([1, 1, 4]);
+    expect(held[3]).not.toEqual([]);
   });
 
   it('of an older release are answered, and the pointer of the newer one stays', async () => {
@@ -177,7 +178,7 @@ describe('queries', () => {
     clock.advance(2_000 * 24 * 3_600_000);
     const group = await open();
     await caughtUp(group);
-    expect(await group.queries().audit.count()).toBe(0);
+    expect(await group.queries().audit.list(undefined, 10)).toEqual([]);
   });
 });
 
@@ -241,8 +242,8 @@ describe('a layout', () => {
     expect(await stores.readStore.loadCheckpoint(groupName, release)).toBeUndefined();
     // Only this read model has moved.
     const collections = await openCollections(stores.readStore, readModels, release);
-    expect(await collections.get('agents')?.count()).toBe(0);
-    expect(await collections.get('audit')?.count()).toBe(1);
+    expect(await collections.get('agents')?.list(undefined, 10)).toEqual([]);
+    expect(await collections.get('audit')?.list(undefined, 10)).toHaveLength(1);
   });
 });
 
@@ -373,7 +374,7 @@ describe('read models beside another log', () => {
   it('say nothing when their checkpoint names no events, as an earlier release wrote it', async () => {
     const { readStore } = stores;
     await readStore.deleteCheckpoint(groupName, release);
-    await readStore.saveCheckpoint(groupName, release, { commit: 20, prepare: 20 });
+    await readStore.saveCheckpoint(groupName, release, { commit: 20, prepare: 20, anchors: [] });
     const other = storesInMemory().eventStore;
     for (const one of [created(), renamed('three')]) await append(other, one);
     expect(await beside(other)).toBeUndefined();

@@ -21,8 +21,8 @@ describe('parked entities', () => {
     const { collection, calls } = collectionOf();
     const opened: object[] = [];
     await openParking(storeOf(collection, opened), 3);
-    expect(opened).toEqual([{ name: parkedCollection, version: 3, indexes: [] }]);
-    expect(calls).toEqual([{ limit: tuning.parkedEntities }]);
+    expect(opened).toEqual([{ name: parkedCollection, version: 3 }]);
+    expect(calls).toEqual([{ after: undefined, limit: tuning.parkedEntities }]);
   });
 
   it('are stored before they count, and known after a restart', async () => {

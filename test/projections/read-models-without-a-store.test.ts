@@ -10,8 +10,7 @@ import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
 import { foldEntity, workOf } from '../../src/projections/engine/fold.js';
 import { agentQueries, agents } from '../../src/projections/models/agents.js';
-import { auditQueries } from '../../src/projections/models/audit-queries.js';
-import { auditTrail } from '../../src/projections/models/audit-trail.js';
+import { auditQueries, auditTrail } from '../../src/projections/models/audit-queries.js';
 import { actorOf, audit } from '../../src/projections/models/audit.js';
 import { deploymentQueries, deployments } from '../../src/projections/models/deployments.js';
 import { readCommands } from '../../src/projections/models/log-commands.js';
@@ -20,8 +19,16 @@ import type { AuditQuery } from '../../src/projections/port.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { EventStore } from '../../src/storage/event-store.js';
-import { documentOrder, matchesAll } from '../../src/storage/field-values.js';
-import type { Collection, Fields, Query, StoredDocument } from '../../src/storage/read-store.js';
+import { isInRange } from '../../src/storage/group-index.js';
+import { naiveQuery } from '../storage/contract/query-oracle.js';
+import type {
+  Collection,
+  Fields,
+  GroupQuery,
+  GroupRange,
+  IndexSpec,
+  StoredDocument,
+} from '../../src/storage/read-store.js';
 import * as f from '../support/fleet.js';
 
 const system: Actor = { type: 'system', id: 'system', name: 'system' };
@@ -144,18 +151,17 @@ function documentsOf<F extends Fields>(model: ReadModel<F>, log: readonly Record
 }
 
 /** A collection in memory that answers queries as stores do, and remembers them. */
-function collectionOf<F extends Fields>(documents: Documents<F>) {
-  const queries: Query[] = [];
+function collectionOf<F extends Fields>(documents: Documents<F>, index: IndexSpec = audit.index as IndexSpec) {
+  const queries: GroupQuery[] = [];
   const all = [...documents].map(([id, fields]): StoredDocument<F> => ({ id, position: 0, fields }));
   const collection = {
     get: async (id: string) => all.find((one) => one.id === id),
     getMany: async (ids: readonly string[]) => all.filter(({ id }) => ids.includes(id)),
-    async find(query: Query) {
+    async find(query: GroupQuery) {
       queries.push(query);
-      const { where = [], sort = [], skip = 0, limit } = query;
-      const found = all.filter(({ fields }) => matchesAll(fields, where)).sort(documentOrder(sort));
-      return { items: found.slice(skip, skip + limit), total: found.length };
+      return naiveQuery(all, index, query).ids.flatMap((id) => all.find((one) => one.id === id) ?? []);
     },
+    count: async (range: GroupRange) => all.filter(({ fields }) => isInRange(index, fields, range)).length,
   } as unknown as Collection<F>;
   return { collection, queries };
 }
@@ -187,14 +193,17 @@ describe('the read model of agents', () => {
   it('holds what the agent did, of nodes that exist', () => {
     const log = logOf(nodeCreated('n'), session('n', '2.0.0'), session('nobody'));
     expect([...documentsOf(agents, log).values()]).toMatchObject([
-      { agent: { agent_version: '2.0.0' }, connected_once: true },
+      { agent: { agent_version: '2.0.0', connected_once: true }, group: 'connected' },
     ]);
   });
 
   it('forgets a deleted node and its facts, and begins a new one under its id without any', () => {
     expect(documentsOf(agents, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'))).size).toBe(0);
     const again = documentsOf(agents, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'), nodeCreated('n')));
-    expect(again.get('n')).toMatchObject({ connected_once: false, agent: { agent_version: null, applied: null } });
+    expect(again.get('n')).toMatchObject({
+      group: null,
+      agent: { connected_once: false, agent_version: null, applied: null },
+    });
   });
 
   it('keeps the same document when a fact tells nothing new', () => {
@@ -221,7 +230,7 @@ describe('the read model of agents', () => {
   it('is walked in steps for those that have connected', async () => {
     const [connected] = site().values();
     const ids = Array.from({ length: tuning.scanDocuments * 2 }, (_, index) => `n${index}`);
-    const { collection, queries } = collectionOf(new Map(ids.map((id) => [id, connected!])));
+    const { collection, queries } = collectionOf(new Map(ids.map((id) => [id, connected!])), agents.index);
     expect(await agentQueries(() => collection).connected()).toEqual(new Set(ids));
     expect(queries.map(({ skip, limit }) => [skip, limit])).toEqual(
       [0, 1, 2].map((step) => [step * tuning.scanDocuments, tuning.scanDocuments]),
@@ -251,7 +260,7 @@ describe('the read model of deployments', () => {
     expect([...documents.keys()]).toEqual(['c10', 'c20', 'c30']);
     expect(documents.get('c20')).toEqual({
       chain_id: 'one',
-      revision: 2,
+      revision: '0000000000000002',
       deployment: {
         id: 'c20',
         chain_id: 'one',
@@ -260,7 +269,7 @@ describe('the read model of deployments', () => {
         nodes: [{ node_id: 'n', generation: 8 }],
       },
     });
-    const { collection, queries } = collectionOf(documents);
+    const { collection, queries } = collectionOf(documents, deployments.index);
     const asked = deploymentQueries(() => collection);
     expect((await asked.get('c30'))?.chain_id).toBe('two');
     expect(await asked.get('gone')).toBeUndefined();
@@ -368,20 +377,32 @@ describe('the read model of the audit', () => {
       actor_type: 'user',
       actor_id: 'U1',
       actor_name: 'Ada',
-      actors: ['u1', 'ada'],
-      accounts: false,
+      groups: [
+        'all',
+        'resource n',
+        'actor u1',
+        'actor ada',
+        'open all',
+        'open resource n',
+        'open actor u1',
+        'open actor ada',
+        'type node',
+        'action node.create',
+      ],
       reverts: null,
       reverted_by: null,
     });
-    expect(documents.get('c0')).toMatchObject({ accounts: true, resource_type: 'user', actors: ['system'] });
+    expect(documents.get('c0')).toMatchObject({
+      resource_type: 'user',
+      groups: ['all', 'resource u', 'actor system', 'type user', 'action user.create'],
+    });
     expect(documents.get('c30')).toMatchObject({
-      accounts: true,
       actor_type: 'user',
       actor_id: null,
-      actors: [],
       resource_type: 'session',
+      groups: ['all', 'type session', 'action session.sign_in_refused'],
     });
-    expect(documents.get('c40')).toMatchObject({ actor_id: 'U2', actor_name: 'Grace', actors: ['u2', 'grace'] });
+    expect(documents.get('c40')).toMatchObject({ actor_id: 'U2', actor_name: 'Grace' });
     const [event] = logOf(nodeCreated('n', { actor: ada }))[0]!.events;
     expect(actorOf(event)).toEqual(ada);
   });
@@ -406,7 +427,9 @@ describe('the read model of the audit', () => {
       logOf(signedIn('u', 'ada', 0), signedIn('u', 'ada', 1), nodeCreated('n', { at: 0 })),
     );
     const expired = (now: number) =>
-      [...documents].filter(([, fields]) => matchesAll(fields, audit.expired?.(now * 1000) ?? [])).map(([id]) => id);
+      [...documents]
+        .filter(([, fields]) => isInRange(audit.index, fields, audit.expired?.(now * 1000) ?? { groups: [''] }))
+        .map(([id]) => id);
     expect(expired(kept)).toEqual([]);
     expect(expired(kept + 1)).toEqual(['c0']);
     expect(expired(kept + 2)).toEqual(['c0', 'c10']);
@@ -468,46 +491,25 @@ describe('the read model of the audit', () => {
     expect(await list(query)).toBe(ids);
   });
 
-  it('is asked with a filter on both values of `accounts` only where an index needs one', async () => {
-    const { collection, queries } = collectionOf(documentsOf(audit, log));
-    const { store } = storeOf(log);
-    const query = auditQueries(store, () => ({
-      audit: collection,
-      names: collectionOf(new Map()).collection as never,
-    }));
-    const both = { field: 'accounts', op: 'in', value: [false, true] };
-    const cases: readonly (readonly [Partial<AuditQuery>, boolean])[] = [
-      [{}, true],
-      [{ actor: 'ada' }, true],
-      [{ actor: 'ada', resourceId: 'n' }, true],
-      [{ resourceId: 'n' }, false],
-      [{ action: 'node.create' }, false],
-      [{ resourceType: 'node' }, false],
-    ];
-    for (const [more, needed] of cases) {
-      await query.list({ page: 1, pageSize: 5, includeAccounts: true, ...more });
-      expect(
-        queries.at(-1)?.where?.some((one) => JSON.stringify(one) === JSON.stringify(both)),
-        JSON.stringify(more),
-      ).toBe(needed);
-    }
-  });
-
-  it('is not asked for what the caller may not see, and by its type alone for what everybody may', async () => {
+  it('asks one group for one filter, and none for what the caller may not see', async () => {
     const { collection, queries } = collectionOf(documentsOf(audit, log));
     const query = auditQueries(storeOf(log).store, () => ({
       audit: collection,
       names: collectionOf(new Map()).collection as never,
     }));
-    const fieldsAsked = async (more: Partial<AuditQuery>) => {
+    const groupsAsked = async (more: Partial<AuditQuery>) => {
       queries.length = 0;
       await query.list({ page: 1, pageSize: 5, includeAccounts: false, ...more });
-      return queries[0]?.where?.map(({ field }) => field);
+      return queries[0]?.groups;
     };
-    expect(await fieldsAsked({ resourceType: 'user' })).toBeUndefined();
-    expect(await fieldsAsked({ action: 'session.sign_in' })).toBeUndefined();
-    expect(await fieldsAsked({ action: 'node.create' })).toEqual(['action']);
-    expect(await fieldsAsked({ resourceId: 'n' })).toEqual(['resource_id', 'accounts']);
+    expect(await groupsAsked({ resourceType: 'user' })).toBeUndefined();
+    expect(await groupsAsked({ action: 'session.sign_in' })).toBeUndefined();
+    expect(await groupsAsked({})).toEqual(['open all']);
+    expect(await groupsAsked({ actor: 'Ada' })).toEqual(['open actor ada']);
+    expect(await groupsAsked({ action: 'node.create' })).toEqual(['action node.create']);
+    expect(await groupsAsked({ resourceId: 'n' })).toEqual(['open resource n']);
+    expect(await groupsAsked({ resourceId: 'n', includeAccounts: true })).toEqual(['resource n']);
+    expect(await groupsAsked({ includeAccounts: true })).toEqual(['all']);
   });
 
   it('names an agent as its node was called then, whatever its entry is about, and a user by the own name', async () => {

@@ -57,16 +57,16 @@ describe('what has expired', () => {
   const documents = (count: number) =>
     Array.from({ length: count }, (_, index) => ({ id: `d${index}`, fields: {} as Fields }));
   const model = (name: string, expired?: ReadModel['expired']): ReadModel =>
-    ({ name, indexes: [], keys: () => [], evolve: () => undefined, ...(expired && { expired }) }) as ReadModel;
+    ({ name, keys: () => [], evolve: () => undefined, ...(expired && { expired }) }) as ReadModel;
 
   it('is removed in slices, from the read models whose documents expire', async () => {
     const own = collectionOf(documents(2 * tuning.expiredDocuments));
     const forever = collectionOf(documents(3));
     const removed = await removeExpired({
       models: [
-        model('own', (now) => [{ field: 'at', op: 'lte', value: now }] as never),
+        model('own', (now) => ({ groups: ['own'], below: `${now}` })),
         model('forever'),
-        model('absent', () => []),
+        model('absent', () => ({ groups: ['absent'] })),
       ],
       collections: new Map([
         ['own', own.collection],
@@ -78,7 +78,7 @@ describe('what has expired', () => {
     // The last look finds nothing, and nothing is asked to be removed.
     expect(own.removed).toEqual([tuning.expiredDocuments, tuning.expiredDocuments]);
     expect(own.calls).toEqual(
-      Array(3).fill({ where: [{ field: 'at', op: 'lte', value: 77 }], limit: tuning.expiredDocuments }),
+      Array(3).fill({ groups: ['own'], below: '77', direction: 'asc', limit: tuning.expiredDocuments }),
     );
   });
 });

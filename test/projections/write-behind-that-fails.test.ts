@@ -26,7 +26,6 @@ function open({ poisoned = false } = {}) {
       return segment;
     },
     write: () => new Promise((done, fail) => running.push({ done, fail })),
-    forget: () => undefined,
   };
   const behind = createWriteBehind({
     backlog,

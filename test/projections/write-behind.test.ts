@@ -47,7 +47,6 @@ function heldBacklog(): { readonly backlog: Backlog; release(): void; readonly w
         writes += 1;
         await held;
       },
-      forget: () => undefined,
     },
   };
 }

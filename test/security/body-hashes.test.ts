@@ -1,7 +1,7 @@
 /** Hashes of bodies that hold a password say nothing to readers of the log. */
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { bodyHashBlinder } from '../../src/security/body-hashes.js';
+import { bodyHashBlinder } from '../../src/security/passwords.js';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 

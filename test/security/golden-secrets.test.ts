@@ -3,12 +3,10 @@
  * (`docs/contract/domain.md#commands-and-events`).
  */
 import { expect, it } from 'vitest';
-import { createKeyring } from '../../src/security/keyring.js';
-import type { Place } from '../../src/security/keyring.js';
+import { createKeyring, digestOf, unwrapKeyring } from '../../src/security/keyring.js';
+import type { Place, WrappedKeyring } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
 import type { SealedValue } from '../../src/security/sealing.js';
-import type { WrappedKeyring } from '../../src/security/wrapped-keyring.js';
-import { digestOf, unwrapKeyring } from '../../src/security/wrapped-keyring.js';
 
 const masterKey = createMasterKey(Uint8Array.from({ length: 32 }, (_, index) => index));
 const place: Place = { stream: 'svc-fleet', resourceId: 'node-1', field: 'psk_verifier' };

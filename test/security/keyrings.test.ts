@@ -3,18 +3,18 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KeyringContent, Place } from '../../src/security/keyring.js';
-import { createKeyring } from '../../src/security/keyring.js';
-import { createMasterKey } from '../../src/security/master-key.js';
-import type { SealedValue } from '../../src/security/sealing.js';
-import { isSealedValue, keyIdOfBytes, openBytesWith, sealBytesWith } from '../../src/security/sealing.js';
 import {
+  createKeyring,
   digestOf,
   newKeyring,
   nextVersion,
   unwrapKeyring,
   withNewKey,
   wrapKeyring,
-} from '../../src/security/wrapped-keyring.js';
+} from '../../src/security/keyring.js';
+import { createMasterKey } from '../../src/security/master-key.js';
+import type { SealedValue } from '../../src/security/sealing.js';
+import { isSealedValue, keyIdOfBytes, openBytesWith, sealBytesWith } from '../../src/security/sealing.js';
 import { testKeyring, testKeyringContent } from '../support/keyring.js';
 import { flipped } from '../support/noise-parties.js';
 

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createMasterKey } from '../../src/security/master-key.js';
-import { loadMasterKey } from '../../src/security/master-key-source.js';
+import { createMasterKey, loadMasterKey } from '../../src/security/master-key.js';
 import { valueOf } from '../support/noise-parties.js';
 
 let root: string;

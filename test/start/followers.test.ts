@@ -86,7 +86,6 @@ const stats = {
   rejectingNodes: 3,
   offered: 4,
   reports: new Map([['ignored', 5]]),
-  cacheBytes: 6,
 };
 const metrics = () => {
   const { committed, projections, logChain } = fakeParts();
@@ -187,7 +186,6 @@ describe('an instance', () => {
       svc_delivery_waiting_nodes: 2,
       svc_delivery_offered_total: 4,
       svc_delivery_reports_total: new Map([['ignored', 5]]),
-      svc_delivery_cache_bytes: 6,
     });
   });
 });

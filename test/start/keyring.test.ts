@@ -2,9 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import { createKeyring } from '../../src/security/keyring.js';
+import { createKeyring, nextVersion, withNewKey } from '../../src/security/keyring.js';
 import type { MasterKey } from '../../src/security/master-key.js';
-import { nextVersion, withNewKey } from '../../src/security/wrapped-keyring.js';
 import type { StoredKeyring } from '../../src/start/keyring.js';
 import {
   ensureKeyring,
@@ -131,7 +130,7 @@ describe('the keyring', () => {
     await replaceKeyring(options(), stored, withNewKey(stored.content));
     const [, second] = await fixture.log(streams.keyring);
     // The same version, wrapped once more, as by somebody who has the master key and an old backup.
-    const { wrapKeyring } = await import('../../src/security/wrapped-keyring.js');
+    const { wrapKeyring } = await import('../../src/security/keyring.js');
     const data = wrapKeyring(testMasterKey(), withNewKey(stored.content));
     const { id: _id, ...event } = second!;
     await fixture.stores.eventStore.append(streams.keyring, 'any', [{ ...event, data, id: randomIds.next() }]);

@@ -97,14 +97,14 @@ describe('a watched read store', () => {
     const { readStore, close } = await stores(one);
     let emptied = 0;
     const bound = await bindReadStore(readStore, 'one');
-    const checkpoint = { commit: 7, prepare: 7 };
+    const checkpoint = { commit: 7, prepare: 7, anchors: [] };
     await bound.saveCheckpoint('p', 1, checkpoint);
     expect(await (await bindReadStore(readStore, 'one')).loadCheckpoint('p', 1)).toMatchObject(checkpoint);
     const watching = await watchReadStore(bound, () => (emptied += 1), 5);
     await readStore.drop('installations', 1);
     const again = await bindReadStore(readStore, 'one');
     expect(again.id).not.toBe(bound.id);
-    await bound.saveCheckpoint('p', 1, { commit: 9, prepare: 9 });
+    await bound.saveCheckpoint('p', 1, { ...checkpoint, commit: 9 });
     expect(await again.loadCheckpoint('p', 1)).toBeUndefined();
     await eventually(() => emptied).toBe(1);
     await watching.close();

@@ -51,10 +51,16 @@ it(`keeps every acknowledged append whole through ${kills} kills under load`, as
       }
       expect(await stores.eventStore.headPosition()).toBe(events);
       for (const id of acknowledged.keys()) expect(stored.has(id)).toBe(true);
-      const documents = await stores.readStore.collection({ name: 'seen', version: 1, indexes: [{ fields: ['n'] }] });
-      const newest = await documents.find({ sort: [{ field: 'n', direction: 'desc' }], limit: 1 });
-      expect(newest.items[0]?.position ?? 0).toBeGreaterThanOrEqual(newestDocument);
-      expect(await documents.count([{ field: 'n', op: 'gte', value: 0 }])).toBe(await documents.count());
+      const documents = await stores.readStore.collection({
+        name: 'seen',
+        version: 1,
+        index: { group: 'all', order: 'n' },
+      });
+      const [newest] = await documents.find({ groups: ['all'], direction: 'desc', limit: 1 });
+      expect(newest?.position ?? 0).toBeGreaterThanOrEqual(newestDocument);
+      const listed = (await documents.list(undefined, 1_000)).length;
+      expect(await documents.count({ groups: ['all'] })).toBe(listed);
+      expect(await documents.count({ groups: ['all'], from: '0' })).toBe(listed);
       await stores.close();
     }
     expect(acknowledged.size).toBeGreaterThan(100);

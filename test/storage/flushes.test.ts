@@ -26,7 +26,7 @@ vi.mock(import('../../src/storage/embedded/data-file.js'), async (original) => {
   };
 });
 
-const spec: CollectionSpec = { name: 'seen', version: 1, indexes: [] };
+const spec: CollectionSpec = { name: 'seen', version: 1 };
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let stores: EmbeddedStores;
 let seen: Collection;
@@ -68,7 +68,7 @@ it('every other write waits for its flush, once for all that share a commit', as
   expect(together).toBeGreaterThan(0);
   expect(together).toBeLessThan(keys.length / 2);
   expect(await flushesOf(() => seen.insert('only', { n: 1 }))).toBe(1);
-  expect(await flushesOf(() => readStore.saveCheckpoint('models', 1, { commit: 1, prepare: 1 }))).toBe(1);
+  expect(await flushesOf(() => readStore.saveCheckpoint('models', 1, { commit: 1, prepare: 1, anchors: [] }))).toBe(1);
   expect(await flushesOf(() => readStore.activate('models', 1))).toBe(1);
   expect(await flushesOf(() => seen.remove(['only']))).toBe(1);
   expect(await flushesOf(() => readStore.drop('seen', 1))).toBeGreaterThan(0);

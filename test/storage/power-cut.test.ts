@@ -15,7 +15,7 @@ import { temporaryFolder } from './contract/temporary-folder.js';
 const pageBytes = 4096;
 const metaBytes = 2 * pageBytes;
 const commits = 24;
-const spec: CollectionSpec = { name: 'seen', version: 1, indexes: [{ fields: ['n'] }] };
+const spec: CollectionSpec = { name: 'seen', version: 1, index: { group: 'in', order: 'n' } };
 const open = (dataDir: string): Promise<EmbeddedStores> =>
   openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
 
@@ -49,7 +49,8 @@ let appends: Step[];
 /** @param opened the collection; to open it is a commit */
 const stateOfRead = async ({ readStore }: EmbeddedStores, opened?: Collection): Promise<unknown> => {
   const collection = opened ?? (await readStore.collection(spec));
-  const { items, total } = await collection.find({ sort: [{ field: 'n', direction: 'asc' }], limit: 1_000 });
+  const items = await collection.find({ groups: ['all'], direction: 'asc', limit: 1_000 });
+  const total = await collection.count({ groups: ['all'] });
   return {
     items: items.map(({ id, position, fields }) => [id, position, fields]),
     total,
@@ -68,7 +69,7 @@ async function writeRead(stores: EmbeddedStores, file: string): Promise<Step[]> 
   const steps: Step[] = [];
   for (let n = 1; n <= commits; n += 1) {
     const durable = n % 5 === 0;
-    if (durable) await readStore.saveCheckpoint('models', 1, { commit: n, prepare: n });
+    if (durable) await readStore.saveCheckpoint('models', 1, { commit: n, prepare: n, anchors: [] });
     else {
       const writes = Array.from({ length: 1 + random(30) }, () => ({
         kind: 'put' as const,

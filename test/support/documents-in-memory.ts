@@ -11,7 +11,11 @@ export function collectionOf(initial: readonly { readonly id: string; readonly f
     get: async (id: string) => (documents.has(id) ? { id, fields: documents.get(id) } : undefined),
     find: async (query: { readonly limit: number }) => {
       calls.push(query);
-      return { items: [...documents].slice(0, query.limit).map(([id, fields]) => ({ id, fields })) };
+      return [...documents].slice(0, query.limit).map(([id, fields]) => ({ id, fields }));
+    },
+    list: async (after: string | undefined, limit: number) => {
+      calls.push({ after, limit });
+      return [...documents].slice(0, limit).map(([id, fields]) => ({ id, fields }));
     },
     set: async (entries: readonly { readonly id: string; readonly fields: Fields }[]) => {
       for (const { id, fields } of entries) documents.set(id, fields);

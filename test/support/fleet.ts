@@ -4,7 +4,7 @@
  */
 import { expect } from 'vitest';
 import type { ChainCommand, Hop } from '../../src/domain/chain/chain.js';
-import type { CredentialCommand } from '../../src/domain/credential/credential.js';
+import type { CredentialCommand, CertificateDetails } from '../../src/domain/credential/credential.js';
 import { noFields } from '../../src/domain/credential/credential.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
@@ -21,7 +21,6 @@ import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
 import { readCommand, schemaVersions } from '../../src/domain/log/upcast.js';
 import type { UpstreamCommand } from '../../src/domain/upstream/upstream.js';
-import type { CertificateDetails } from '../../src/kernel/certificate.js';
 import type { Actor, IdempotencyMark, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';

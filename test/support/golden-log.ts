@@ -13,7 +13,7 @@ import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { agentsStream, streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
-import { sealLogChainKey } from '../../src/log-chain/keys.js';
+import { sealLogChainKey } from '../../src/security/log-chain/keys.js';
 import * as f from './fleet.js';
 import * as l3 from './l3-networks.js';
 import { chainedLog, testMasterKey } from './log-chain.js';

@@ -114,7 +114,7 @@ export function fleetBytes(log: readonly RecordedCommand[]): string {
 export async function documentsOf({ readStore }: EmbeddedStores): Promise<unknown> {
   const all: Record<string, unknown> = {};
   for (const spec of archiveScope.collections) {
-    const { items } = await (await readStore.collection(spec)).find({ limit: 10_000 });
+    const items = await (await readStore.collection(spec)).list(undefined, 10_000);
     all[spec.name] = items.map(({ id, fields }) => ({ id, fields }));
   }
   return all;

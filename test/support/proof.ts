@@ -2,9 +2,9 @@
 import { problemsOf, proveLog, sourceOfStore } from '../../scripts/maintenance/proof.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { headText } from '../../src/log-chain/log-chain.js';
-import type { StreamProof } from '../../src/log-chain/prove.js';
-import { loadMasterKey } from '../../src/security/master-key-source.js';
+import { headText } from '../../src/security/log-chain/log-chain.js';
+import type { StreamProof } from '../../src/security/log-chain/prove.js';
+import { loadMasterKey } from '../../src/security/master-key.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 
 export interface FolderProof {

@@ -217,9 +217,9 @@ export async function dump(
   models: readonly ReadModel[] = readModels,
 ): Promise<Dump> {
   const all: Record<string, readonly StoredDocument[]> = {};
-  for (const { name, indexes } of models) {
-    const collection = await readStore.collection({ name, indexes, version });
-    const { items } = await collection.find({ limit: 100_000 });
+  for (const { name, index } of models) {
+    const collection = await readStore.collection({ name, index, version });
+    const items = await collection.list(undefined, 100_000);
     all[name] = [...items].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
   return all;

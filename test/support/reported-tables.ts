@@ -1,7 +1,7 @@
 /** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { reportedTable } from '../../src/telemetry/reported-tables.js';
+import { reportedTable } from '../../src/telemetry/reported.js';
 import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
 
 export interface Reported extends Omit<HeartbeatFacts, 'link_metrics' | 'runtime_listeners'> {

@@ -5,6 +5,8 @@
  */
 import type { ProposedEvent, RecordedEvent } from '../../src/kernel/event.js';
 import { assertAppendable, bounds } from '../../src/storage/bounds.js';
+import { compareText } from '../../src/kernel/compare-text.js';
+import { assertQuery, placeIn } from '../../src/storage/group-index.js';
 import { eventBytes } from '../../src/storage/event-json.js';
 import { isAfter } from '../../src/storage/event-store.js';
 import type { EventStore, FoldCheckpoint, Retention } from '../../src/storage/event-store.js';
@@ -12,6 +14,7 @@ import type {
   Checkpoint,
   Collection,
   Fields,
+  IndexSpec,
   Lease,
   LeaseClaim,
   Leases,
@@ -128,16 +131,25 @@ function collectionInMemory(spec: Collection['spec']): Collection {
     get: async (id) => get(id),
     getMany: async (ids) => ids.flatMap((id) => get(id) ?? []),
     async find(query) {
-      if (!(query.limit >= 1)) throw new RangeError('a page has a limit of at least 1');
-      const { ids, total } = naiveQuery(live(), query);
-      return { items: ids.flatMap((id) => get(id) ?? []), total };
+      assertQuery(spec, query);
+      return naiveQuery(live(), spec.index as IndexSpec, query).ids.flatMap((id) => get(id) ?? []);
     },
-    count: async (where = []) => naiveQuery(live(), { where, limit: 1 }).total,
+    async count(range) {
+      assertQuery(spec, range);
+      return naiveQuery(live(), spec.index as IndexSpec, { ...range, direction: 'asc', limit: 1 }).total;
+    },
+    list: async (after = '', limit) =>
+      live()
+        .filter(({ id }) => id > after)
+        .sort((a, b) => compareText(a.id, b.id))
+        .slice(0, limit)
+        .flatMap(({ id }) => get(id) ?? []),
     async write(writes) {
       let applied = 0;
       for (const write of writes) {
         if (write.position <= (held.get(write.id)?.position ?? -1)) continue;
         const { position } = write;
+        if (write.kind === 'put') placeIn(spec.index, write.fields);
         held.set(write.id, { position, fields: write.kind === 'put' ? write.fields : undefined });
         applied += 1;
       }

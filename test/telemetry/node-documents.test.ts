@@ -60,7 +60,7 @@ const beatOf = (telemetry: Telemetry, nodeId: string, heartbeat: HeartbeatFacts)
   telemetry.alive(nodeId, presence, 30_000, heartbeat);
 const start = () => createTelemetry({ readStore: counting(), clock, logger: silentLogger });
 const stored = async (name: string, nodeId: string): Promise<Fields | undefined> =>
-  (await (await stores.readStore.collection({ name, version: 1, indexes: [] })).get(nodeId))?.fields;
+  (await (await stores.readStore.collection({ name, version: 1 })).get(nodeId))?.fields;
 
 const heartbeat = (cpu_usage: number, state = 'listening'): Reported => ({
   cpu_usage,

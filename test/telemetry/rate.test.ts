@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createRate } from '../../src/telemetry/rate.js';
+import { createRate } from '../../src/telemetry/telemetry.js';
 
 test('counts what was noted in the last 60 seconds, to the second', () => {
   const step = fc.record({ afterMs: fc.nat(40_000), times: fc.nat(5) });

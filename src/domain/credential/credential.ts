@@ -3,13 +3,30 @@
  * events, commands. Keys are made and certificates read before a command is decided (`src/commands/`).
  * Implements `docs/contract/rest.md#credentials` and `docs/contract/domain.md#l4-chain` (keys and pins).
  */
-import type { CertificateDetails } from '../../kernel/certificate.js';
 import type { FieldChange } from '../resource/change.js';
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
 import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
+
+/** The facts of a certificate, as credentials store and show them. `src/security/certificates.ts` reads them. */
+export interface CertificateDetails {
+  /** `CN=a.example, O=Example`, in the certificate's order. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** The DNS names, lower-cased, in the certificate's order; a self-signed one without any has its common name. */
+  readonly subject_alt_names: readonly string[];
+  /** RFC 3339, UTC, milliseconds. */
+  readonly not_before: string;
+  readonly not_after: string;
+  /** Lower-case hexadecimal, like the fingerprint. */
+  readonly serial_number: string;
+  readonly fingerprint_sha256: string;
+  /** Base64, as pins are. */
+  readonly spki_sha256: string;
+  readonly self_signed: boolean;
+}
 
 export const keyTypes = ['x25519', 'tls_cert', 'reality'] as const;
 export type KeyType = (typeof keyTypes)[number];

@@ -28,6 +28,6 @@ export async function ofAnotherLog(
   if (isBeyond(checkpoint, head)) {
     return restoredBeside(`the read models hold the log up to position ${checkpoint.commit}, but it ends at ${head}`);
   }
-  const difference = await differenceFrom(eventStore, checkpoint.anchors ?? []);
+  const difference = await differenceFrom(eventStore, checkpoint.anchors);
   return difference === undefined ? undefined : restoredBeside(difference.text);
 }

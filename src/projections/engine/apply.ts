@@ -104,8 +104,7 @@ async function prepare(
     const stored = (await collections.get(model.name)?.getMany(some)) ?? [];
     const documents = new Map(stored.map((document) => [document.id, document]));
     for (const id of some) {
-      const before = documents.get(id);
-      const folded = foldEntity(model, id, before, work.get(id) ?? [], before);
+      const folded = foldEntity(model, id, documents.get(id), work.get(id) ?? []);
       if (folded.write !== undefined) prepared.push(folded.write);
       if (folded.poisoned !== undefined) poisoned.push({ projection: model.name, id, ...folded.poisoned });
     }

@@ -6,7 +6,6 @@
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { RecordedCommand } from '../../kernel/event.js';
-import { createLru } from '../../kernel/lru.js';
 import type { GuardedWrite, StoredDocument } from '../../storage/read-store.js';
 import { documentsPerTurn, settlePoisoned, workFor, writeAll } from './apply.js';
 import type { ApplyTarget } from './apply.js';
@@ -41,8 +40,6 @@ export interface Backlog {
   take(): Segment;
   /** Returns once queries see the segment; may be called again after a failure. @throws as `add` */
   write(segment: Segment): Promise<void>;
-  /** Drops the documents in memory: from now on others write them. */
-  forget(): void;
 }
 
 export function createBacklog(target: ApplyTarget): Backlog {
@@ -53,35 +50,17 @@ export function createBacklog(target: ApplyTarget): Backlog {
   let poisoned: ParkedEntity[] = [];
   /** The writes that were taken and may not be durable yet. */
   let taken = new Map<string, Writes>();
-  /** Documents that changed more than once, as they are in the store: they are likely to change again. */
-  const hot = new Map(
-    models.map(({ name }) => [name, createLru<string, StoredDocument>({ maxEntries: tuning.keptDocuments })]),
-  );
-
   /** A document as it is after the write; undefined when the write removed it. */
   const written = (write: GuardedWrite): StoredDocument | undefined =>
     write.kind === 'put' ? { id: write.id, position: write.position, fields: write.fields } : undefined;
-
-  function remember(model: string, writes: Writes): void {
-    const documents = hot.get(model);
-    if (documents === undefined) return;
-    for (const write of writes.values()) {
-      // One that is new was not in memory before, and is not kept yet.
-      if (write.before === undefined) continue;
-      const document = written(write);
-      if (document === undefined) documents.delete(write.id);
-      else documents.set(write.id, document);
-    }
-  }
 
   /** The documents of these ids as the store has them, or will have them once the taken writes are durable. */
   async function documentsOf(model: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredDocument>> {
     const documents = new Map<string, StoredDocument>();
     const missing: string[] = [];
-    const [beingWritten, kept] = [taken.get(model), hot.get(model)];
     for (const id of ids) {
-      const write = beingWritten?.get(id);
-      const document = write === undefined ? kept?.get(id) : written(write);
+      const write = taken.get(model)?.get(id);
+      const document = write === undefined ? undefined : written(write);
       if (document !== undefined) documents.set(id, document);
       else if (write === undefined) missing.push(id);
     }
@@ -97,8 +76,7 @@ export function createBacklog(target: ApplyTarget): Backlog {
     for (const [id, steps] of work) {
       if (parking.has(model.name, id)) continue;
       const earlier = writes.get(id);
-      const before = earlier === undefined ? stored.get(id) : earlier.before;
-      const outcome = foldEntity(model, id, earlier === undefined ? before : written(earlier), steps, before);
+      const outcome = foldEntity(model, id, earlier === undefined ? stored.get(id) : written(earlier), steps);
       if (outcome.write !== undefined) writes.set(id, outcome.write);
       if (outcome.poisoned !== undefined) poisoned.push({ projection: model.name, id, ...outcome.poisoned });
       sinceYield += 1;
@@ -107,9 +85,6 @@ export function createBacklog(target: ApplyTarget): Backlog {
   }
 
   return {
-    forget() {
-      for (const documents of hot.values()) documents.clear();
-    },
     events: () => events,
     full: () => events >= tuning.segmentEvents || batches >= tuning.segmentBatches,
     poisoned: () => poisoned.length > 0,
@@ -149,8 +124,6 @@ export function createBacklog(target: ApplyTarget): Backlog {
       await Promise.allSettled(writing);
       await Promise.all(writing);
       await settlePoisoned(target, refused);
-      for (const [model, writes] of segment.writes) remember(model, writes);
-      for (const { projection, id } of refused) hot.get(projection)?.delete(id);
       if (taken === segment.writes) taken = new Map();
     },
   };

@@ -26,10 +26,10 @@ export async function removeExpired({ models, collections, clock }: Omit<ExpiryD
   let removed = 0;
   for (const model of models) {
     const collection = collections.get(model.name);
-    const where = model.expired?.(clock.now());
-    if (collection === undefined || where === undefined) continue;
+    const range = model.expired?.(clock.now());
+    if (collection === undefined || range === undefined) continue;
     for (;;) {
-      const { items } = await collection.find({ where, limit: tuning.expiredDocuments });
+      const items = await collection.find({ ...range, direction: 'asc', limit: tuning.expiredDocuments });
       if (items.length > 0) await collection.remove(items.map(({ id }) => id));
       removed += items.length;
       if (items.length < tuning.expiredDocuments) break;

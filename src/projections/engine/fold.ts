@@ -55,37 +55,24 @@ export function shortError(error: unknown): string {
   return errorText(error).slice(0, tuning.errorChars);
 }
 
-function writeOf(
-  id: string,
-  position: number,
-  fields: Fields | undefined,
-  before: StoredDocument | undefined,
-): GuardedWrite {
-  if (before === undefined) {
-    return fields === undefined ? { kind: 'delete', id, position } : { kind: 'put', id, position, fields };
-  }
-  return fields === undefined
-    ? { kind: 'delete', id, position, before }
-    : { kind: 'put', id, position, fields, before };
-}
+const writeOf = (id: string, position: number, fields: Fields | undefined): GuardedWrite =>
+  fields === undefined ? { kind: 'delete', id, position } : { kind: 'put', id, position, fields };
 
 /**
  * Folds an entity's steps. Steps that its document already reflects are skipped: they are repeats, or another instance
  * was faster. If a step fails, the entity stays as the command before it left it.
- * @param before the stored document, which may be older than `document`; the write then says that it comes from it
  */
 export function foldEntity(
   model: ReadModel,
   id: string,
   document: StoredDocument | undefined,
   steps: readonly Step[],
-  before?: StoredDocument,
 ): Folded {
   const reflected = document?.position ?? -1;
   let fields: Fields | undefined = document?.fields;
   let changedAt = -1;
   // Created and deleted within one batch is a delete too: a slower instance may still write the document in between.
-  const written = (): GuardedWrite | undefined => (changedAt < 0 ? undefined : writeOf(id, changedAt, fields, before));
+  const written = (): GuardedWrite | undefined => (changedAt < 0 ? undefined : writeOf(id, changedAt, fields));
   for (const { command, events } of steps) {
     const { position } = lastEvent(command);
     if (position <= reflected) continue;

@@ -41,7 +41,7 @@ type LayoutFields = {
   readonly leftovers: Json;
 };
 
-const spec: CollectionSpec = { name: 'read_model_layouts', version: 1, indexes: [] };
+const spec: CollectionSpec = { name: 'read_model_layouts', version: 1 };
 const idOf = (release: number): string => `${groupName}@${release}`;
 /** How many rebuilds of one release get different places. */
 const placesPerRelease = 10_000;

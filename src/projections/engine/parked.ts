@@ -32,9 +32,8 @@ export async function openParking(store: ReadStore, version: number): Promise<Pa
   const collection: Collection<ParkedFields> = await store.collection({
     name: parkedCollection,
     version,
-    indexes: [],
   });
-  const { items } = await collection.find({ limit: tuning.parkedEntities });
+  const items = await collection.list(undefined, tuning.parkedEntities);
   const parked = new Map<string, ParkedEntity>(
     items.map(({ id, fields: { projection, entity, position, error } }) => [
       id,

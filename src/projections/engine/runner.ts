@@ -192,7 +192,6 @@ export function startRunner(deps: RunnerDeps): Runner {
         if (stop.signal.aborted || behind) return;
         if (dropped) logger.info({}, 'the subscription of the read models stands again');
         [live, dropped] = [true, false];
-        backlog.forget();
         return status.set({ caughtUp: true, lastError: null });
       case 'dropped':
         // Logged once: what follows are failed attempts to subscribe again.

@@ -7,7 +7,7 @@ import { captureFleet } from '../../domain/fleet/checkpoint.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { LogChain } from '../../log-chain/log-chain.js';
+import type { LogChain } from '../../security/log-chain/log-chain.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { saveFleet } from './fold-checkpoint.js';
 

@@ -14,7 +14,7 @@ import { streams } from '../../kernel/event.js';
 import { createListeners } from '../../kernel/listeners.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { LogChain } from '../../log-chain/log-chain.js';
+import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { createWaiters } from '../../kernel/waiters.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { commandsAfter } from '../../storage/follow.js';

@@ -11,7 +11,7 @@ import type { ChainHead } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { lastEvent, streams } from '../../kernel/event.js';
-import type { LogChain } from '../../log-chain/log-chain.js';
+import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { MissingEventsError } from '../log-follower.js';
 
 /** What one batch of whole commands did. */

@@ -18,7 +18,7 @@ import { streams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { Result } from '../../kernel/result.js';
 import { err, ok } from '../../kernel/result.js';
-import type { LogChain } from '../../log-chain/log-chain.js';
+import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { firstFrom } from '../../storage/event-store.js';
 import type { EventStore, FoldCheckpoint } from '../../storage/event-store.js';
 

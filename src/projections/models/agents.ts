@@ -15,11 +15,12 @@ import { asJson, fromJson } from '../read-model.js';
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
 
-export type AgentFields = { readonly agent: Json; readonly connected_once: boolean };
+export type AgentFields = { readonly agent: Json; readonly group: 'connected' | null; readonly since: string };
 
 const documentOf = (agent: NodeAgentFacts): AgentFields => ({
   agent: asJson(agent),
-  connected_once: agent.connected_once,
+  group: agent.connected_once ? 'connected' : null,
+  since: '',
 });
 const factsOf = ({ agent }: AgentFields): NodeAgentFacts => fromJson<NodeAgentFacts>(agent);
 
@@ -40,7 +41,7 @@ function lifeOf(event: RecordedEvent): { readonly nodeId: string; readonly lives
 
 export const agents: ReadModel<AgentFields> = {
   name: 'agents',
-  indexes: [{ fields: ['connected_once'] }],
+  index: { group: 'group', order: 'since' },
 
   keys(event) {
     if (event.stream.startsWith(streams.agentsPrefix)) return [agentEvent(event).data.node_id];
@@ -73,8 +74,8 @@ export function agentQueries(open: () => Collection<AgentFields>): Projections['
     async connected() {
       const ids = new Set<string>();
       for (let skip = 0; ; skip += tuning.scanDocuments) {
-        const where = [{ field: 'connected_once', op: 'eq', value: true }] as const;
-        const { items } = await open().find({ where, skip, limit: tuning.scanDocuments });
+        const range = { groups: ['connected'], direction: 'asc', skip, limit: tuning.scanDocuments } as const;
+        const items = await open().find(range);
         for (const { id } of items) ids.add(id);
         if (items.length < tuning.scanDocuments) return ids;
       }

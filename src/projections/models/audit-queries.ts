@@ -1,45 +1,40 @@
 /**
- * Queries of the audit. The read model says which entries there are; their content is read from the log.
+ * Queries of the audit, stored, for REST and for reverts. The read model says which entries there are; their content is read from the log.
  * Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand } from '../../domain/audit/describe.js';
-import type { Collection, Filter, StoredDocument } from '../../storage/read-store.js';
+import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
-import { accountTypes, actorOf } from './audit.js';
+import { accountTypes, actorOf, auditGroups } from './audit.js';
 import type { AuditFields } from './audit.js';
 import { readCommands } from './log-commands.js';
 import { namesAt } from './names.js';
 import type { NameFields } from './names.js';
 import type { AuditEntry, AuditQuery, Projections } from '../port.js';
+import { tuning } from '../tuning.js';
 
 type Audit = Collection<AuditFields>;
 type EntryDocument = StoredDocument<AuditFields>;
 
-/** The filters of an audit query; null when no entry can match. */
-function filtersOf(query: AuditQuery): readonly Filter[] | null {
-  const { resourceType, resourceId, actor, action, from, to, includeAccounts } = query;
-  const equal: readonly (readonly [string, string | undefined])[] = [
-    ['resource_id', resourceId],
-    ['actors', actor?.toLowerCase()],
-    ['action', action],
-    ['resource_type', resourceType],
-  ];
-  const where = equal.flatMap(([field, value]): Filter[] => (value === undefined ? [] : [{ field, op: 'eq', value }]));
-  if (from !== undefined) where.push({ field: 'order', op: 'gte', value: canonical(from) });
-  // Greater than every position of that millisecond.
-  if (to !== undefined) where.push({ field: 'order', op: 'lt', value: `${canonical(to)}0` });
-  // A resource type implies the flag `accounts`, which is filtered on only without one.
+/** The entries that a query selects; null when none can match. */
+function rangeOf({ includeAccounts, ...query }: AuditQuery): GroupRange | null {
+  const { resourceType, resourceId, actor, action, from, to } = query;
+  // A resource type implies whether entries are about accounts.
   const type = resourceType ?? action?.slice(0, action.indexOf('.'));
-  if (!includeAccounts && type !== undefined) return accountTypes.has(type) ? null : [...where, ...anyAccounts(query)];
-  return includeAccounts
-    ? [...where, ...anyAccounts(query)]
-    : [...where, { field: 'accounts', op: 'eq', value: false }];
-}
-
-/** Excludes nothing, but lets the store use the indexes that hold `accounts`. */
-function anyAccounts({ resourceType, resourceId, actor, action }: AuditQuery): readonly Filter[] {
-  const other = resourceId ?? action ?? resourceType;
-  return actor === undefined && other !== undefined ? [] : [{ field: 'accounts', op: 'in', value: [false, true] }];
+  if (!includeAccounts && type !== undefined && accountTypes.has(type)) return null;
+  const open = includeAccounts ? (group: string) => group : auditGroups.open;
+  const groups = [
+    ...(resourceId === undefined ? [] : [open(auditGroups.resource(resourceId))]),
+    ...(actor === undefined ? [] : [open(auditGroups.actor(actor))]),
+    ...(action === undefined ? [] : [auditGroups.action(action)]),
+    ...(resourceType === undefined ? [] : [auditGroups.type(resourceType)]),
+  ];
+  return {
+    groups: groups.length > 0 ? groups : [open(auditGroups.all)],
+    from: from === undefined ? undefined : canonical(from),
+    // Greater than every position of that millisecond.
+    below: to === undefined ? undefined : `${canonical(to)}0`,
+  };
 }
 
 /** RFC 3339 in UTC with milliseconds, so that times compare as text. */
@@ -148,15 +143,14 @@ export function auditQueries(
   return {
     async list(query) {
       const { audit, names } = open();
-      const where = filtersOf(query);
-      if (where === null) return { items: [], total: 0 };
-      const page = await audit.find({
-        where,
-        sort: [{ field: 'order', direction: 'desc' }],
-        skip: (query.page - 1) * query.pageSize,
-        limit: query.pageSize,
-      });
-      return { items: await entriesOf(eventStore, audit, names, page.items), total: page.total };
+      const range = rangeOf(query);
+      if (range === null) return { items: [], total: 0 };
+      const [skip, limit] = [(query.page - 1) * query.pageSize, query.pageSize];
+      const found = await audit.find({ ...range, direction: 'desc', skip, limit });
+      // A page that is not full is the last one, unless it lies beyond the end.
+      const isLast = found.length < limit && (found.length > 0 || skip === 0);
+      const total = isLast ? skip + found.length : await audit.count(range);
+      return { items: await entriesOf(eventStore, audit, names, found), total };
     },
     async get(id) {
       const { audit, names } = open();
@@ -164,6 +158,37 @@ export function auditQueries(
       if (document === undefined) return undefined;
       const [entry] = await entriesOf(eventStore, audit, names, [document]);
       return entry;
+    },
+  };
+}
+
+/**
+ * The entries about one resource, and the command of one entry, for reverts.
+ * @param open returns the collection, or throws `unavailable` while the read models cannot be queried
+ */
+export function auditTrail(
+  eventStore: EventStore,
+  open: () => { readonly audit: Collection<AuditFields> },
+): Projections['auditTrail'] {
+  return {
+    async command(id) {
+      const document = await open().audit.get(id);
+      if (document === undefined) return undefined;
+      const [command] = await readCommands(eventStore, [document.fields]);
+      return command;
+    },
+    async *about(type, id, behind) {
+      for (let skip = 0; ; skip += tuning.auditTrailPage) {
+        const limit = tuning.auditTrailPage;
+        const groups = [auditGroups.resource(id)];
+        const items = await open().audit.find({ groups, direction: 'desc', skip, limit });
+        for (const { id: entryId, fields } of items) {
+          if (fields.resource_type !== type || fields.position <= behind) continue;
+          const { action, actor_type: actor, at, position, count: events } = fields;
+          yield { id: entryId, action, actor, at, position, events };
+        }
+        if (items.length < tuning.auditTrailPage) return;
+      }
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Read model of the audit: the place of each command in the log, and what queries filter on. Not the content of an entry:
+ * Read model of the audit, stored: the place of each command in the log, and what queries filter on. Not the content of an entry:
  * `audit-queries.ts` reads it from the log. Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand } from '../../domain/audit/describe.js';
@@ -28,10 +28,8 @@ export type AuditFields = {
   readonly actor_type: AuditEntry['actor']['type'];
   readonly actor_id: string | null;
   readonly actor_name: string | null;
-  /** Id and name of the actor, lower-cased; a query may give either. */
-  readonly actors: readonly string[];
-  /** True for users and sign-ins, which only admins are shown. */
-  readonly accounts: boolean;
+  /** What queries select by (`auditGroups`). */
+  readonly groups: readonly string[];
   /** The entry that this one reverts. */
   readonly reverts: string | null;
   /** The newest entry that reverts this one. Its own entry says whether it was reverted in turn. */
@@ -47,6 +45,20 @@ const auditedStreams: ReadonlySet<string> = new Set([
   streams.signins,
   streams.service,
 ]);
+
+/**
+ * The names of the groups that entries are found in. Entries about users and sign-ins, which only admins are shown, are
+ * not in those of `open`; types and actions say by themselves whether they are about accounts.
+ */
+export const auditGroups = {
+  all: 'all',
+  type: (type: string): string => `type ${type}`,
+  action: (action: string): string => `action ${action}`,
+  resource: (id: string): string => `resource ${id}`,
+  /** @param actor id or name; names are compared without regard to case */
+  actor: (actor: string): string => `actor ${actor.toLowerCase()}`,
+  open: (group: string): string => `open ${group}`,
+} as const;
 
 /** @param at RFC 3339, UTC, milliseconds */
 function auditOrder(at: string, position: number): string {
@@ -67,7 +79,18 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
   const { position } = lastEvent(command);
   const at = first.metadata.occurred_at;
   const actor = actorOf(first);
-  const keys = [actor.id, actor.name].filter((key) => key !== null).map((key) => key.toLowerCase());
+  const { action, resource } = described;
+  const open = [
+    auditGroups.all,
+    ...(resource.id === null ? [] : [auditGroups.resource(resource.id)]),
+    ...[actor.id, actor.name].flatMap((one) => (one === null ? [] : [auditGroups.actor(one)])),
+  ];
+  const groups = [
+    ...open,
+    ...(described.accounts ? [] : open.map(auditGroups.open)),
+    auditGroups.type(resource.type),
+    auditGroups.action(action),
+  ];
   return {
     order: auditOrder(at, position),
     stream: command.stream,
@@ -75,14 +98,13 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
     count: command.events.length,
     position,
     at,
-    action: described.action,
-    resource_type: described.resource.type,
-    resource_id: described.resource.id,
+    action,
+    resource_type: resource.type,
+    resource_id: resource.id,
     actor_type: actor.type,
     actor_id: actor.id,
     actor_name: actor.name,
-    actors: [...new Set(keys)],
-    accounts: described.accounts,
+    groups: [...new Set(groups)],
     reverts: first.metadata.revert_of ?? null,
     reverted_by: null,
   };
@@ -93,22 +115,11 @@ const signinType = 'session';
 
 export const audit: ReadModel<AuditFields> = {
   name: 'audit',
-  // Every entry is written to every index, so there is none with and without `accounts`: `audit-queries.ts` filters on
-  // both of its values where an index needs it. A list field comes first (`src/storage/README.md`).
-  indexes: [
-    { fields: ['resource_id', 'order'] },
-    { fields: ['actors', 'accounts', 'order'], grouped: true },
-    { fields: ['action', 'order'], grouped: true },
-    { fields: ['resource_type', 'order'], grouped: true },
-    { fields: ['accounts', 'order'], grouped: true },
-  ],
+  index: { group: 'groups', order: 'order' },
 
   expired(now) {
     const before = timestamp(now - limits.events.signinsMaxAgeSeconds * 1000);
-    return [
-      { field: 'resource_type', op: 'eq', value: signinType },
-      { field: 'order', op: 'lt', value: before },
-    ];
+    return { groups: [auditGroups.type(signinType)], below: before };
   },
 
   keys(event) {

@@ -1,5 +1,5 @@
 /**
- * Read model of deployments: each deploy of a chain, by the id of its command, with the generation that it gave each node.
+ * Read model of deployments, stored: each deploy of a chain, by the id of its command, with the generation that it gave each node.
  * Not the state of each node: that follows from the facts of its agent.
  * Implements `docs/contract/rest.md#l4-chains` and `docs/contract/domain.md#generation`.
  */
@@ -14,8 +14,8 @@ import { tuning } from '../tuning.js';
 
 export type DeploymentFields = {
   readonly chain_id: string;
-  /** The revision of the command's last event; newer deployments have higher ones. */
-  readonly revision: number;
+  /** The revision of the command's last event, padded; newer deployments have higher ones. */
+  readonly revision: string;
   readonly deployment: Json;
 };
 
@@ -23,7 +23,7 @@ const deploymentOf = (fields: DeploymentFields): Deployment => fromJson<Deployme
 
 export const deployments: ReadModel<DeploymentFields> = {
   name: 'deployments',
-  indexes: [{ fields: ['chain_id', 'revision'] }],
+  index: { group: 'chain_id', order: 'revision' },
 
   keys(event) {
     if (event.stream !== streams.fleet) return [];
@@ -44,7 +44,7 @@ export const deployments: ReadModel<DeploymentFields> = {
       at: event.metadata.occurred_at,
       nodes: nodes.map(({ node_id, offset }) => ({ node_id, generation: 1 + revision + offset })),
     };
-    return { chain_id, revision, deployment: asJson(deployment) };
+    return { chain_id, revision: String(revision).padStart(16, '0'), deployment: asJson(deployment) };
   },
 };
 
@@ -56,11 +56,7 @@ export function deploymentQueries(open: () => Collection<DeploymentFields>): Pro
       return document === undefined ? undefined : deploymentOf(document.fields);
     },
     async ofChain(chainId) {
-      const { items } = await open().find({
-        where: [{ field: 'chain_id', op: 'eq', value: chainId }],
-        sort: [{ field: 'revision', direction: 'desc' }],
-        limit: tuning.deploymentsListed,
-      });
+      const items = await open().find({ groups: [chainId], direction: 'desc', limit: tuning.deploymentsListed });
       return items.map(({ fields }) => deploymentOf(fields));
     },
   };

@@ -1,5 +1,5 @@
 /**
- * Read model of names: the names that each resource had over time, kept after its delete. The audit shows an entry with the
+ * Read model of names, stored: the names that each resource had over time, kept after its delete. The audit shows an entry with the
  * name that its resource had then, which most events do not carry.
  * Implements `docs/contract/rest.md#audit`, `resource.name`.
  */
@@ -19,7 +19,6 @@ const keyOf = (type: string, id: string): string => `${type}/${id}`;
 
 export const names: ReadModel<NameFields> = {
   name: 'resource_names',
-  indexes: [],
 
   keys(event) {
     const named = namedBy(event);

@@ -19,7 +19,7 @@ import type {
   ReadStore,
   StoredDocument,
 } from '../../storage/read-store.js';
-import { matchesAll } from '../../storage/field-values.js';
+import { isInRange } from '../../storage/group-index.js';
 import { startGroup } from '../engine/group.js';
 import type { Group } from '../engine/group.js';
 import { placeOf, readLayout, versionIn } from '../engine/layout.js';
@@ -85,8 +85,8 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
       if (inUse === undefined || copy === undefined) continue;
       const lastDelete = (): number => deletes.get(name) ?? 0;
       const model = compared.find((one) => one.name === name);
-      const filters = model?.expired?.(options.clock.now());
-      const expired = (fields: Fields): boolean => filters !== undefined && matchesAll(fields, filters);
+      const over = model?.expired?.(options.clock.now());
+      const expired = (fields: Fields): boolean => over !== undefined && isInRange(model?.index, fields, over);
       const side = { expired, name, inUse, copy, fresh, options, release, layout, lastDelete };
       const done = await compareCollections(side, findings);
       if (!done) return undefined;
@@ -180,9 +180,12 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
     [inUse, undefined],
     [copy, inUse],
   ] as const) {
-    for (let skip = 0; ; skip += tuning.compareDocuments) {
+    let after: string | undefined;
+    let done = 0;
+    for (;;) {
       if (options.signal.aborted) return false;
-      const { items, total } = await collection.find({ skip, limit: tuning.compareDocuments });
+      const items = await collection.list(after, tuning.compareDocuments);
+      after = items.at(-1)?.id;
       // What has expired may have been removed on one side only.
       const ids = items.filter(({ fields }) => !side.expired(fields)).map(({ id }) => id);
       const compared = other === undefined ? [] : await other.getMany(ids);
@@ -190,7 +193,8 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
       const fresh = ids.filter((id) => !comparedIds.has(id));
       findings.compared(fresh.length);
       await compareIds(side, fresh, findings);
-      options.onProgress('comparing', skip + items.length, total);
+      done += items.length;
+      options.onProgress('comparing', done, items.length < tuning.compareDocuments ? done : done + items.length);
       if (items.length < tuning.compareDocuments) break;
     }
   }

@@ -165,8 +165,7 @@ async function fill(
   const { eventStore, readStore, logger, signal } = options;
   const place = placeOf(release, filling.number);
   const scope = inScope(models, filling.only);
-  // Nobody queries them yet: their indexes are made at the end.
-  const collections = await openCollections(readStore, scope, place, { indexedLater: true });
+  const collections = await openCollections(readStore, scope, place);
   const parking = await openParking(readStore, place);
   const after = await readStore.loadCheckpoint(fillName, place);
   const progress = createProgress(after === undefined ? 0 : passedBy(after));
@@ -219,10 +218,9 @@ async function fill(
     throw new RebuildRefusedError(`the log cannot be folded: ${lastError ?? 'the reason is in the log output'}`);
   }
   if (!caughtUp.signal.aborted) return { events, point: undefined };
-  await openCollections(readStore, scope, place);
   const point = await readStore.loadCheckpoint(fillName, place);
   // A log without events of this service leaves no checkpoint.
-  return { events, point: point ?? { commit: 0, prepare: 0 } };
+  return { events, point: point ?? { commit: 0, prepare: 0, anchors: [] } };
 }
 
 const before = (a: ResumePoint, b: ResumePoint): boolean =>

@@ -11,9 +11,6 @@ export const tuning = {
   bulkChanges: 16_384,
   /** Entries read before other callbacks of the event loop get a turn. */
   sliceEntries: 1000,
-  /** While indexes are being filled: documents read at once, and the size of the entries that are sorted together. */
-  filledDocuments: 250,
-  gatheredBytes: 64 * 1024 * 1024,
   /** Keys of a dropped collection that are removed at once. */
   removedKeys: 8_000,
   /** How many of the newest appends with expected revision `any` are recognised when they are repeated. */
@@ -26,8 +23,4 @@ export const tuning = {
   /** That time is never further ahead of the newest event. */
   logTimeAheadMs: 6 * 3_600_000,
   foldChunkBytes: 1024 * 1024,
-  /** Longer strings are cut in index keys and compared in the document. */
-  indexStringBytes: 200,
-  /** Entries of one document in one index; only lists have more than one. */
-  indexEntries: 1024,
 } as const;

@@ -172,8 +172,9 @@ async function writeDocuments({ readStore, collections, signal }: ExportOptions,
   let documents = 0;
   for (const spec of collections) {
     const collection = await readStore.collection(spec);
-    for (let skip = 0; ; skip += archiveBounds.documentsAtOnce) {
-      const { items } = await collection.find({ skip, limit: archiveBounds.documentsAtOnce });
+    for (let after: string | undefined; ;) {
+      const items = await collection.list(after, archiveBounds.documentsAtOnce);
+      after = items.at(-1)?.id;
       for (const { id, fields } of items) {
         await blocks.add({ kind: 'document', collection: spec.name, version: spec.version, id, fields });
         await blocks.closeIfFull();

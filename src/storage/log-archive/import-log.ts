@@ -180,7 +180,7 @@ export async function whatIsThere(
   }
   if (!caughtUp) return `its log could not be checked within ${giveUpMs / 1000} s`;
   for (const spec of collections) {
-    if ((await (await readStore.collection(spec)).find({ limit: 1 })).items.length > 0) {
+    if ((await (await readStore.collection(spec)).list(undefined, 1)).length > 0) {
       return `its read store has documents in ${spec.name}`;
     }
   }
@@ -283,7 +283,7 @@ export interface ImportMarker {
 
 type MarkerFields = { readonly archive_id: string; readonly state: 'running' | 'done' };
 
-const markers = { name: 'log_imports', version: 1, indexes: [] } as const;
+const markers = { name: 'log_imports', version: 1 } as const;
 const markerId = 'import';
 
 /** The marker of the last import, undefined when there was none. @throws ServiceError `unavailable` */

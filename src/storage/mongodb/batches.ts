@@ -11,6 +11,12 @@ export function* batches<T>(all: readonly T[]): Generator<readonly T[]> {
   for (let start = 0; start < all.length; start += batchDocuments) yield all.slice(start, start + batchDocuments);
 }
 
+/** Filters by ids. A single id is compared directly, because FerretDB scans for `$in`. */
+export function byIds(ids: readonly string[]): { readonly _id: string | { readonly $in: string[] } } {
+  const [first] = ids;
+  return { _id: first !== undefined && ids.length === 1 ? first : { $in: [...ids] } };
+}
+
 /**
  * Repeats a step until it returns an outcome. Waits in between, as a majority read may be slightly behind the document
  * that a write meets.

@@ -1,43 +1,33 @@
 /**
- * One collection of the read store on MongoDB. Guarded writes are in `guarded-writes.ts`, the translation of queries in
- * `query.ts`. Implements `read-store.ts` (Collection).
+ * One collection of the read store on MongoDB. Guarded writes are in `guarded-writes.ts`. Implements `read-store.ts` (Collection).
  */
-import type { Collection as MongoCollection } from 'mongodb';
-import type { Collection, CollectionSpec, Filter, Query, StoredDocument } from '../read-store.js';
+import type { Collection as MongoCollection, Filter } from 'mongodb';
+import { assertQuery } from '../group-index.js';
+import type { Collection, CollectionSpec, GroupRange, StoredDocument } from '../read-store.js';
 import { assertDocumentId } from '../read-store-limits.js';
-import { batches } from './batches.js';
-import { decodeDocument, encodeDocument, withoutShadow, type MongoDocument } from './document-codec.js';
+import { batches, byIds } from './batches.js';
+import { decodeDocument, encodeDocument, withoutPlace, type MongoDocument } from './document-codec.js';
 import { isDuplicate } from './failures.js';
 import { applyGuarded } from './guarded-writes.js';
-import { byIds, countFiltersOf, filterOf, sortOf } from './query.js';
 import { reading } from './tuning.js';
 
-const whole = { ...reading, projection: withoutShadow } as const;
+const whole = { ...reading, projection: withoutPlace } as const;
 
 function decodeAll(documents: readonly MongoDocument[]): readonly StoredDocument[] {
   return documents.flatMap((document) => decodeDocument(document) ?? []);
 }
 
+/** A single group is compared directly, as an id is (`batches.ts`). */
+function inRange({ groups, from, below }: GroupRange): Filter<MongoDocument> {
+  const [first] = groups;
+  const order = { ...(from !== undefined && { $gte: from }), ...(below !== undefined && { $lt: below }) };
+  return {
+    groups: first !== undefined && groups.length === 1 ? first : { $all: [...groups] },
+    ...((from ?? below) !== undefined && { order }),
+  };
+}
+
 export function createCollection(spec: CollectionSpec, documents: MongoCollection<MongoDocument>): Collection {
-  async function count(where: readonly Filter[] = [], sort: NonNullable<Query['sort']> = []): Promise<number> {
-    const filters = countFiltersOf(where, sort, spec.indexes);
-    const counts = await Promise.all(filters.map((filter) => documents.countDocuments(filter, reading)));
-    return counts.reduce((sum, one) => sum + one, 0);
-  }
-
-  async function find({ where = [], sort = [], skip = 0, limit }: Query): Promise<readonly StoredDocument[]> {
-    const page = await documents
-      .find(filterOf(where, sort, spec.indexes), {
-        ...reading,
-        projection: withoutShadow,
-        sort: sortOf(sort),
-        skip,
-        limit,
-      })
-      .toArray();
-    return decodeAll(page);
-  }
-
   return {
     spec,
     async get(id) {
@@ -53,19 +43,25 @@ export function createCollection(spec: CollectionSpec, documents: MongoCollectio
       }
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
-    async find(query) {
-      const { limit, skip = 0 } = query;
-      if (!(limit >= 1)) throw new RangeError('a page has a limit of at least 1');
-      const items = await find(query);
-      // A page that is not full is the last one, unless it lies beyond the end.
-      const isLast = items.length < limit && (items.length > 0 || skip === 0);
-      return { items, total: isLast ? skip + items.length : await count(query.where, query.sort) };
+    async list(after, limit) {
+      const filter = after === undefined ? { live: true } : { live: true, _id: { $gt: after } };
+      return decodeAll(await documents.find(filter, { ...whole, sort: { _id: 1 }, limit }).toArray());
     },
-    count: (where) => count(where),
-    write: (writes) => applyGuarded(documents, writes),
+    async find(query) {
+      assertQuery(spec, query);
+      const { skip = 0, limit } = query;
+      const direction = query.direction === 'asc' ? 1 : -1;
+      const sort = { order: direction, _id: direction } as const;
+      return decodeAll(await documents.find(inRange(query), { ...whole, sort, skip, limit }).toArray());
+    },
+    async count(range) {
+      assertQuery(spec, range);
+      return documents.countDocuments(inRange(range), reading);
+    },
+    write: (writes) => applyGuarded(documents, spec.index, writes),
     async set(all) {
       // The last document of an id wins, and a command must not contain an id twice.
-      const newest = new Map(all.map(({ id, fields }) => [id, encodeDocument(id, 0, fields)]));
+      const newest = new Map(all.map(({ id, fields }) => [id, encodeDocument(spec.index, id, 0, fields)]));
       for (const part of batches([...newest.values()])) {
         const operations = part.map((replacement) => ({
           replaceOne: { filter: { _id: replacement._id }, replacement, upsert: true },
@@ -75,7 +71,7 @@ export function createCollection(spec: CollectionSpec, documents: MongoCollectio
     },
     async insert(id, fields) {
       try {
-        await documents.insertOne(encodeDocument(id, 0, fields));
+        await documents.insertOne(encodeDocument(spec.index, id, 0, fields));
         return true;
       } catch (error) {
         if (isDuplicate(error)) return false;

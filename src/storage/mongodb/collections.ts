@@ -1,6 +1,5 @@
 /**
- * The collections of the read store on MongoDB: opens them by name and version with their indexes, and drops them. An
- * index that is no longer declared stays, as an older release may use it at the same time.
+ * The collections of the read store on MongoDB: opens them by name and version with their indexes, and drops them.
  * Implements `read-store.ts` (collection, drop).
  */
 import type { Db } from 'mongodb';
@@ -15,11 +14,14 @@ import type { Collection, CollectionSpec, ReadStore } from '../read-store.js';
 import { createCollection } from './collection.js';
 import type { MongoDocument } from './document-codec.js';
 import { isMissing } from './failures.js';
-import { ensureIndexes } from './indexes.js';
-import { indexKeys } from './query.js';
+import { ensureIndexes, type IndexKey } from './indexes.js';
 import { tuning } from './tuning.js';
 
 const physicalName = (name: string, version: number): string => `${name}__v${version}`;
+
+/** For walks by id and the purge of tombstones, and for groups. */
+const byId: IndexKey = { live: 1, _id: 1 };
+const byGroup: IndexKey = { groups: 1, order: 1, _id: 1 };
 
 /** Writes to a dropped collection are refused, because they would create it again without its indexes. */
 interface Opened {
@@ -49,7 +51,7 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
     assertSpec(spec);
     const name = physicalName(spec.name, spec.version);
     const documents = db.collection<MongoDocument>(name);
-    await ensureIndexes(documents, indexKeys(spec.indexedLater === true ? [] : spec.indexes));
+    await ensureIndexes(documents, spec.index === undefined ? [byId] : [byId, byGroup]);
     const existing = opened.get(name);
     const state = existing === undefined || existing.dropped ? { dropped: false } : existing;
     opened.set(name, state);

@@ -1,13 +1,13 @@
 /**
  * The form of a document in MongoDB. Its fields are one JSON text, which is readable, quick to parse, and exact for
  * every key and nesting, unlike BSON and the servers (`$`, `.`, lists in lists, minus zero). Binary fields are stored
- * beside it. Queries run on `order` and `equal` (`sort-keys.ts`). A tombstone is a document of the same id that is not
+ * beside it. Queries run on `groups` and `order`. A tombstone is a document of the same id that is not
  * `live` and has only a position, so one filter guards puts and deletes alike.
  */
 import { Binary, ObjectId } from 'mongodb';
-import type { FieldValue, Fields, StoredDocument } from '../read-store.js';
+import { placeIn, type IndexPlace } from '../group-index.js';
+import type { FieldValue, Fields, IndexSpec, StoredDocument } from '../read-store.js';
 import { assertDocumentId } from '../read-store-limits.js';
-import { shadowOf, type Shadow } from './sort-keys.js';
 import { tuning } from './tuning.js';
 
 interface Bytes {
@@ -15,7 +15,7 @@ interface Bytes {
   readonly value: Binary;
 }
 
-export interface MongoDocument extends Partial<Shadow> {
+export interface MongoDocument extends Partial<IndexPlace> {
   readonly _id: string;
   readonly position: number;
   readonly live: boolean;
@@ -26,22 +26,26 @@ export interface MongoDocument extends Partial<Shadow> {
 }
 
 /** Fields that a read of whole documents does not need. */
-export const withoutShadow = { order: 0, equal: 0 } as const;
+export const withoutPlace = { order: 0, groups: 0 } as const;
 
 /** @throws RangeError on a bad id, or when the document is larger than a server accepts */
-export function encodeDocument(id: string, position: number, fields: Fields): MongoDocument {
+export function encodeDocument(
+  index: IndexSpec | undefined,
+  id: string,
+  position: number,
+  fields: Fields,
+): MongoDocument {
   assertDocumentId(id);
   const entries = Object.entries(fields);
   const binary = entries.filter((entry): entry is [string, Uint8Array] => entry[1] instanceof Uint8Array);
   const plain =
     binary.length === 0 ? fields : Object.fromEntries(entries.filter((entry) => !(entry[1] instanceof Uint8Array)));
   const json = JSON.stringify(plain);
-  // Strings are stored a second time, as order keys.
-  const size = 2 * Buffer.byteLength(json) + binary.reduce((sum, [, bytes]) => sum + bytes.length, 0);
+  const size = Buffer.byteLength(json) + binary.reduce((sum, [, bytes]) => sum + bytes.length, 0);
   if (size > tuning.documentBytes) {
     throw new RangeError(`document ${id} has ${size} bytes, more than ${tuning.documentBytes}`);
   }
-  const document = { _id: id, position, live: true, write: new ObjectId(), json, ...shadowOf(fields) };
+  const document = { _id: id, position, live: true, write: new ObjectId(), json, ...placeIn(index, fields) };
   if (binary.length === 0) return document;
   return { ...document, bytes: binary.map(([field, bytes]) => ({ field, value: new Binary(bytes) })) };
 }

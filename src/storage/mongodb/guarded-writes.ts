@@ -11,17 +11,16 @@
  */
 import type { Collection } from 'mongodb';
 import { unreachable } from '../../kernel/errors.js';
-import type { GuardedWrite } from '../read-store.js';
-import { batches, untilSettled } from './batches.js';
+import type { GuardedWrite, IndexSpec } from '../read-store.js';
+import { batches, byIds, untilSettled } from './batches.js';
 import { encodeDocument, encodeTombstone, type MongoDocument } from './document-codec.js';
 import { insertedDespite } from './failures.js';
-import { byIds } from './query.js';
 import { reading, tuning } from './tuning.js';
 
-function encode(write: GuardedWrite): MongoDocument {
+function encode(index: IndexSpec | undefined, write: GuardedWrite): MongoDocument {
   switch (write.kind) {
     case 'put':
-      return encodeDocument(write.id, write.position, write.fields);
+      return encodeDocument(index, write.id, write.position, write.fields);
     case 'delete':
       return encodeTombstone(write.id, write.position);
     default:
@@ -30,11 +29,11 @@ function encode(write: GuardedWrite): MongoDocument {
 }
 
 /** The writes above all earlier writes of the same id in this call; the others would never be applied. */
-function rising(writes: readonly GuardedWrite[]): readonly MongoDocument[] {
+function rising(index: IndexSpec | undefined, writes: readonly GuardedWrite[]): readonly MongoDocument[] {
   const highest = new Map<string, number>();
   const risingWrites: MongoDocument[] = [];
   for (const write of writes) {
-    const document = encode(write);
+    const document = encode(index, write);
     if (write.position <= (highest.get(write.id) ?? -1)) continue;
     highest.set(write.id, write.position);
     risingWrites.push(document);
@@ -96,9 +95,10 @@ async function applyBatch(collection: Collection<MongoDocument>, batch: readonly
 /** @returns how many were applied @throws RangeError when one cannot be stored; then this call writes nothing */
 export async function applyGuarded(
   collection: Collection<MongoDocument>,
+  index: IndexSpec | undefined,
   writes: readonly GuardedWrite[],
 ): Promise<number> {
   let applied = 0;
-  for (const batch of batches(rising(writes))) applied += await applyBatch(collection, batch);
+  for (const batch of batches(rising(index, writes))) applied += await applyBatch(collection, batch);
   return applied;
 }

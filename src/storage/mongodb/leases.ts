@@ -29,13 +29,7 @@ export interface MongoLease {
   readonly data: string;
 }
 
-export const leaseIndexes: readonly IndexKey[] = [
-  new Map([
-    ['kind', 1],
-    ['endsAt', 1],
-  ]),
-  new Map([['held', 1]]),
-];
+export const leaseIndexes: readonly IndexKey[] = [{ kind: 1, endsAt: 1 }, { held: 1 }];
 
 function leaseId(kind: string, name: string): string {
   assertLeaseName(kind, name);

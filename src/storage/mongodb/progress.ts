@@ -23,8 +23,7 @@ type Progress = Pick<
 
 const checkpointId = (projection: string, version: number): string => `${projection}@${version}`;
 
-const fieldsOf = ({ commit, prepare, anchors }: Checkpoint): Checkpoint =>
-  anchors === undefined ? { commit, prepare } : { commit, prepare, anchors };
+const fieldsOf = ({ commit, prepare, anchors }: Checkpoint): Checkpoint => ({ commit, prepare, anchors });
 
 export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointers: Collection<MongoPointer>): Progress {
   /** Moves an existing lower checkpoint forward. @returns whether it did */

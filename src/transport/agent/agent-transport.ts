@@ -17,11 +17,9 @@ import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
 import type { MetricSource } from '../../instance/metrics.js';
 import type { Telemetry } from '../../telemetry/port.js';
-import { createAddressBudget } from './admission/address-budget.js';
+import { createAddressBudget, createNodeBudget, createProvenPairs } from './admission/budgets.js';
 import { createFaultyCalls } from './admission/faulty-calls.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';
-import { createProvenPairs } from './admission/proven-pairs.js';
-import { createNodeBudget } from './admission/node-budget.js';
 import { createPendingTable } from './admission/pending-table.js';
 import { createReplayCache } from './admission/replay-cache.js';
 import { createAddressReports } from './address-reports.js';
@@ -33,10 +31,11 @@ import type { ConnectionStats, Counters, Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
-import { createReadBudgets } from './read-budget.js';
+import { createReadBudgets, createUnfinishedBytes } from './read-budget.js';
 import type { ReadLimits } from './read-budget.js';
-import { createUnfinishedBytes } from './unfinished-bytes.js';
-import { tuning } from './tuning.js';
+
+/** Interval at which the timeouts of sessions and pending sessions are checked. */
+const sweepMs = 200;
 
 /** What the transport needs of the listener; `startListener` of `transport/listener` fits. */
 interface AgentListener {
@@ -255,7 +254,7 @@ export async function createAgentTransport(
     for (const session of sessions.all()) session.tick();
     sessions.sweep();
     reports.sweep();
-  }, tuning.sweepMs);
+  }, sweepMs);
   sweep.unref();
 
   const gauges = (): Gauges => {

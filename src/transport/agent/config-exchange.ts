@@ -7,7 +7,9 @@ import type { ApplyReport, ConfigAnswer, Delivery, NodeSession, PushSlot, Snapsh
 import type { Clock } from '../../kernel/clock.js';
 import { timestamp } from '../../kernel/clock.js';
 import { createSerialQueue } from './serial-queue.js';
-import { tuning } from './tuning.js';
+
+/** How long an apply report delays the requests behind it; recording it may take longer. */
+const reportWaitMs = 2_000;
 
 interface ConfigExchangeDeps {
   readonly delivery: Pick<Delivery, 'openNodeSession'>;
@@ -68,7 +70,7 @@ class Exchange implements ConfigExchange {
   report(outcome: ApplyReport, at: number): void {
     this.#unanswered = false;
     // The report becomes a fact, which waits while the event store is away; the requests behind it must not.
-    this.#queue.run(() => this.#nodeSession?.report(outcome, at) ?? Promise.resolve(), tuning.reportWaitMs);
+    this.#queue.run(() => this.#nodeSession?.report(outcome, at) ?? Promise.resolve(), reportWaitMs);
   }
   sent(push: SnapshotPush): void {
     this.#unanswered = true;

@@ -9,7 +9,7 @@ import type { PendingTable } from './admission/pending-table.js';
 import type { AgentStream, StreamHandlers } from './agent-stream.js';
 import { closeReasons } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
-import { decodeFrame } from './frame.js';
+import { decodeFrame } from './frames.js';
 import { startLiveSession } from './live-session.js';
 import type { LiveSession, LiveSessionDeps } from './live-session.js';
 

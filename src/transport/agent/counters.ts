@@ -1,5 +1,5 @@
-/** The transport's counters and gauges, and how `/metrics` shows them. Totals only: no node is named. */
-import type { MetricSource } from '../../instance/metrics.js';
+/** The counters and gauges of the transport, and how `/metrics` shows them. Totals only: no node is named. */
+import type { MetricSource, NumberSource } from '../../instance/metrics.js';
 import { createReportedTotals } from './reported-totals.js';
 import type { ReportedTotals } from './reported-totals.js';
 
@@ -57,12 +57,18 @@ export interface ConnectionStats {
   readonly open: Readonly<Record<string, number>>;
   /** Closed by the listener, by reason. */
   readonly closed: Readonly<Record<string, number>>;
-  /** What REALITY met, by outcome; undefined without it. */
+  /** Connections that REALITY received, by what they turned out to be; undefined without it. */
   readonly met?: Readonly<Record<string, number>> | undefined;
   /** Connections to the target of REALITY that are open or being opened. */
   readonly targetConnections: number;
 }
 
+type Read = NumberSource['read'];
+
+const gauge = (name: string, help: string, read: Read): NumberSource => ({ type: 'gauge', name, help, read });
+const counter = (name: string, help: string, read: Read): NumberSource => ({ type: 'counter', name, help, read });
+
+/** The counters and gauges as `/metrics` shows them. */
 export function metricSources(
   counters: Counters,
   gauges: () => Gauges,
@@ -70,112 +76,40 @@ export function metricSources(
 ): readonly MetricSource[] {
   const byName = (numbers: Readonly<Record<string, number>>): ReadonlyMap<string, number> =>
     new Map(Object.entries(numbers));
+  const openHelp =
+    'Open agent connections: first bytes awaited, mirrored to the target of REALITY, without a session, with one';
+  const realityHelp = 'Connections that REALITY received, by what they turned out to be; nothing without REALITY';
+  const targetsHelp =
+    'Connections to the target of REALITY: one for each mirrored connection, and visits of the service itself';
+  const throttledHelp = 'Sessions whose reads are paused because they sent more than they may';
+  const pausesHelp = 'Times that the reads of a session were paused because it sent more than it may';
+  const snapshotsHelp =
+    'Snapshots, pushed and asked for: offered, then sent whole, superseded by a newer one, or discarded at the end of the stream';
   return [
+    { ...gauge('svc_agent_connections', openHelp, () => byName(connections().open)), label: 'kind' },
+    counter('svc_agent_connections_accepted_total', 'Agent connections accepted', () => connections().accepted),
     {
-      type: 'gauge',
-      name: 'svc_agent_connections',
-      help: 'Open agent connections: first bytes awaited, mirrored to the target of REALITY, without a session, with one',
-      label: 'kind',
-      read: () => byName(connections().open),
-    },
-    {
-      type: 'counter',
-      name: 'svc_agent_connections_accepted_total',
-      help: 'Agent connections accepted',
-      read: () => connections().accepted,
-    },
-    {
-      type: 'counter',
-      name: 'svc_agent_connections_closed_total',
-      help: 'Agent connections that the listener closed, by reason',
+      ...counter('svc_agent_connections_closed_total', 'Agent connections that the listener closed, by reason', () =>
+        byName(connections().closed),
+      ),
       label: 'reason',
-      read: () => byName(connections().closed),
     },
-    {
-      type: 'counter',
-      name: 'svc_agent_reality_total',
-      help: 'Connections that REALITY met, by what they turned out to be; nothing without REALITY',
-      label: 'outcome',
-      read: () => byName(connections().met ?? {}),
-    },
-    {
-      type: 'gauge',
-      name: 'svc_agent_reality_target_connections',
-      help: 'Connections to the target of REALITY: one for each mirrored connection, and visits of the service itself',
-      read: () => connections().targetConnections,
-    },
-    { type: 'gauge', name: 'svc_agent_sessions', help: 'Attached agent sessions', read: () => gauges().sessions },
-    {
-      type: 'gauge',
-      name: 'svc_agent_pending_sessions',
-      help: 'Agent sessions opened, not yet attached',
-      read: () => gauges().pending,
-    },
-    {
-      type: 'gauge',
-      name: 'svc_agent_waiting_handshakes',
-      help: 'OpenSession calls waiting for admission',
-      read: () => gauges().waiting,
-    },
-    {
-      type: 'gauge',
-      name: 'svc_agent_unfinished_bytes',
-      help: 'Bytes held of unfinished messages',
-      read: () => gauges().unfinishedBytes,
-    },
-    {
-      type: 'gauge',
-      name: 'svc_agent_slow_streams',
-      help: 'Streams whose peer reads slowly',
-      read: () => gauges().slowStreams,
-    },
-    {
-      type: 'gauge',
-      name: 'svc_agent_throttled_sessions',
-      help: 'Sessions whose reads are paused because they sent more than they may',
-      read: () => gauges().throttledSessions,
-    },
-    {
-      type: 'counter',
-      name: 'svc_agent_read_pauses_total',
-      help: 'Times that the reads of a session were paused because it sent more than it may',
-      read: () => counters.readPauses,
-    },
-    {
-      type: 'counter',
-      name: 'svc_agent_handshakes_total',
-      help: 'OpenSession by outcome',
-      label: 'outcome',
-      read: () => counters.handshakes,
-    },
-    {
-      type: 'counter',
-      name: 'svc_agent_session_ends_total',
-      help: 'Ended streams by cause',
-      label: 'cause',
-      read: () => counters.ends,
-    },
-    { type: 'counter', name: 'svc_agent_frames_in_total', help: 'Frames received', read: () => counters.framesIn },
-    { type: 'counter', name: 'svc_agent_frames_out_total', help: 'Frames sent', read: () => counters.framesOut },
-    {
-      type: 'counter',
-      name: 'svc_agent_ignored_reports_total',
-      help: 'Apply reports with an unknown status',
-      read: () => counters.ignoredReports,
-    },
-    {
-      type: 'counter',
-      name: 'svc_agent_snapshots_total',
-      help: 'Snapshots, pushed and asked for: offered, then sent whole, superseded by a newer one, or discarded at the end of the stream',
-      label: 'outcome',
-      read: () => counters.snapshots,
-    },
-    {
-      type: 'counter',
-      name: 'svc_agent_heartbeats_total',
-      help: 'Heartbeats received',
-      read: () => counters.heartbeats,
-    },
+    { ...counter('svc_agent_reality_total', realityHelp, () => byName(connections().met ?? {})), label: 'outcome' },
+    gauge('svc_agent_reality_target_connections', targetsHelp, () => connections().targetConnections),
+    gauge('svc_agent_sessions', 'Attached agent sessions', () => gauges().sessions),
+    gauge('svc_agent_pending_sessions', 'Agent sessions opened, not yet attached', () => gauges().pending),
+    gauge('svc_agent_waiting_handshakes', 'OpenSession calls waiting for admission', () => gauges().waiting),
+    gauge('svc_agent_unfinished_bytes', 'Bytes held of unfinished messages', () => gauges().unfinishedBytes),
+    gauge('svc_agent_slow_streams', 'Streams whose peer reads slowly', () => gauges().slowStreams),
+    gauge('svc_agent_throttled_sessions', throttledHelp, () => gauges().throttledSessions),
+    counter('svc_agent_read_pauses_total', pausesHelp, () => counters.readPauses),
+    { ...counter('svc_agent_handshakes_total', 'OpenSession by outcome', () => counters.handshakes), label: 'outcome' },
+    { ...counter('svc_agent_session_ends_total', 'Ended streams by cause', () => counters.ends), label: 'cause' },
+    counter('svc_agent_frames_in_total', 'Frames received', () => counters.framesIn),
+    counter('svc_agent_frames_out_total', 'Frames sent', () => counters.framesOut),
+    counter('svc_agent_ignored_reports_total', 'Apply reports with an unknown status', () => counters.ignoredReports),
+    { ...counter('svc_agent_snapshots_total', snapshotsHelp, () => counters.snapshots), label: 'outcome' },
+    counter('svc_agent_heartbeats_total', 'Heartbeats received', () => counters.heartbeats),
     ...counters.reported.metrics(),
   ];
 }

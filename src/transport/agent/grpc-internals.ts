@@ -2,9 +2,8 @@
  * The one file that reaches into @grpc/grpc-js: from a call to its HTTP/2 stream and the connection beneath, which the
  * library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The path
  * `call.call.stream.session.socket` is private, so the version is pinned and `grpc-self-check.ts` checks the path at
- * start. The same file reads the stream of a call past the library (`takeReading`), guards the one place where the library
- * trusts its peer too much (`guardRefusals`), bounds headers (`boundHeaders`), and tells of every call and its end
- * (`watchServer`).
+ * start. The file also reads the stream of a call past the library (`takeReading`), guards the one place where the library trusts its peer too much (`guardRefusals`), bounds the headers
+ * of a call (`boundHeaders`), and tells of every call and its end (`watchServer`).
  */
 import { constants } from 'node:http2';
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
@@ -12,8 +11,9 @@ import type { Duplex } from 'node:stream';
 import type { Server } from '@grpc/grpc-js';
 import { limits } from '../../kernel/limits.js';
 import type { AgentConnection } from '../listener/connection.js';
-import { headerListBytes, readHeaders } from './call-headers.js';
-import { tuning } from './tuning.js';
+
+/** Headers of a call; agents send about ten. */
+const headerPairs = 64;
 
 /** HTTP/2 wraps the socket in a proxy: a property is passed through, identity is not. */
 const connectionKey = Symbol('agent connection');
@@ -113,7 +113,7 @@ interface OptionsInside {
 export function boundHeaders(server: Server): void {
   const { commonServerOptions: options } = server as unknown as Partial<OptionsInside>;
   if (typeof options !== 'object') throw new Error(changedLibrary('keeps its HTTP/2 settings'));
-  options.maxHeaderListPairs = tuning.headerPairs;
+  options.maxHeaderListPairs = headerPairs;
   options.settings = { ...options.settings, maxHeaderListSize: limits.agent.headerListBytes };
 }
 
@@ -175,4 +175,31 @@ export function watchServer(server: Server, watch: ServerWatch): void {
 /** The text of an error that only another version of the library can cause. */
 export function changedLibrary(what: string): string {
   return `The installed @grpc/grpc-js ${what} in another way than this service expects: install the version in package-lock.json.`;
+}
+
+/** What the gRPC library needs of a request to answer it. */
+const read = [':path', 'content-type', 'grpc-timeout', 'grpc-encoding'];
+/** Longer ones are none that the service knows, and are dropped like the others. */
+const valueChars = 256;
+/** What a header counts beyond its name and value (RFC 9113, section 6.5.2). */
+const bytesPerHeader = 32;
+
+/**
+ * Size as RFC 9113 counts it, in bytes.
+ * @param list names and values in turn
+ */
+function headerListBytes(list: readonly string[]): number {
+  let bytes = (list.length / 2) * bytesPerHeader;
+  for (const text of list) bytes += text.length;
+  return bytes;
+}
+
+/** The headers that the service reads. */
+function readHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of read) {
+    const value = headers[name];
+    if (typeof value === 'string' && value.length <= valueChars) kept[name] = value;
+  }
+  return kept;
 }

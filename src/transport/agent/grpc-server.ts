@@ -28,9 +28,15 @@ import {
 import { createMessageReader, framedMessage } from './grpc-messages.js';
 import type { MessageReader } from './grpc-messages.js';
 import { checkGrpcInternals } from './grpc-self-check.js';
-import { tuning } from './tuning.js';
 import { callBegun, watchUnproven } from './unproven.js';
 import type { Unproven } from './unproven.js';
+
+/** Interval of the HTTP/2 pings to agents, and how long their answer may take. */
+const keepaliveMs = 60_000;
+const keepaliveTimeoutMs = 20_000;
+const connectionMemoryMiB = 10;
+/** How long after its last answer a connection is closed that was ended for its faulty calls. */
+const endedConnectionMs = 100;
 
 export type OpenAnswer =
   | { readonly ok: true; readonly response: Uint8Array }
@@ -73,10 +79,10 @@ const serverOptions = {
   'grpc.max_concurrent_streams': limits.agent.streamsPerConnection,
   'grpc.max_receive_message_length': limits.agent.grpcMessageBytes,
   'grpc.max_send_message_length': limits.agent.grpcMessageBytes,
-  'grpc.keepalive_time_ms': tuning.keepaliveMs,
-  'grpc.keepalive_timeout_ms': tuning.keepaliveTimeoutMs,
+  'grpc.keepalive_time_ms': keepaliveMs,
+  'grpc.keepalive_timeout_ms': keepaliveTimeoutMs,
   // In megabytes, as node:http2 counts it.
-  'grpc-node.max_session_memory': tuning.connectionMemoryMiB,
+  'grpc-node.max_session_memory': connectionMemoryMiB,
   'grpc.enable_channelz': 0,
 };
 
@@ -283,7 +289,7 @@ const tooLarge: StreamStatus = {
 /** From now on HTTP/2 ignores new calls; the answer of the last one has a moment to leave before the socket is closed. */
 function endConnection(connection: AgentConnection, session: Http2Session | undefined): void {
   session?.close();
-  const timer = setTimeout(() => connection.destroy(), tuning.endedConnectionMs);
+  const timer = setTimeout(() => connection.destroy(), endedConnectionMs);
   timer.unref();
   connection.onClose(() => clearTimeout(timer));
 }

@@ -2,15 +2,36 @@
  * Answers the heartbeats of one session in order: claims the node's commands if it has any, sends them with the intervals
  * now in force, and remembers those intervals. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
+import { offlineAfterSeconds } from '../../delivery/port.js';
 import type { AgentCommandName, Delivery } from '../../delivery/port.js';
 import { Command } from '../../gen/svc/control/v1/command.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import { limits } from '../../kernel/limits.js';
-import { intervalsOf, sameIntervals } from './agent-intervals.js';
-import type { AgentIntervals } from './agent-intervals.js';
 import { createSerialQueue } from './serial-queue.js';
 import type { SerialQueue } from './serial-queue.js';
+
+export interface AgentIntervals {
+  readonly heartbeatSecs: number;
+  readonly metricsSecs: number;
+  /** Silence after which the node counts as offline and its session as idle. */
+  readonly offlineAfterMs: number;
+}
+
+/** The intervals that the current settings ask for. */
+export function intervalsOf(settings: ReturnType<Delivery['settings']>): AgentIntervals {
+  return {
+    heartbeatSecs: settings.heartbeat_interval_secs,
+    metricsSecs: settings.metrics_interval_secs,
+    offlineAfterMs: offlineAfterSeconds(settings) * 1000,
+  };
+}
+
+function sameIntervals(a: AgentIntervals, b: AgentIntervals): boolean {
+  return (
+    a.heartbeatSecs === b.heartbeatSecs && a.metricsSecs === b.metricsSecs && a.offlineAfterMs === b.offlineAfterMs
+  );
+}
 
 interface HeartbeatsDeps {
   readonly delivery: Pick<Delivery, 'settings'>;

@@ -1,6 +1,6 @@
 /**
- * One attached session at work: feeds what comes to the pure machine (`session.ts`) and carries out what it answers,
- * with delivery, telemetry and the stream. Decides only when to stop reading. Implements
+ * One attached session at work: feeds what comes to the pure machine (`session.ts`) and carries out what the machine
+ * answers, with delivery, telemetry and the stream. When it reads is decided in `reading.ts`. Implements
  * `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { AgentCommandName, ConfigAnswer, Delivery, SnapshotPush } from '../../delivery/port.js';
@@ -16,26 +16,26 @@ import type { AgentStream } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
 import { jittered } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
-import type { AgentIntervals } from './agent-intervals.js';
+import type { AgentIntervals, Heartbeats } from './heartbeats.js';
 import { createConfigExchange } from './config-exchange.js';
 import type { ConfigExchange } from './config-exchange.js';
 import { countIn } from './counters.js';
 import type { Counters } from './counters.js';
-import type { Frame } from './frame.js';
+import type { Frame, Inbound, InboundFrames } from './frames.js';
 import { createHeartbeats } from './heartbeats.js';
-import type { Heartbeats } from './heartbeats.js';
-import { createInbound } from './inbound.js';
-import type { Inbound, InboundFrames } from './inbound.js';
-import { createOutbox } from './outbox.js';
-import type { Outbox } from './outbox.js';
-import type { ReadBudget } from './read-budget.js';
-import { createSessionClosing } from './session-closing.js';
-import type { SessionClosing } from './session-closing.js';
+import { createInbound } from './frames.js';
+import { createReading } from './reading.js';
+import type { Reading } from './reading.js';
+import { createOutbox, createSessionClosing } from './outbox.js';
+import type { Outbox, SessionClosing } from './outbox.js';
+import type { ReadBudget, UnfinishedBytes, UnfinishedShare } from './read-budget.js';
 import { startState, step } from './session.js';
 import type { SessionInput, SessionOutput, SessionState } from './session.js';
-import { heartbeatFacts, metricsFacts } from './telemetry-facts.js';
-import type { UnfinishedBytes, UnfinishedShare } from './unfinished-bytes.js';
-import { tuning } from './tuning.js';
+import { heartbeatFacts, metricsFacts } from '../../telemetry/reported.js';
+
+/** Base of the jittered `retry_after_ms` of DRAINING and of OVERLOADED. */
+const drainRetryMs = 2_000;
+const overloadRetryMs = 5_000;
 
 export interface LiveSessionDeps {
   readonly delivery: Pick<Delivery, 'openNodeSession' | 'settings'>;
@@ -101,18 +101,10 @@ class AttachedSession implements LiveSession {
   readonly #inbound: InboundFrames;
   readonly #closing: SessionClosing;
   readonly #unfinished: UnfinishedShare;
-  readonly #budget: ReadBudget;
+  readonly #reading: Reading;
   #state: SessionState;
   #proven = false;
-  #paused = false;
-  /** The agent cannot be heard through no fault of its own, or pays for what it has sent. */
-  #excused = false;
   #over = false;
-  #throttled = false;
-  /** Frames that wait unread while others are sent the snapshot which they are probably about; undefined without one. */
-  #held: Uint8Array[] | undefined;
-  /** When the frame that is being read came, monotonic milliseconds. */
-  #cameAt: number;
   readonly nodeId: string;
   readonly id: string;
   readonly address: string;
@@ -121,6 +113,7 @@ class AttachedSession implements LiveSession {
   /** For its parts. */
   readonly stream: AgentStream;
   readonly cipher: CipherState;
+  readonly readBudget: ReadBudget;
 
   constructor(deps: LiveSessionDeps, pending: PendingSession, stream: AgentStream, streamAt: number) {
     const { nodeId, openedAt, intervals } = pending;
@@ -129,12 +122,12 @@ class AttachedSession implements LiveSession {
     this.id = pending.id;
     this.address = stream.connection.remoteAddress;
     this.openedAt = openedAt;
-    this.#cameAt = streamAt;
     this.stream = stream;
     this.cipher = pending.noise.send;
     this.#state = startState({ nodeId, openedAt, streamAt, rekeyAfterSecs: deps.rekeySeconds, intervals });
     this.#unfinished = deps.unfinished.share();
-    this.#budget = deps.readBudget(nodeId);
+    this.readBudget = deps.readBudget(nodeId);
+    this.#reading = createReading(this, streamAt);
     this.#inbound = createInbound(pending.noise.receive, pending.sessionId);
     this.#outbox = createOutbox(this);
     this.#config = createConfigExchange(this);
@@ -159,16 +152,14 @@ class AttachedSession implements LiveSession {
     if (!this.#over) this.#receive(this.#inbound.takeFrame(frame), frame.ciphertext.length);
   }
   message(bytes: Uint8Array): void {
-    if (this.#over || this.#hold(bytes)) return;
-    this.#cameAt = this.now();
-    this.#take(bytes);
+    this.#reading.take(bytes);
   }
   halfClosed(): void {
-    this.#release();
+    this.#reading.release();
     this.#run({ kind: 'half_closed' });
   }
   gone(): void {
-    this.#release();
+    this.#reading.release();
     this.#run({ kind: 'lost' });
     this.#closing.gone();
   }
@@ -179,12 +170,12 @@ class AttachedSession implements LiveSession {
     this.#run({ kind: 'revoked' });
   }
   drain(): void {
-    this.#run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, this.#deps.random) });
+    this.#run({ kind: 'draining', retryAfterMs: jittered(drainRetryMs, this.#deps.random) });
   }
   tick(): void {
-    if (this.#throttled) this.#balance();
-    // Its silence is judged once what it has sent is read.
-    if (this.#held !== undefined) return;
+    if (this.throttled) this.#reading.balance();
+    // The agent's silence is judged once what it has sent is read.
+    if (this.#reading.holds) return;
     this.#run({ kind: 'tick' });
   }
   slowFor(now: number): number {
@@ -192,7 +183,7 @@ class AttachedSession implements LiveSession {
     return since === undefined ? 0 : now - since;
   }
   get throttled(): boolean {
-    return this.#throttled && !this.#over;
+    return this.#reading.throttled;
   }
 
   // What its parts ask for and tell.
@@ -226,7 +217,28 @@ class AttachedSession implements LiveSession {
     this.#deps.counters.framesOut += 1;
   }
   onProgress(): void {
-    this.#balance();
+    this.#reading.balance();
+  }
+  get live(): boolean {
+    return this.#state.phase === 'live';
+  }
+  get waitingRequests(): number {
+    return Math.max(this.#config.waiting, this.#heartbeats.waiting);
+  }
+  get waitingAnswers(): number {
+    return this.#outbox.waiting;
+  }
+  reportTurn(): Promise<void> | undefined {
+    return this.#config.reportTurn();
+  }
+  read(bytes: Uint8Array): void {
+    this.#receive(this.#inbound.take(bytes), bytes.length);
+  }
+  onExcused(excused: boolean): void {
+    this.#run({ kind: 'paused', paused: excused });
+  }
+  onThrottled(): void {
+    this.#deps.counters.readPauses += 1;
   }
   onAnswer(answer: ConfigAnswer): void {
     this.#run({ kind: 'config_answer', answer });
@@ -255,28 +267,6 @@ class AttachedSession implements LiveSession {
     this.drain();
   }
 
-  /**
-   * Stops reading while this side is busy, the agent has sent more than it may or does not read its answers, so that
-   * nothing piles up here: HTTP/2 flow control holds the agent back. What it is sent goes on meanwhile.
-   */
-  #balance(): void {
-    if (this.#over) return;
-    const spent = this.#state.phase === 'live' && this.#budget.spent;
-    if (spent && !this.#throttled) this.#deps.counters.readPauses += 1;
-    this.#throttled = spent;
-    const busy = spent || Math.max(this.#config.waiting, this.#heartbeats.waiting) >= tuning.serialQueueRequests;
-    const full = this.#outbox.waiting >= tuning.outboxPayloads;
-    const resumes = this.#paused && !busy && !full;
-    if ((busy || full) !== this.#paused) {
-      this.#paused = busy || full;
-      this.stream.pause(this.#paused);
-    }
-    // While only `full` holds, the agent is to blame for its silence and may become idle.
-    if (busy === this.#excused && !resumes) return;
-    this.#excused = busy;
-    this.#run({ kind: 'paused', paused: busy });
-  }
-
   #perform(output: SessionOutput): void {
     const { nodeId } = this;
     const { telemetry, counters } = this.#deps;
@@ -288,7 +278,7 @@ class AttachedSession implements LiveSession {
         });
         return;
       case 'charge':
-        this.#budget.payload(output.entries);
+        this.readBudget.payload(output.entries);
         return;
       case 'alive':
         telemetry.alive(nodeId, this.presence(), this.offlineAfterMs);
@@ -302,7 +292,7 @@ class AttachedSession implements LiveSession {
         this.#config.request(output.version, output.checksum);
         return;
       case 'apply_report':
-        this.#config.report(output.outcome, this.#cameAt);
+        this.#config.report(output.outcome, this.#reading.cameAt);
         return;
       case 'ignored_report':
         counters.ignoredReports += 1;
@@ -327,7 +317,7 @@ class AttachedSession implements LiveSession {
 
   #end(reason: CloseReason, agentReason: SessionCloseReason | undefined): void {
     this.#over = true;
-    this.#held = undefined;
+    this.#reading.end();
     countIn(this.#deps.counters.ends, reason.cause);
     this.#deps.counters.reported.ended(this.id);
     this.#unfinished.hold(0);
@@ -339,47 +329,20 @@ class AttachedSession implements LiveSession {
     this.#closing.begin(reason, this.#proven);
   }
 
-  /**
-   * While a change is fanned out, every agent that has it answers at once, and to read and to decrypt an answer takes as long
-   * as the push to the next agent: it waits for its turn. What an agent sends beyond a few frames is not held.
-   * @returns whether the frame waits
-   */
-  #hold(bytes: Uint8Array): boolean {
-    if (this.#held !== undefined) {
-      this.#held.push(bytes);
-      if (this.#held.length > tuning.heldFrames || bytes.length > tuning.heldFrameBytes) this.#release();
-      return true;
-    }
-    if (bytes.length > tuning.heldFrameBytes) return false;
-    const turn = this.#config.reportTurn();
-    if (turn === undefined) return false;
-    this.#held = [bytes];
-    this.#cameAt = this.now();
-    void turn.then(() => this.#release());
-    return true;
-  }
-  #release(): void {
-    const frames = this.#held;
-    this.#held = undefined;
-    for (const bytes of frames ?? []) if (!this.#over) this.#take(bytes);
-  }
-  #take(bytes: Uint8Array): void {
-    this.#receive(this.#inbound.take(bytes), bytes.length);
-  }
   #receive(incoming: Inbound, bytes: number): void {
     this.#deps.counters.framesIn += 1;
-    this.#budget.frame(bytes);
+    this.readBudget.frame(bytes);
     if (!this.#proven && this.#inbound.proven) {
       this.#proven = true;
       this.#deps.onProven(this, this.stream.connection);
     }
     this.#unfinished.hold(this.#inbound.heldBytes);
     if (this.#unfinished.exceeded && incoming.kind === 'fragment') {
-      const retryAfterMs = jittered(tuning.overloadRetryMs, this.#deps.random);
+      const retryAfterMs = jittered(overloadRetryMs, this.#deps.random);
       return this.#run({ kind: 'overloaded', retryAfterMs });
     }
     this.#run(incoming);
-    this.#balance();
+    this.#reading.balance();
   }
 }
 

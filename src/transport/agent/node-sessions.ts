@@ -18,7 +18,9 @@ import type { LogFields, Logger } from '../../kernel/logger.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import type { CloseReason } from './close-reasons.js';
 import type { LiveSession } from './live-session.js';
-import { tuning } from './tuning.js';
+
+/** A hello within this time after the predecessor's SessionClose REKEY counts as its rekey. */
+const rekeyWindowMs = 20_000;
 
 interface NodeSessionsDeps {
   readonly telemetry: Pick<Telemetry, 'sessionOpened' | 'sessionEnded'>;
@@ -119,7 +121,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
 
   /** Recent enough for the successor of the rekeyed session to say hello. */
   const isRecentRekey = (rekeyedAt: number | undefined): rekeyedAt is number =>
-    rekeyedAt !== undefined && clock.monotonic() - rekeyedAt <= tuning.rekeyWindowMs;
+    rekeyedAt !== undefined && clock.monotonic() - rekeyedAt <= rekeyWindowMs;
 
   /** A successor was opened before the old session was closed with REKEY; a session opened later is a reconnect. */
   const isSuccessor = (session: LiveSession, { rekeyedAt }: Entry): boolean =>

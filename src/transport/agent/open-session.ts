@@ -3,6 +3,7 @@
  * The result is a pending session, which `control.ts` attaches to a stream. An unknown node, a wrong PSK and a deleted
  * node get the same answer after the same work. Implements `docs/contract/agent-protocol.md#opensession`.
  */
+import { randomBytes } from 'node:crypto';
 import type { Delivery } from '../../delivery/port.js';
 import {
   OpenSessionRequest,
@@ -19,19 +20,18 @@ import type { SampledLog } from '../../kernel/sampled-log.js';
 import { controlPrologue, respond, sessionIdOf } from '../../channel/noise/handshake.js';
 import type { Responded } from '../../channel/noise/handshake.js';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { createDummyVerifier } from '../../security/psk.js';
 import type { OpenedVerifier, PskVerifier } from '../../security/psk.js';
-import type { AddressBudget } from './admission/address-budget.js';
+import type { AddressBudget, NodeBudget, ProvenPairs } from './admission/budgets.js';
 import type { HandshakeGate } from './admission/handshake-gate.js';
-import type { ProvenPairs } from './admission/proven-pairs.js';
-import type { NodeBudget } from './admission/node-budget.js';
 import type { PendingTable } from './admission/pending-table.js';
 import type { ReplayCache } from './admission/replay-cache.js';
 import type { AgentConnection } from '../listener/connection.js';
-import { createDecoy } from './decoy.js';
-import { intervalsOf } from './agent-intervals.js';
+import { intervalsOf } from './heartbeats.js';
 import { closeReasons } from './close-reasons.js';
 import type { OpenAnswer, OpenCall } from './grpc-server.js';
 import { decodeStrictly } from './wire-scan.js';
+import { openWith, sealWith } from '../../security/sealing.js';
 
 type SealedVerifier = NonNullable<ReturnType<Delivery['verifier']>>;
 
@@ -264,5 +264,22 @@ function skewed(nowMs: number): Refusal {
     code: GrpcStatus.FAILED_PRECONDITION,
     details: "the agent's clock differs from the service's by more than 120 s",
     trailers: { 'server-time-ms': String(Math.round(nowMs)) },
+  };
+}
+
+interface Decoy {
+  open(): PskVerifier;
+}
+
+function createDecoy(): Decoy {
+  const dataKey = randomBytes(32);
+  const context = { installationId: '', stream: 'decoy', resourceId: 'decoy', field: 'psk_verifier' };
+  const verifier = createDummyVerifier();
+  const sealed = sealWith(dataKey, 'decoy', Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), context);
+  return {
+    open() {
+      openWith(dataKey, sealed, context);
+      return verifier;
+    },
   };
 }

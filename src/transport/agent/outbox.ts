@@ -8,7 +8,15 @@ import type { PushSlot, SnapshotPush } from '../../delivery/port.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
 import { maxFragmentBytes, plaintextAt } from '../../channel/noise/fragmenter.js';
 import type { AgentStream, StreamStatus } from './agent-stream.js';
-import { encodeFrame } from './frame.js';
+import { encodeFrame } from './frames.js';
+import { ServicePayload } from '../../gen/svc/control/v1/session.js';
+import { limits } from '../../kernel/limits.js';
+import type { CloseReason } from './close-reasons.js';
+
+/** How long a revoked session may take to read its SessionClose before its socket is closed. */
+const revokedFlushMs = 100;
+/** Time between sending the status of a revoked session and closing its socket, so that the status is delivered. */
+const revokedLingerMs = 20;
 
 export interface Outbox extends PushSlot {
   /** Queues the bytes of one small `ServicePayload`. */
@@ -171,4 +179,52 @@ class AgentOutbox implements Outbox {
 
 export function createOutbox(options: OutboxOptions): Outbox {
   return new AgentOutbox(options);
+}
+
+export interface SessionClosing {
+  /** @param proven false: the peer has not shown that it has the keys, so it gets the bare status */
+  begin(reason: CloseReason, proven: boolean): void;
+  /** The stream is over. */
+  gone(): void;
+  /** Resolves when the stream is over. */
+  readonly closed: Promise<void>;
+}
+
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+class Closing implements SessionClosing {
+  readonly #stream: AgentStream;
+  readonly #outbox: Outbox;
+  #forcedClose: NodeJS.Timeout | undefined;
+  #resolveClosed: () => void = () => undefined;
+  readonly closed: Promise<void>;
+
+  constructor(stream: AgentStream, outbox: Outbox) {
+    this.#stream = stream;
+    this.#outbox = outbox;
+    this.closed = new Promise<void>((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+  }
+
+  begin(reason: CloseReason, proven: boolean): void {
+    const close = proven ? reason.close : undefined;
+    this.#outbox.finish(
+      close === undefined ? undefined : ServicePayload.encode({ payload: { $case: 'close', value: close } }).finish(),
+      reason.status,
+    );
+    const revoked = reason.cause === 'revoked';
+    const kill = (): void => this.#stream.kill();
+    this.#forcedClose = setTimeout(kill, revoked ? revokedFlushMs : limits.agent.closeGraceMs);
+    // A revoked node keeps no connection, even if it reads: it is cut once the status has been sent.
+    if (revoked) void this.closed.then(() => setTimeout(kill, revokedLingerMs));
+  }
+  gone(): void {
+    clearTimeout(this.#forcedClose);
+    this.#outbox.discard();
+    this.#resolveClosed();
+  }
+}
+
+export function createSessionClosing(stream: AgentStream, outbox: Outbox): SessionClosing {
+  return new Closing(stream, outbox);
 }

@@ -3,7 +3,9 @@
  * watches `size` and stops reading from the agent.
  */
 import { timedOut, withDeadline } from '../../kernel/background.js';
-import { tuning } from './tuning.js';
+
+/** A slower answer of delivery or of the command store ends the session with DRAINING. */
+const serialQueueTimeoutMs = 30_000;
 
 export interface SerialQueue {
   /**
@@ -56,7 +58,7 @@ class TasksInOrder implements SerialQueue {
     for (let task: Task | undefined = first; task !== undefined; task = this.#waiting?.shift()) {
       const { run, passAfterMs } = task;
       try {
-        const outcome = await withDeadline(run(), passAfterMs ?? tuning.serialQueueTimeoutMs);
+        const outcome = await withDeadline(run(), passAfterMs ?? serialQueueTimeoutMs);
         if (outcome === timedOut && passAfterMs === undefined) this.#owner.onFailed(new Error('no answer in time'));
       } catch (error) {
         this.#owner.onFailed(error);

@@ -17,8 +17,8 @@ import { readAgentPayload } from './agent-payload.js';
 import type { AgentMessage } from './agent-payload.js';
 import { closeReasons } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
-import type { InboundFailure } from './inbound.js';
-import type { AgentIntervals } from './agent-intervals.js';
+import type { InboundFailure } from './frames.js';
+import type { AgentIntervals } from './heartbeats.js';
 
 /** All times are monotonic milliseconds. */
 interface OpenState {

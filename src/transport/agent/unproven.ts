@@ -7,7 +7,16 @@
  */
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AgentConnection } from '../listener/connection.js';
-import { tuning } from './tuning.js';
+
+/**
+ * What a connection without a session may hold at two consecutive checks: bytes received since its last request was
+ * complete, plus 512 for each piece of an unfinished request, and the header table that its peer fills.
+ */
+const maxUnansweredBytes = 4 * 1024;
+const pieceBytes = 512;
+const headerTableBytes = 1024;
+/** Unfinished requests at consecutive checks, added up: one for 2 s, four for half a second. */
+const maxUnfinishedSum = 10;
 
 /** A connection that is watched while it has no session. There are many: data, not functions. */
 export interface Unproven {
@@ -45,7 +54,7 @@ export function watchUnproven(connection: AgentConnection): Unproven {
     unproven.costlyChecks = isCostly(unproven) ? unproven.costlyChecks + 1 : 0;
     unproven.unfinishedSum = unproven.unfinished.length === 0 ? 0 : unproven.unfinishedSum + unproven.unfinished.length;
     // An agent's request may be on its way at one check, but not at two.
-    return unproven.costlyChecks > 1 || unproven.unfinishedSum > tuning.unfinishedSum;
+    return unproven.costlyChecks > 1 || unproven.unfinishedSum > maxUnfinishedSum;
   });
   return unproven;
 }
@@ -82,12 +91,12 @@ export function callBegun(unproven: Unproven, stream: ServerHttp2Stream): void {
 function isCostly(unproven: Unproven): boolean {
   const { connection, pieces, openCalls } = unproven;
   const { unansweredBytes } = connection;
-  if (unansweredBytes + pieces * tuning.pieceBytes > tuning.unansweredBytes) return true;
+  if (unansweredBytes + pieces * pieceBytes > maxUnansweredBytes) return true;
   // An agent that waits for its answer may have long headers.
   if (openCalls > 0) return false;
   if (unproven.tableReadAt !== unansweredBytes) {
     unproven.tableReadAt = unansweredBytes;
     unproven.tableBytes = unproven.session?.state.inflateDynamicTableSize ?? 0;
   }
-  return unproven.tableBytes > tuning.headerTableBytes;
+  return unproven.tableBytes > headerTableBytes;
 }

@@ -12,7 +12,7 @@ import { commandOf } from '../contract/appending.js';
 
 const dataDir = process.argv[2] ?? '';
 const { eventStore, readStore } = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
-const documents = await readStore.collection({ name: 'seen', version: 1, indexes: [{ fields: ['n'] }] });
+const documents = await readStore.collection({ name: 'seen', version: 1, index: { group: 'all', order: 'n' } });
 writeSync(1, 'open\n');
 
 async function appendForEver(stream: string): Promise<void> {
@@ -27,10 +27,11 @@ async function appendForEver(stream: string): Promise<void> {
 }
 
 async function writeForEver(): Promise<void> {
-  let n = (await documents.find({ sort: [{ field: 'n', direction: 'desc' }], limit: 1 })).items[0]?.position ?? 0;
+  let n = (await documents.find({ groups: ['all'], direction: 'desc', limit: 1 }))[0]?.position ?? 0;
   for (;;) {
     n += 1;
-    await documents.write([{ kind: 'put', id: `id-${n % 50}`, position: n, fields: { n } }]);
+    const fields = { all: 'all', n: String(n).padStart(9, '0') };
+    await documents.write([{ kind: 'put', id: `id-${n % 50}`, position: n, fields }]);
     writeSync(1, `document ${n}\n`);
   }
 }

@@ -23,7 +23,7 @@ const { eventStore, readStore } = await openEmbedded({ dataDir, clock: systemClo
 const documents = await readStore.collection({
   name: 'seen',
   version: 1,
-  indexes: [{ fields: ['n'] }, { fields: ['name', 'n'] }],
+  index: { group: 'names', order: 'n' },
 });
 say('open');
 
@@ -50,14 +50,14 @@ for (let round = 1; ; round += 1) {
     id: `id-${index === 0 ? round : `${round % 7}-${(index * 7919) % 500}`}`,
     position: round,
     fields: {
-      n: round,
-      name: `${(index * 31) % 1000}`.repeat(20),
+      n: String(round).padStart(9, '0'),
+      names: ['all', `${(index * 31) % 1000}`.repeat(20)],
       text: 'y'.repeat((round * 37 + index * 511) % 9000),
     },
   }));
   const wrote = await attempt(documents.write(writes));
   say(`document ${wrote} ${round}`);
-  say(`read ${(await readAll(eventStore, 'svc-0')).length} ${await documents.count()}`);
+  say(`read ${(await readAll(eventStore, 'svc-0')).length} ${await documents.count({ groups: ['all'] })}`);
   say(`ping ${await attempt(eventStore.ping())} ${await attempt(readStore.ping())}`);
   await delay(5);
 }

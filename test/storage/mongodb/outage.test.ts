@@ -37,7 +37,7 @@ describe.skipIf(!ferretDbBuilt())('an outage of MongoDB', () => {
   beforeAll(async () => {
     server = await startFerretDb();
     store = await openMongoDb({ url: withDatabase(server.url, 'outage'), logger });
-    collection = await store.collection({ name: 'kept', version: 1, indexes: [{ fields: ['n'] }] });
+    collection = await store.collection({ name: 'kept', version: 1, index: { group: 'in', order: 'at' } });
   });
   afterAll(async () => {
     await store?.close();
@@ -52,14 +52,14 @@ describe.skipIf(!ferretDbBuilt())('an outage of MongoDB', () => {
     const calls = [
       store.ping(),
       collection.get('a'),
-      collection.find({ limit: 1 }),
+      collection.list(undefined, 1),
       collection.write([{ kind: 'put', id: 'a', position: 2, fields: {} }]),
       collection.insert('b', {}),
       collection.set([{ id: 'c', fields: { n: 2 } }]),
       store.leases.acquire('k', claim),
       store.leases.renew('k', [claim]),
-      store.saveCheckpoint('p', 1, { commit: 1, prepare: 1 }),
-      store.collection({ name: 'other', version: 1, indexes: [] }),
+      store.saveCheckpoint('p', 1, { commit: 1, prepare: 1, anchors: [] }),
+      store.collection({ name: 'other', version: 1 }),
     ];
     const outcomes = await Promise.allSettled(calls);
     expect(outcomes.map((outcome) => (outcome.status === 'rejected' ? codeOf(outcome.reason) : 'answered'))).toEqual(
@@ -117,7 +117,7 @@ describe.skipIf(!ferretDbBuilt())('an outage of MongoDB', () => {
     const saver = async (): Promise<void> => {
       for (let commit = 1; !over; commit += 1) {
         await attempt(async () => {
-          await store.saveCheckpoint('load', 1, { commit, prepare: commit });
+          await store.saveCheckpoint('load', 1, { commit, prepare: commit, anchors: [] });
           checkpoint = commit;
         });
       }

@@ -8,7 +8,7 @@ import type { MongoDocument } from '../../../src/storage/mongodb/document-codec.
 import { applyGuarded } from '../../../src/storage/mongodb/guarded-writes.js';
 import { mongoDatabase, onMongoServers, withDatabase, type MongoDatabase } from '../contract/mongodb-harness.js';
 
-const spec: CollectionSpec = { name: 'shared', version: 1, indexes: [{ fields: ['n'] }, { fields: ['owner', 'n'] }] };
+const spec: CollectionSpec = { name: 'shared', version: 1, index: { group: 'owner', order: 'at' } };
 /** The collection; once its first search is answered, `then` runs before the caller goes on. */
 function afterFirstLook<T extends object>(
   collection: MongoCollection<T>,
@@ -103,9 +103,9 @@ onMongoServers('several instances on one MongoDB', (server) => {
         [undefined, 3],
       ] as const) {
         const id = `of ${before} and ${between}`;
-        if (before !== undefined) await applyGuarded(collection, [put(id, before)]);
-        const looked = afterFirstLook(collection, () => applyGuarded(collection, [put(id, between)]));
-        expect(await applyGuarded(looked, [put(id, 5)])).toBe(between > 5 ? 0 : 1);
+        if (before !== undefined) await applyGuarded(collection, undefined, [put(id, before)]);
+        const looked = afterFirstLook(collection, () => applyGuarded(collection, undefined, [put(id, between)]));
+        expect(await applyGuarded(looked, undefined, [put(id, 5)])).toBe(between > 5 ? 0 : 1);
         expect(await collection.findOne({ _id: id })).toMatchObject({ position: Math.max(between, 5) });
       }
       await collection.drop();
@@ -134,7 +134,10 @@ onMongoServers('several instances on one MongoDB', (server) => {
       expect([firstHolds, secondHolds].filter(Boolean)).toHaveLength(1);
       expect((await one.leases.get('k', name))?.holder).toBe(firstHolds ? 'one' : 'two');
 
-      const inserted = await Promise.all([first.insert(name, { owner: 'one' }), second.insert(name, { owner: 'two' })]);
+      const inserted = await Promise.all([
+        first.insert(name, { owner: 'one', at: '1' }),
+        second.insert(name, { owner: 'two', at: '1' }),
+      ]);
       expect(inserted.filter(Boolean)).toHaveLength(1);
       expect((await first.get(name))?.fields['owner']).toBe(inserted[0] ? 'one' : 'two');
     }
@@ -164,7 +167,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
 
   it('save checkpoints at once, and the highest wins', async () => {
     for (let round = 0; round < 20; round += 1) {
-      const at = (commit: number, prepare: number) => ({ commit, prepare });
+      const at = (commit: number, prepare: number) => ({ commit, prepare, anchors: [] });
       await Promise.all([
         one.saveCheckpoint(`p${round}`, 1, at(5, 5)),
         two.saveCheckpoint(`p${round}`, 1, at(6, 1)),

@@ -7,7 +7,7 @@
 import { limits } from '../../../kernel/limits.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
 import type { AgentConnection } from '../../listener/connection.js';
-import type { AddressBudget } from './address-budget.js';
+import type { AddressBudget } from './budgets.js';
 
 interface FaultyCalls {
   /**

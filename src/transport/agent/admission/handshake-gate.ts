@@ -4,9 +4,12 @@
  * Implements `docs/contract/agent-protocol.md#opensession` ("admission is delayed up to 2 s"; "A global CPU budget").
  */
 import type { Clock } from '../../../kernel/clock.js';
-import { createCpuShare } from './cpu-share.js';
 import { createLine } from './line.js';
-import { tuning } from '../tuning.js';
+
+/** Processor time that handshakes may use at once after a quiet period. */
+const handshakeBurstMs = 250;
+/** Handshakes that run at the same time. */
+const handshakesAtOnce = 32;
 
 interface HandshakePlace {
   /** The handshake is over and has cost `cpuMs`. Only the first call counts. */
@@ -37,7 +40,7 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
   let charged = 0;
   const line = createLine({
     delay() {
-      const full = options.pending() + handshaking >= maxSessions || handshaking >= tuning.handshakesAtOnce;
+      const full = options.pending() + handshaking >= maxSessions || handshaking >= handshakesAtOnce;
       return full ? Number.POSITIVE_INFINITY : cpu.wait(clock.monotonic());
     },
     take() {
@@ -69,6 +72,54 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
     close: () => line.close(),
     get waiting() {
       return line.waiting;
+    },
+  };
+}
+
+interface CpuShare {
+  /** Milliseconds until a handshake may begin; 0: now. */
+  wait(now: number): number;
+  /**
+   * Charges an estimate for one handshake.
+   * @returns the estimate
+   */
+  take(now: number): number;
+  /** Replaces a charged estimate by the actual cost. */
+  settle(estimate: number, cost: number): void;
+}
+
+const firstEstimateMs = 0.5;
+/** Weight of the newest handshake in the average. */
+const weight = 0.1;
+
+/**
+ * How much of one processor handshakes may use: a budget in milliseconds that refills with time. Each handshake is charged an
+ * average of the earlier ones, and corrected once its own cost is known. Implements SVC_HANDSHAKE_CPU_SHARE of
+ * `docs/contract/configuration.md`.
+ * @param share share of one processor, above 0 and at most 1
+ * @internal exported for tests
+ */
+export function createCpuShare(share: number, start: number): CpuShare {
+  let balance: number = handshakeBurstMs;
+  let refilledAt = start;
+  let estimate = firstEstimateMs;
+  const refill = (now: number): void => {
+    balance = Math.min(handshakeBurstMs, balance + Math.max(0, now - refilledAt) * share);
+    refilledAt = now;
+  };
+  return {
+    wait(now) {
+      refill(now);
+      return balance > 0 ? 0 : -balance / share + 1;
+    },
+    take(now) {
+      refill(now);
+      balance -= estimate;
+      return estimate;
+    },
+    settle(charged, cost) {
+      balance += charged - cost;
+      estimate = estimate * (1 - weight) + cost * weight;
     },
   };
 }

@@ -6,7 +6,7 @@
 import { limits } from '../../../kernel/limits.js';
 import type { NoiseSession } from '../../../channel/noise/handshake.js';
 import type { AgentConnection } from '../../listener/connection.js';
-import type { AgentIntervals } from '../agent-intervals.js';
+import type { AgentIntervals } from '../heartbeats.js';
 
 export interface PendingSession {
   readonly nodeId: string;

@@ -5,7 +5,9 @@
  */
 import { limits } from '../../../kernel/limits.js';
 import { createSeenOnce } from '../../../kernel/seen-once.js';
-import { tuning } from '../tuning.js';
+
+/** Handshakes remembered against replay. */
+const replayEntries = 1_000_000;
 
 export interface ReplayCache {
   /**
@@ -19,7 +21,7 @@ export interface ReplayCache {
 
 const keyBytes = 32;
 
-export function createReplayCache(maxEntries: number = tuning.replayEntries): ReplayCache {
+export function createReplayCache(maxEntries: number = replayEntries): ReplayCache {
   const seen = createSeenOnce(maxEntries);
   return {
     note: (message, timestampMs, nowMs) =>

@@ -1,12 +1,34 @@
 /**
- * Turns the frames of one session into messages: checks session id, size, sequence, tag and fragments. What a message
- * means is decided in `session.ts`. Implements frames and fragments of `docs/contract/agent-protocol.md#control`.
+ * The frames of a Control stream. Reads and writes `SecureFrame`, and turns the frames of one session into messages: checks
+ * session id, size, sequence, tag and fragments. Reading is strict: bytes that an encoder would not write are refused. What
+ * a message means is decided in `session.ts`.
+ * Implements frames and fragments of `docs/contract/agent-protocol.md#control`, and `docs/contract/wire.md#session`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
 import { createJoiner } from '../../channel/noise/fragmenter.js';
-import { decodeFrame } from './frame.js';
-import type { Frame } from './frame.js';
+import { SecureFrame } from '../../gen/svc/control/v1/session.js';
+import { decodeStrictly } from './wire-scan.js';
+
+export interface Frame {
+  /** Empty when absent. */
+  readonly sessionId: Uint8Array;
+  /** Exact up to 2^53; anything above is out of order anyway. */
+  readonly sequence: number;
+  readonly ciphertext: Uint8Array;
+}
+
+/** The frame, or undefined if the bytes do not parse. */
+export function decodeFrame(bytes: Uint8Array): Frame | undefined {
+  const decoded = decodeStrictly(SecureFrame, bytes);
+  return decoded.ok ? { ...decoded.value, sequence: Number(decoded.value.sequence) } : undefined;
+}
+
+/** Encodes a frame of the service, which never has a session id. */
+export function encodeFrame(sequence: number, ciphertext: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(ciphertext.buffer, ciphertext.byteOffset, ciphertext.byteLength);
+  return SecureFrame.encode({ sessionId: Buffer.alloc(0), sequence: BigInt(sequence), ciphertext: bytes }).finish();
+}
 
 export type InboundFailure =
   | 'malformed_frame'

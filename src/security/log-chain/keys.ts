@@ -1,19 +1,19 @@
 /**
- * The keys of the log chain: the present one, which follows from the master key, and those of earlier master keys, each of
- * which stands in the stream `svc-log-chain`, sealed under the one after it.
+ * The keys of the log chain. The current key is derived from the master key. Each rotation of the master key seals the
+ * previous key under the new one and records it in the stream `svc-log-chain`.
  * Implements `docs/log-chain.md`.
  */
 import { createHash, createHmac, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import type { LogChainKeySealed } from '../domain/log-chain/declaration.js';
-import type { MacOf } from '../domain/log-chain/links.js';
-import type { RecordedEvent } from '../kernel/event.js';
-import { streams } from '../kernel/event.js';
-import type { MasterKey } from '../security/master-key.js';
-import { lengthPrefixed } from '../security/sealing.js';
-import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
-import type { EventStore } from '../storage/event-store.js';
-import { wholeStream } from '../storage/event-store.js';
+import type { LogChainKeySealed } from '../../domain/log-chain/declaration.js';
+import type { MacOf } from '../../domain/log-chain/links.js';
+import type { RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import type { MasterKey } from '../master-key.js';
+import { lengthPrefixed } from '../sealing.js';
+import { xchacha, xchachaNonceBytes } from '../../kernel/crypto/crypto.js';
+import type { EventStore } from '../../storage/event-store.js';
+import { wholeStream } from '../../storage/event-store.js';
 
 type Sealed = LogChainKeySealed['data'];
 
@@ -21,15 +21,15 @@ export interface LogChainKeys {
   /** The key of new links, by the id of its master key. */
   readonly current: string;
   readonly macOf: MacOf;
-  /** Of every known key. */
+  /** The ids of all known keys. */
   ids(): readonly string[];
-  /** The keys of the links, for another thread of this process. */
+  /** The MAC keys, for another thread of this process. */
   macKeys(): MacKeys;
   /** Learns an earlier key. @returns false when it is sealed under an unknown key, or was altered */
   learn(sealed: Sealed): boolean;
 }
 
-/** The keys of the links alone. A message to a worker thread can carry them, because it copies only handles. */
+/** The MAC keys alone. A message to a worker thread can carry them, because it copies only handles. */
 export interface MacKeys {
   readonly current: string;
   readonly byId: ReadonlyMap<string, KeyObject>;
@@ -45,7 +45,7 @@ export function macOfKeys({ byId }: MacKeys): MacOf {
 
 interface Key {
   readonly mac: KeyObject;
-  /** Seals the key before it. */
+  /** Seals the previous key. */
   readonly seal: Uint8Array;
 }
 
@@ -54,7 +54,7 @@ const keyBytes = 32;
 const derive = (secret: Uint8Array, info: string): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', secret, 'svc-log-chain-1', info, keyBytes));
 
-/** Overwrites the secret. */
+/** Derives both keys and overwrites the secret. */
 function keyOf(secret: Uint8Array): Key {
   const mac = derive(secret, 'mac');
   const key = { mac: createSecretKey(mac), seal: derive(secret, 'seal') };
@@ -93,14 +93,17 @@ export function createLogChainKeys(masterKey: MasterKey): LogChainKeys {
 }
 
 /**
- * Opens the keys of the log chain of an installation from its log: the present one follows from the master key, and each
- * rotation has sealed the one that it replaced. @throws ServiceError `unavailable`
+ * Opens the log chain keys of an installation from its log.
+ * @throws ServiceError `unavailable`
  */
 export async function openLogChainKeys(eventStore: EventStore, masterKey: MasterKey): Promise<LogChainKeys> {
   return keysOf(wholeStream(eventStore, streams.logChain), masterKey);
 }
 
-/** @param events those of `svc-log-chain`, in order */
+/**
+ * Opens the log chain keys from recorded events.
+ * @param events the events of `svc-log-chain`, in order
+ */
 export async function keysOf(
   events: Iterable<RecordedEvent> | AsyncIterable<RecordedEvent>,
   masterKey: MasterKey,
@@ -110,18 +113,18 @@ export async function keysOf(
   for await (const event of events) {
     if (isSealedKey(event)) sealed.push((event as unknown as LogChainKeySealed).data);
   }
-  // The newest is sealed under the present key, and each older one under the key after it.
+  // The newest is sealed under the current key, and each older one under its successor.
   for (const one of sealed.toReversed()) keys.learn(one);
   return keys;
 }
 
-/** True for the events that hold an earlier key. */
+/** True for an event that holds an earlier key. */
 function isSealedKey(event: { readonly stream: string; readonly type: string }): boolean {
   const type: LogChainKeySealed['type'] = 'LogChainKeySealed';
   return event.stream === streams.logChain && event.type === type;
 }
 
-/** Seals the log chain's key of one master key under that of the next. */
+/** Seals the log chain key of one master key under the log chain key of the next. */
 export function sealLogChainKey(from: MasterKey, to: MasterKey): Sealed {
   const secret = from.logChainKey();
   const { seal } = keyOf(to.logChainKey());

@@ -1,27 +1,31 @@
 /**
- * The log chain as one instance sees it: makes the links of its commands, checks those of every command that its folds
- * read, and remembers the first that does not fit. From then on the instance is read-only and unready. The rules of a
+ * The log chain as one instance uses it: it links the commands that it appends, checks the link of every command that it
+ * folds, and remembers the first one that does not fit. From then on the instance is read-only and not ready. The rules of a
  * link are in `src/domain/log-chain/links.ts`. Implements `docs/log-chain.md`.
  */
-import type { ChainBreak, ChainHead, Linked } from '../domain/log-chain/links.js';
-import { BrokenChainError, followChain, linkCommand } from '../domain/log-chain/links.js';
-import type { ProposedEvent, RecordedCommand } from '../kernel/event.js';
+import type { ChainBreak, ChainHead, Linked } from '../../domain/log-chain/links.js';
+import { BrokenChainError, followChain, linkCommand } from '../../domain/log-chain/links.js';
+import type { ProposedEvent, RecordedCommand } from '../../kernel/event.js';
 import type { LogChainKeys, MacKeys } from './keys.js';
 
 export interface LogChain {
-  /** The key of new chains; one under another key is taken over at the start. */
+  /** The id of the key of new links. The start takes over a chain that was made under another key. */
   readonly keyId: string;
   /** Links a command that is about to be appended. */
   link(head: ChainHead, stream: string, events: readonly ProposedEvent[]): Linked;
-  /** Checks a command of the log as it is stored. @returns the head after it @throws BrokenChainError */
+  /**
+   * Checks a command as the log stores it.
+   * @returns the head after it
+   * @throws BrokenChainError
+   */
   follow(head: ChainHead, command: RecordedCommand): ChainHead;
-  /** The first command that did not fit; undefined while all did. */
+  /** The first command that did not fit; undefined if every command did. */
   broken(): ChainBreak | undefined;
-  /** Notes a command that did not fit elsewhere, in another thread of this process. */
+  /** Records a break that another thread of this process found. */
   found(at: ChainBreak): void;
-  /** The keys of the links, for such a thread. */
+  /** The MAC keys, for such a thread. */
   macKeys(): MacKeys;
-  /** Seals a text that this instance keeps beside the log, such as a fold checkpoint. */
+  /** The MAC of a text that this instance stores outside the log, such as a fold checkpoint. */
   seal(text: string): string;
 }
 
@@ -56,18 +60,19 @@ export function createLogChain({
   };
 }
 
-/** The head of a log chain, as it is printed, kept elsewhere, and given back to be looked for. */
+/** The head of a log chain. Operators print it, keep it elsewhere, and later check that the log still contains it. */
 export interface LogHead {
   readonly stream: string;
-  /** Of the last event. */
+  /** Revision of the last event. */
   readonly revision: number;
-  /** Of the last command, base64url. */
+  /** MAC of the last command, base64url. */
   readonly mac: string;
 }
 
+/** The text form of a head: `stream@revision:mac`. */
 export const headText = ({ stream, revision, mac }: LogHead): string => `${stream}@${revision}:${mac}`;
 
-/** @returns undefined when the text is no head */
+/** Reads the text form of a head; undefined for any other text. */
 export function parseHead(text: string): LogHead | undefined {
   const [, stream, revision, mac] = /^([a-z-]+)@(\d{1,15}):([A-Za-z0-9_-]{43})$/.exec(text.trim()) ?? [];
   if (stream === undefined || revision === undefined || mac === undefined) return undefined;

@@ -1,12 +1,12 @@
 /**
- * Proves the log chain of a whole stream, of a store or an archive, and names the first command that does not fit. How an
- * instance checks what it folds is in `log-chain.ts`. Implements `docs/log-chain.md`.
+ * Proves the log chain of a whole stream, from a store or an archive, and names the first command that does not fit. The
+ * checks of a running instance are in `log-chain.ts`. Implements `docs/log-chain.md`.
  */
-import type { ChainHead } from '../domain/log-chain/links.js';
-import { BrokenChainError, emptyChain, followChain } from '../domain/log-chain/links.js';
-import type { RecordedEvent } from '../kernel/event.js';
-import { lastEvent } from '../kernel/event.js';
-import { BrokenLogError, createCommandAssembler } from '../storage/follow.js';
+import type { ChainHead } from '../../domain/log-chain/links.js';
+import { BrokenChainError, emptyChain, followChain } from '../../domain/log-chain/links.js';
+import type { RecordedEvent } from '../../kernel/event.js';
+import { lastEvent } from '../../kernel/event.js';
+import { BrokenLogError, createCommandAssembler } from '../../storage/follow.js';
 import type { LogChainKeys } from './keys.js';
 import type { LogHead } from './log-chain.js';
 
@@ -14,7 +14,7 @@ export interface ProofOptions {
   readonly keys: LogChainKeys;
   /** Reads a stream from its start. */
   read(stream: string): AsyncIterable<RecordedEvent>;
-  /** Heads that were kept elsewhere: the stream must hold each, and end on those with `last`. */
+  /** Heads that were kept elsewhere. The stream must contain each, and end on one marked `last`. */
   readonly expected: readonly ExpectedHead[];
   readonly signal: AbortSignal;
   onProgress(events: number): void;
@@ -28,31 +28,34 @@ export interface StreamProof {
   readonly stream: string;
   /** Commands that carry a valid link. */
   readonly linked: number;
-  /** Commands before the chain began; its first link covers them. */
+  /** Commands before the chain began; the first link covers them. */
   readonly unlinked: number;
   /** Of the last command; undefined when no chain has begun. */
   readonly head: LogHead | undefined;
-  /** The first place that is not proven; the stream is not read further. */
+  /** The first break; the stream is not read beyond it. */
   readonly finding: Finding | undefined;
-  /** One sentence per expected head that the stream does not hold. */
+  /** One sentence for each expected head that the stream does not contain. */
   readonly missing: readonly string[];
 }
 
 export interface Finding {
-  /** Where the command stands, or should stand, that does not fit. */
+  /** The revision of the command that does not fit, or is missing. */
   readonly revision: number;
   /** One sentence, without a full stop. */
   readonly text: string;
 }
 
-/** Returns what was proven so far when the signal aborts. @throws what `read` throws */
+/**
+ * Proves one stream. When the signal aborts, returns what was proven so far.
+ * @throws whatever `read` throws
+ */
 export async function proveStream(stream: string, options: ProofOptions): Promise<StreamProof> {
   const { keys, read, signal } = options;
   const expected = options.expected.filter((one) => one.stream === stream);
   const found = new Set<ExpectedHead>();
   const assembler = createCommandAssembler();
   let head: ChainHead = emptyChain;
-  // `revision` is that of the last command that was proven, `next` that of the next event.
+  // `revision`: of the last proven command; `next`: of the next event.
   let [linked, unlinked, revision, next] = [0, 0, -1, 0];
   let broken: string | undefined;
 

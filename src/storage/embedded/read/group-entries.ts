@@ -1,0 +1,159 @@
+/**
+ * The index of each collection in LMDB: one entry for each group that a document is in, and a counter for each group, both
+ * written in the transaction of the document. Walks entries in slices and yields to the event loop between them; without
+ * a transaction, a walk may see some of the writes that happen meanwhile. Implements `read-store.ts` (find, count).
+ *
+ * `index`: (collection, group, NUL, order, NUL, id). `counts`: (collection, group). A long or unusual group is hashed.
+ */
+import { createHash } from 'node:crypto';
+import { yieldToEventLoop } from '../../../kernel/background.js';
+import type { IndexPlace } from '../../group-index.js';
+import type { GroupQuery, GroupRange } from '../../read-store.js';
+import { tuning } from '../tuning.js';
+import { collectionText, idText, justAbove, present, type ReadBatch, type ReadEnvironment } from './layout.js';
+
+/** The key of a group's counter, and the start of its entries. Latin-1 text, as all keys here. */
+function groupKey(collection: number, group: string): string {
+  const name = /^[ -~]{0,200}$/.test(group) ? group : `\x01${createHash('sha256').update(group).digest('base64url')}`;
+  return collectionText(collection) + name;
+}
+
+/** The changes of counters in one operation: key → difference. */
+export type Tally = Map<string, number>;
+
+const countOf = (value: Buffer | undefined): number => value?.readDoubleBE(0) ?? 0;
+
+/** Writes the new counts. Call it once per operation, after its documents. */
+export function applyTally(batch: ReadBatch, tally: Tally): void {
+  for (const [key, difference] of tally) {
+    if (difference === 0) continue;
+    const next = countOf(batch.get('counts', key)) + difference;
+    if (next === 0) {
+      batch.remove('counts', key);
+      continue;
+    }
+    const value = Buffer.allocUnsafe(8);
+    value.writeDoubleBE(next, 0);
+    batch.put('counts', key, value);
+  }
+}
+
+/** Moves a document from one place in the index to another; undefined stands for none. */
+export function moveEntries(
+  batch: ReadBatch,
+  tally: Tally,
+  collection: number,
+  id: string,
+  before: IndexPlace | undefined,
+  after: IndexPlace | undefined,
+): void {
+  const keys = (place: IndexPlace | undefined): Map<string, string> =>
+    new Map(
+      place?.groups.map((group) => {
+        const key = groupKey(collection, group);
+        return [`${key}\0${place.order}\0${idText(id)}`, key];
+      }),
+    );
+  const [old, next] = [keys(before), keys(after)];
+  for (const [entry, group] of old) {
+    if (next.has(entry)) continue;
+    batch.remove('index', entry);
+    tally.set(group, (tally.get(group) ?? 0) - 1);
+  }
+  for (const [entry, group] of next) {
+    if (old.has(entry)) continue;
+    batch.put('index', entry, present);
+    tally.set(group, (tally.get(group) ?? 0) + 1);
+  }
+}
+
+/** The group to walk, and those that each of its entries is looked up in. */
+function planOf(environment: ReadEnvironment, collection: number, range: GroupRange) {
+  const bySize = [...new Set(range.groups)]
+    .map((group) => groupKey(collection, group))
+    .map((key) => ({ key, size: countOf(environment.get('counts', key)) }))
+    .sort((a, b) => a.size - b.size);
+  const [smallest = { key: '', size: 0 }, ...others] = bySize;
+  const { key, size } = smallest;
+  const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
+  const from = bytes(`${key}\0${range.from ?? ''}`);
+  const to = bytes(range.below === undefined ? `${key}\x01` : `${key}\0${range.below}`);
+  return { from, to, size, groupBytes: key.length, others: others.map((other) => other.key) };
+}
+
+/** The part of an entry behind its group: order and id, the same in all groups of a document. */
+type Suffix = Buffer;
+
+/** The entries in a range, in slices. */
+async function* walk(
+  environment: ReadEnvironment,
+  collection: number,
+  range: GroupRange,
+  direction: GroupQuery['direction'],
+  first: number,
+): AsyncGenerator<readonly Suffix[], void, void> {
+  const plan = planOf(environment, collection, range);
+  let { from, to } = plan;
+  let limit = Math.min(first, tuning.sliceEntries);
+  while (plan.size > 0 && Buffer.compare(from, to) < 0) {
+    const keys = environment.keys('index', { from, to, reverse: direction === 'desc', limit });
+    const last = keys.at(-1);
+    if (last === undefined) return;
+    const suffixes = keys.map((key) => key.subarray(plan.groupBytes));
+    yield plan.others.length === 0
+      ? suffixes
+      : suffixes.filter((suffix) => {
+          const text = suffix.toString('latin1');
+          return plan.others.every((other) => environment.get('index', other + text) !== undefined);
+        });
+    if (keys.length < limit) return;
+    if (direction === 'desc') to = last;
+    else from = justAbove(last);
+    limit = tuning.sliceEntries;
+    await yieldToEventLoop();
+  }
+}
+
+/** The ids of one page. */
+export async function findIds(
+  environment: ReadEnvironment,
+  collection: number,
+  query: GroupQuery,
+): Promise<readonly string[]> {
+  const { skip = 0, limit, direction } = query;
+  const ids: string[] = [];
+  let passed = 0;
+  for await (const suffixes of walk(environment, collection, query, direction, skip + limit)) {
+    for (const suffix of suffixes.slice(Math.max(0, skip - passed))) {
+      ids.push(suffix.toString('utf8', suffix.indexOf(0, 1) + 1));
+      if (ids.length === limit) return ids;
+    }
+    passed += suffixes.length;
+  }
+  return ids;
+}
+
+/** Keys that the library counts before the event loop gets a turn; takes some milliseconds. */
+const countedAtOnce = 50_000;
+
+/** How many documents are in a range. */
+export async function countIn(environment: ReadEnvironment, collection: number, range: GroupRange): Promise<number> {
+  const { size, others, to, ...plan } = planOf(environment, collection, range);
+  let count = 0;
+  if (others.length > 0) {
+    for await (const suffixes of walk(environment, collection, range, 'asc', tuning.sliceEntries)) {
+      count += suffixes.length;
+    }
+    return count;
+  }
+  if (range.from === undefined && range.below === undefined) return size;
+  let { from } = plan;
+  while (Buffer.compare(from, to) < 0) {
+    const next = environment.keyAt('index', { from, to }, countedAtOnce);
+    if (next === undefined) return count + environment.count('index', { from, to });
+    count += countedAtOnce;
+    from = next;
+    await yieldToEventLoop();
+  }
+  return count;
+}

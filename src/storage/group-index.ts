@@ -1,0 +1,46 @@
+/**
+ * The index of a collection, whatever the store: which groups a document is in, and its place in each.
+ * Implements `read-store.ts` (IndexSpec, GroupRange).
+ */
+import type { CollectionSpec, Fields, GroupQuery, GroupRange, IndexSpec } from './read-store.js';
+
+export interface IndexPlace {
+  /** Distinct. */
+  readonly groups: readonly string[];
+  readonly order: string;
+}
+
+const orderText = /^[ -~]{0,200}$/;
+
+/**
+ * The place of a document in the index of its collection; undefined when it is in no group.
+ * @throws RangeError when the order is no printable ASCII text, which is a fault of the declared index
+ */
+export function placeIn(index: IndexSpec | undefined, fields: Fields): IndexPlace | undefined {
+  const value = index === undefined ? undefined : fields[index.group];
+  if (index === undefined || value === undefined) return undefined;
+  const texts = Array.isArray(value) ? value : [value];
+  const groups = [...new Set(texts.filter((text): text is string => typeof text === 'string'))];
+  if (groups.length === 0) return undefined;
+  const order = fields[index.order];
+  if (typeof order !== 'string' || !orderText.test(order)) {
+    throw new RangeError(`the field ${index.order} orders documents and must be a printable ASCII text`);
+  }
+  return { groups, order };
+}
+
+/** Whether a document with these fields is in a range. @throws RangeError as `placeIn` */
+export function isInRange(index: IndexSpec | undefined, fields: Fields, { groups, from, below }: GroupRange): boolean {
+  const place = placeIn(index, fields);
+  if (place === undefined || !groups.every((group) => place.groups.includes(group))) return false;
+  return (from === undefined || place.order >= from) && (below === undefined || place.order < below);
+}
+
+/** @throws RangeError when the collection has no index, or the query no group, a bad `limit` or a bad `skip` */
+export function assertQuery(spec: CollectionSpec, query: GroupRange & Partial<GroupQuery>): void {
+  if (spec.index === undefined) throw new RangeError(`collection ${spec.name} has no index`);
+  if (query.groups.length === 0) throw new RangeError('a query has at least one group');
+  const { limit = 1, skip = 0 } = query;
+  if (!Number.isInteger(limit) || limit < 1) throw new RangeError('limit is an integer of at least 1');
+  if (!Number.isInteger(skip) || skip < 0) throw new RangeError('skip is an integer of at least 0');
+}

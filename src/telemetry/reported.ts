@@ -1,0 +1,147 @@
+/**
+ * What agents report, from the wire to the form in which it is stored, and the tables of a heartbeat as they are shown. Tables
+ * are stored as bytes of the wire and decoded when they are read: most are never read, and a full table costs more to decode
+ * than the rest of a heartbeat. Numbers are made safe for JSON: 64-bit counters are capped at 2^53 - 1, and NaN and infinities
+ * become 0, or null where a value was not measured. Pure; limits are checked before.
+ * Implements `docs/contract/wire.md#heartbeat-and-metrics`.
+ */
+import { hash } from 'node:crypto';
+import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
+import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
+import { OuterTransport } from '../gen/svc/control/v1/transport.js';
+import type { HeartbeatFacts, LinkSample, ReportedTable, RuntimeListener } from './port.js';
+import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
+
+export function heartbeatFacts(heartbeat: HeartbeatRequest): HeartbeatFacts {
+  return {
+    cpu_usage: share(heartbeat.cpuUsage),
+    memory_usage: share(heartbeat.memoryUsage),
+    uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
+    link_metrics: tableOf({ linkMetrics: heartbeat.linkMetrics }),
+    runtime_listeners: tableOf({ runtimeListeners: heartbeat.runtimeListeners }),
+  };
+}
+
+const empty = HeartbeatRequest.create();
+
+function tableOf(list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>): ReportedTable {
+  return reportedTable(HeartbeatRequest.encode({ ...empty, ...list }).finish());
+}
+
+/** The report as a plain object with the names of the proto files. */
+export function metricsFacts(report: MetricsReport): object {
+  const { connections, bandwidth, gateway } = report;
+  return {
+    sequence: wholeNumber(report.sequence),
+    connections: connections && {
+      active: wholeNumber(connections.active),
+      accepted: wholeNumber(connections.accepted),
+      closed: wholeNumber(connections.closed),
+      failed: wholeNumber(connections.failed),
+      handshake_failures: wholeNumber(connections.handshakeFailures),
+    },
+    bandwidth: bandwidth && {
+      bytes_in: wholeNumber(bandwidth.bytesIn),
+      bytes_out: wholeNumber(bandwidth.bytesOut),
+      bits_in_per_second: finite(bandwidth.bitsInPerSecond),
+      bits_out_per_second: finite(bandwidth.bitsOutPerSecond),
+      listeners: bandwidth.listeners.map((listener) => ({
+        transport: listener.transport,
+        listen_addr: listener.listenAddr,
+        listen_port: listener.listenPort,
+        bytes_in: wholeNumber(listener.bytesIn),
+        bytes_out: wholeNumber(listener.bytesOut),
+      })),
+    },
+    gateway: gateway && {
+      requests: wholeNumber(gateway.requests),
+      errors: wholeNumber(gateway.errors),
+      worker_restarts: wholeNumber(gateway.workerRestarts),
+      latency_p50_ms: finite(gateway.latencyP50Ms),
+      latency_p99_ms: finite(gateway.latencyP99Ms),
+      upstreams: gateway.upstreams.map((upstream) => ({
+        cluster: upstream.cluster,
+        requests: wholeNumber(upstream.requests),
+        errors: wholeNumber(upstream.errors),
+        healthy: upstream.healthy,
+        latency_p99_ms: finite(upstream.latencyP99Ms),
+      })),
+    },
+  };
+}
+
+function finite(value: number): number {
+  return Number.isFinite(value) ? value : 0;
+}
+
+function share(value: number): number {
+  return Math.min(1, Math.max(0, finite(value)));
+}
+
+/** @param bytes of a `HeartbeatRequest` with nothing but one of its lists @internal exported for tests */
+export function reportedTable(bytes: Uint8Array): ReportedTable {
+  return { bytes, hash: bytes.length === 0 ? '' : hash('sha256', bytes, 'base64url') };
+}
+
+/** @param bytes of a `HeartbeatRequest` with that list, found valid when it came */
+export function listenersIn(bytes: Uint8Array): readonly RuntimeListener[] {
+  return HeartbeatRequest.decode(bytes).runtimeListeners.map(runtimeListener);
+}
+
+/** @param bytes of a `HeartbeatRequest` with that list, found valid when it came */
+export function linksIn(bytes: Uint8Array): readonly LinkSample[] {
+  return HeartbeatRequest.decode(bytes).linkMetrics.map(linkSample);
+}
+
+/** A 64-bit counter as a number that JSON and JavaScript keep exactly, or the largest of those. */
+export function wholeNumber(value: bigint): number {
+  return Math.min(Number(value), Number.MAX_SAFE_INTEGER);
+}
+
+const outerNames = new Map<number, string>(
+  Object.entries(OuterTransport).map(([name, value]) => [value, value === 0 ? '' : name.toLowerCase()]),
+);
+
+function runtimeListener(listener: WireListener): RuntimeListener {
+  const { bytesIn, bytesOut, activeSessions, totalSessions, errorSessions } = listener;
+  return {
+    transport: listener.transport,
+    listen_addr: listener.listenAddr,
+    listen_port: listener.listenPort,
+    state: listener.state,
+    routes: listener.routes.map((route) => ({
+      service: route.service,
+      payload: route.payload,
+      outer: route.outer,
+      security: route.security,
+      match_kind: route.matchKind,
+      match_value: route.matchValue,
+      next_hop: route.nextHop,
+    })),
+    ...(bytesIn === undefined ? {} : { bytes_in: wholeNumber(bytesIn) }),
+    ...(bytesOut === undefined ? {} : { bytes_out: wholeNumber(bytesOut) }),
+    ...(activeSessions === undefined ? {} : { active_sessions: wholeNumber(activeSessions) }),
+    ...(totalSessions === undefined ? {} : { total_sessions: wholeNumber(totalSessions) }),
+    ...(errorSessions === undefined ? {} : { error_sessions: wholeNumber(errorSessions) }),
+  };
+}
+
+function linkSample(link: LinkMetric): LinkSample {
+  return {
+    resource_type: link.resourceType,
+    resource_id: link.resourceId,
+    peer_node_id: link.peerNodeId,
+    peer_endpoint: link.peerEndpoint,
+    outer: outerNames.get(link.outer) ?? '',
+    rtt_ms: optional(link.rttMs),
+    jitter_ms: optional(link.jitterMs),
+    loss_ratio: optional(link.lossRatio),
+    bytes_in: wholeNumber(link.bytesIn),
+    bytes_out: wholeNumber(link.bytesOut),
+    active_sessions: wholeNumber(link.activeSessions),
+  };
+}
+
+function optional(value: number | undefined): number | null {
+  return value === undefined || !Number.isFinite(value) ? null : value;
+}

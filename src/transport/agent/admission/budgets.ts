@@ -1,0 +1,167 @@
+/**
+ * The budgets of OpenSession. Failed handshakes are charged to their source address, or to the pair of address and node if
+ * that pair had a session lately; offers that authenticated are charged to their node. A token is taken before the work and
+ * given back if it was no failure.
+ * Implements `docs/contract/agent-protocol.md#opensession`.
+ */
+import type { Clock } from '../../../kernel/clock.js';
+import { addressKey } from '../../../kernel/address-key.js';
+import { createLru } from '../../../kernel/lru.js';
+import { createLine } from './line.js';
+import type { Line } from './line.js';
+import { createTokenBucket } from '../../../kernel/token-bucket.js';
+import type { TokenBucket } from '../../../kernel/token-bucket.js';
+import { limits } from '../../../kernel/limits.js';
+
+/** Addresses and nodes whose budgets are remembered. */
+const addressBudgets = 100_000;
+const nodeBudgets = 100_000;
+/** Pairs of address and node that had a session and are remembered. */
+const provenPairs = 100_000;
+/** Failures that one such pair may have while its address is over its budget: burst, and refill per second. @internal exported for tests */
+export const provenPairBurst = 5;
+/** @internal exported for tests */
+export const provenPairFailuresPerSecond = 0.2;
+/** OpenSession calls of one address that may wait for its budget. */
+const waitingPerAddress = 16_384;
+
+export interface AddressBudget {
+  /** Charges the address (IPv6: its /64) if that is possible at once. */
+  take(address: string): Charge | undefined;
+  /** As `take`, but waits in line; undefined if that was not possible within `waitMs`. */
+  charge(address: string, waitMs: number): Promise<Charge | undefined>;
+  close(): void;
+}
+
+interface Entry {
+  readonly bucket: TokenBucket;
+  /** Created when a caller has to wait, dropped when nobody waits any more. */
+  line: Line | undefined;
+}
+
+export function createAddressBudget(perSecond: number, burst: number, clock: Clock): AddressBudget {
+  const entries = createLru<string, Entry>({ maxEntries: addressBudgets });
+  const lines = new Set<Line>();
+  let closed = false;
+
+  const lineOf = (entry: Entry): Line => {
+    entry.line ??= createLine({
+      delay: () => entry.bucket.wait(clock.monotonic()),
+      take: () => entry.bucket.take(clock.monotonic()),
+      maxWaiting: waitingPerAddress,
+    });
+    lines.add(entry.line);
+    return entry.line;
+  };
+  const entryOf = (address: string): Entry =>
+    entries.getOrCreate(addressKey(address), () => ({
+      bucket: createTokenBucket(perSecond, burst, clock.monotonic()),
+      line: undefined,
+    }));
+  const charged = (entry: Entry): Charge =>
+    chargeOf(() => {
+      entry.bucket.give(clock.monotonic());
+      entry.line?.poke();
+    });
+  const takeOf = (entry: Entry): Charge | undefined => {
+    const now = clock.monotonic();
+    if (closed || entry.line !== undefined || entry.bucket.wait(now) > 0) return undefined;
+    entry.bucket.take(now);
+    return charged(entry);
+  };
+
+  return {
+    take: (address) => takeOf(entryOf(address)),
+    async charge(address, waitMs) {
+      if (closed) return undefined;
+      const entry = entryOf(address);
+      const atOnce = takeOf(entry);
+      if (atOnce !== undefined) return atOnce;
+      const line = lineOf(entry);
+      const passed = await line.enter(waitMs);
+      if (line.waiting === 0) {
+        lines.delete(line);
+        if (entry.line === line) entry.line = undefined;
+      }
+      return passed ? charged(entry) : undefined;
+    },
+    close() {
+      closed = true;
+      for (const line of lines) line.close();
+    },
+  };
+}
+
+export interface Charge {
+  /** Only the first call counts. */
+  refund(): void;
+}
+
+function chargeOf(give: () => void): Charge {
+  let refunded = false;
+  return {
+    refund() {
+      if (refunded) return;
+      refunded = true;
+      give();
+    },
+  };
+}
+
+export interface ProvenPairs {
+  /** The node has proven a session from this address. */
+  proven(address: string, nodeId: string): void;
+  /** Charges the budget of this pair; undefined if the pair is not proven or its own failures have used it up. */
+  take(address: string, nodeId: string): Charge | undefined;
+}
+
+interface Pair {
+  provenAt: number;
+  readonly failures: TokenBucket;
+}
+
+export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs): ProvenPairs {
+  const pairs = createLru<string, Pair>({ maxEntries });
+  const keyOf = (address: string, nodeId: string): string => `${addressKey(address)} ${nodeId}`;
+  return {
+    proven(address, nodeId) {
+      const now = clock.monotonic();
+      const pair = pairs.getOrCreate(keyOf(address, nodeId), () => ({
+        provenAt: now,
+        failures: createTokenBucket(provenPairFailuresPerSecond, provenPairBurst, now),
+      }));
+      pair.provenAt = now;
+    },
+    take(address, nodeId) {
+      const pair = pairs.get(keyOf(address, nodeId));
+      if (pair === undefined) return undefined;
+      const now = clock.monotonic();
+      if (now - pair.provenAt >= limits.agent.provenPairMs || pair.failures.wait(now) > 0) return undefined;
+      pair.failures.take(now);
+      return chargeOf(() => pair.failures.give(clock.monotonic()));
+    },
+  };
+}
+
+export interface NodeBudget {
+  /** Returns false if the node is over its budget. */
+  charge(nodeId: string): boolean;
+  refund(nodeId: string): void;
+}
+
+export function createNodeBudget(clock: Clock): NodeBudget {
+  const buckets = createLru<string, TokenBucket>({ maxEntries: nodeBudgets });
+  return {
+    charge(nodeId) {
+      const now = clock.monotonic();
+      const { nodeOffersPerSecond, nodeOffersBurst } = limits.agent;
+      const bucket = buckets.getOrCreate(nodeId, () => createTokenBucket(nodeOffersPerSecond, nodeOffersBurst, now));
+      if (bucket.wait(now) > 0) return false;
+      bucket.take(now);
+      return true;
+    },
+    refund(nodeId) {
+      buckets.get(nodeId)?.give(clock.monotonic());
+    },
+  };
+}

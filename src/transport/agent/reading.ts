@@ -1,0 +1,136 @@
+/**
+ * When the frames of one session are read. Reading stops while this side is busy, while the agent has sent more than it may,
+ * and while it does not read its answers; then nothing piles up here, because HTTP/2 flow control holds the agent back. What
+ * the agent is sent goes on meanwhile. Frames that come during a fan-out wait for its end.
+ * Implements `docs/contract/agent-protocol.md#control`, "what one session can cost".
+ */
+import type { AgentStream } from './agent-stream.js';
+import type { ReadBudget } from './read-budget.js';
+
+/** Answers that may wait for a peer to read; at this number the service stops reading from that peer. @internal */
+export const outboxPayloads = 64;
+/** Requests of one session that may wait for delivery or a command claim; at this number reading stops. */
+const waitingRequests = 4;
+/**
+ * Frames of a session that may wait for the end of a fan-out, and the size of one in bytes: enough for a report on a
+ * snapshot and a heartbeat. @internal exported for tests
+ */
+export const heldFrames = 8;
+/** @internal exported for tests */
+export const heldFrameBytes = 4 * 1024;
+
+interface ReadingOwner {
+  readonly stream: AgentStream;
+  readonly readBudget: ReadBudget;
+  /** Its hello has come: only then a spent budget counts. */
+  readonly live: boolean;
+  /** Requests and reports that are not done. */
+  readonly waitingRequests: number;
+  /** Answers that the agent has not taken. */
+  readonly waitingAnswers: number;
+  now(): number;
+  /** See `NodeSession` of delivery. */
+  reportTurn(): Promise<void> | undefined;
+  /** Reads one frame. */
+  read(bytes: Uint8Array): void;
+  /** The agent's silence is excused from now on, or counts again. */
+  onExcused(excused: boolean): void;
+  onThrottled(): void;
+}
+
+export interface Reading {
+  /** Takes one frame, and reads it now or later. */
+  take(bytes: Uint8Array): void;
+  /** Reads the frames that wait. */
+  release(): void;
+  /** Frames wait to be read. */
+  readonly holds: boolean;
+  /** When the frame that is being read came, monotonic milliseconds. */
+  readonly cameAt: number;
+  /** Reads are paused because the agent has sent more than it may. */
+  readonly throttled: boolean;
+  /** Stops or resumes reading, whichever fits what waits now. */
+  balance(): void;
+  /** Nothing is read any more. */
+  end(): void;
+}
+
+/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+class SessionReading implements Reading {
+  readonly #owner: ReadingOwner;
+  #paused = false;
+  /** The agent cannot be heard through no fault of its own, or pays for what it has sent. */
+  #excused = false;
+  #over = false;
+  /** Undefined while nothing waits. */
+  #held: Uint8Array[] | undefined;
+  cameAt: number;
+  throttled = false;
+
+  constructor(owner: ReadingOwner, startedAt: number) {
+    this.#owner = owner;
+    this.cameAt = startedAt;
+  }
+
+  take(bytes: Uint8Array): void {
+    if (this.#over || this.#hold(bytes)) return;
+    this.cameAt = this.#owner.now();
+    this.#owner.read(bytes);
+  }
+  release(): void {
+    const frames = this.#held;
+    this.#held = undefined;
+    for (const bytes of frames ?? []) if (!this.#over) this.#owner.read(bytes);
+  }
+  get holds(): boolean {
+    return this.#held !== undefined;
+  }
+  balance(): void {
+    if (this.#over) return;
+    const owner = this.#owner;
+    const spent = owner.live && owner.readBudget.spent;
+    if (spent && !this.throttled) owner.onThrottled();
+    this.throttled = spent;
+    const busy = spent || owner.waitingRequests >= waitingRequests;
+    const full = owner.waitingAnswers >= outboxPayloads;
+    const resumes = this.#paused && !busy && !full;
+    if ((busy || full) !== this.#paused) {
+      this.#paused = busy || full;
+      owner.stream.pause(this.#paused);
+    }
+    // While only `full` holds, the agent is to blame for its silence and may become idle.
+    if (busy === this.#excused && !resumes) return;
+    this.#excused = busy;
+    owner.onExcused(busy);
+  }
+  end(): void {
+    this.#over = true;
+    this.#held = undefined;
+    this.throttled = false;
+  }
+
+  /**
+   * While a change is fanned out, every agent that has it answers at once. To read and decrypt an answer takes as long as the
+   * push to the next agent, so the answer waits. What an agent sends beyond a few frames is not held.
+   * @returns whether the frame waits
+   */
+  #hold(bytes: Uint8Array): boolean {
+    if (this.#held !== undefined) {
+      this.#held.push(bytes);
+      if (this.#held.length > heldFrames || bytes.length > heldFrameBytes) this.release();
+      return true;
+    }
+    if (bytes.length > heldFrameBytes) return false;
+    const turn = this.#owner.reportTurn();
+    if (turn === undefined) return false;
+    this.#held = [bytes];
+    this.cameAt = this.#owner.now();
+    void turn.then(() => this.release());
+    return true;
+  }
+}
+
+/** @param startedAt monotonic milliseconds */
+export function createReading(owner: ReadingOwner, startedAt: number): Reading {
+  return new SessionReading(owner, startedAt);
+}
