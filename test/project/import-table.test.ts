@@ -21,7 +21,7 @@ describe('the import check reports a forbidden import', () => {
     [
       'src/projections/nodes.ts',
       '../delivery/target.js',
-      'src/projections may import domain, log-chain, storage, kernel; not delivery',
+      'src/projections may import domain, security, storage, kernel; not delivery',
     ],
     [
       'src/agent/relay.ts',
