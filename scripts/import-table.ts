@@ -19,8 +19,6 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   accounts: ['domain', 'commands', 'projections', 'storage', 'security', 'kernel'],
   projections: ['domain', 'security', 'storage', 'kernel'],
   delivery: ['domain', 'projections', 'security', 'storage', 'gen', 'kernel'],
-  workers: ['kernel'],
-  history: ['domain', 'projections', 'security', 'storage', 'workers', 'kernel'],
   telemetry: ['storage', 'gen', 'kernel'],
   instance: ['storage', 'kernel'],
   start: [
@@ -60,7 +58,6 @@ const WIRING: readonly string[] = [
   'src/app/core.ts',
   'src/app/agents.ts',
   'src/app/rest.ts',
-  'src/worker.ts',
 ];
 
 /** Parts that import no package and no module of Node. */

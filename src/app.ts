@@ -17,7 +17,6 @@ import { retriedStart } from './start/retried-start.js';
 import type { Measured } from './start/service-metrics.js';
 import { StartError } from './start/start-error.js';
 import { answerWhileStarting } from './transport/rest/server/while-starting.js';
-import { entryBeside } from './workers/conversation.js';
 
 export interface RunningApp {
   /** Where REST listens. */
@@ -133,13 +132,12 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   if (config.readStoreHere) {
     logger.warn({}, 'the read store is in the data folder: no other instance may run on this event log');
   }
-  const workerEntry = entryBeside(import.meta.url, 'worker');
   const { onWaiting } = start;
-  const core = await createCore({ config, logger, closers, workerEntry, mustEnd, onEmptied, onWaiting });
+  const core = await createCore({ config, logger, closers, mustEnd, onEmptied, onWaiting });
   const agents = await createAgents(core, config);
   const rest = await createRest(core, agents, { config, tls, ofProcess });
-  // Before REST, so that no request waits for a long job. No thread is started before there are requests.
-  closers.add('workers', () => core.closeWorkers());
+  // Before REST, so that no request waits for a long fold.
+  closers.add('history', () => core.history.close());
   await start.freePort();
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
   logger.info({ url, agents: agents.address, instance_id: core.instanceId }, 'the service is up');

@@ -17,7 +17,6 @@ import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { EnsureLogChain } from '../domain/log-chain/links.js';
 import type { Revert } from '../domain/revert/decide.js';
-import { createHistory } from '../history/history.js';
 import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
 import { createBudgetedLogger } from '../kernel/budgeted-logger.js';
 import type { Clock } from '../kernel/clock.js';
@@ -32,6 +31,8 @@ import { createSampledLog } from '../kernel/sampled-log.js';
 import { measureAppends } from '../instance/append-metrics.js';
 import type { StoreHealth } from '../instance/store-health.js';
 import { watchStores } from '../instance/store-health.js';
+import { createHistory } from '../projections/history/history.js';
+import type { History } from '../projections/history/history.js';
 import type { CommittedAccounts } from '../projections/accounts.js';
 import { openAccounts } from '../projections/accounts.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
@@ -56,7 +57,6 @@ import { remedyFor, watchReadStore } from '../start/read-store-binding.js';
 import type { SigningKeyFold } from '../start/signing-key.js';
 import { foldSigningKey } from '../start/signing-key.js';
 import { whenWritable } from '../start/when-writable.js';
-import { createWorkerPool } from '../workers/pool.js';
 
 export interface Core extends Installation {
   readonly instanceId: string;
@@ -86,16 +86,14 @@ export interface Core extends Installation {
   readonly health: StoreHealth;
   /** Why nothing may be written now, or undefined. */
   readOnly(): string | undefined;
-  /** Closes the worker threads, which nothing needs once REST has ended. */
-  closeWorkers(): Promise<void>;
+  /** To be closed before REST, so that no request waits for a long fold. */
+  readonly history: Pick<History, 'close'>;
 }
 
 export interface CoreOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
-  /** The program of worker threads. */
-  readonly workerEntry: URL;
   /** Called with a sentence when this process must end at once: its stores are no longer the ones it opened. */
   mustEnd(sentence: string): void;
   /** Called when the read store has been emptied: this instance must begin again. */
@@ -152,7 +150,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   );
   closers.add('accounts gateway', () => accounts.close());
 
-  const workers = createWorkerPool({ entry: options.workerEntry, logger });
+  const history = createHistory({ eventStore, logChain, logger });
   const delivery = await createDelivery({
     committed,
     eventStore,
@@ -167,7 +165,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     },
     recordFact: facts.agent,
     nodeFacts: projections.agents.get,
-    compileEarlier: createHistory({ eventStore, logChain, workers }),
+    compileEarlier: history.compileEarlier,
   });
   closers.add('delivery', () => delivery.close());
   const inMemory = followInMemory({ eventStore, logger, folds: [committed, accountsView, signingKey] });
@@ -219,6 +217,6 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     hasher,
     health,
     readOnly,
-    closeWorkers: () => workers.close(),
+    history,
   };
 }

@@ -59,11 +59,8 @@ export interface DeliveryDeps {
   readonly recordFact: RecordFact;
   /** What the node applied and rejected last, from the log; undefined for a node without facts. */
   readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;
-  /**
-   * Compiles a node at an earlier generation, secrets sealed (`src/history/`). @param head revision of `svc-fleet` that is
-   * folded here
-   */
-  readonly compileEarlier: (nodeId: string, generation: number, head: number) => Promise<NodeSnapshot | undefined>;
+  /** Compiles a node at an earlier generation, secrets sealed (`src/projections/history/`). */
+  readonly compileEarlier: (nodeId: string, generation: number) => Promise<NodeSnapshot | undefined>;
   /** From 0 to 1; spreads the retries of drained agents. */
   readonly random?: () => number;
   /** How long a ConfigRequest waits for the log, in milliseconds. */
@@ -154,7 +151,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       fleet: committed.fleet,
       newest,
       openSecret: openerOf(keyring),
-      compileEarlier: (nodeId, wanted) => deps.compileEarlier(nodeId, wanted, committed.fleet().revision.value),
+      compileEarlier: deps.compileEarlier,
     }),
     timeToApplied: parts.timeToApplied.seconds,
     stats: () => ({

@@ -1,6 +1,6 @@
 /**
  * A node's snapshot as operators see it: proto3 JSON with the proto's field names and `"***"` for every secret. Earlier ones
- * are compiled elsewhere (`src/history/`).
+ * are compiled elsewhere (`src/projections/history/`).
  * The mapper is explicit, so that a new field appears only after somebody has decided whether it is secret.
  * Implements `docs/contract/rest.md#nodes`.
  */

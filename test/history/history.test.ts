@@ -1,32 +1,34 @@
 /** How the log is read again for an earlier configuration: from where, how far, and what is checked on the way. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { saveFleet } from '../../src/projections/fleet/fold-checkpoint.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet } from '../../src/domain/fleet/checkpoint.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import { createHistory } from '../../src/history/history.js';
+import { createHistory } from '../../src/projections/history/history.js';
+import type { History, HistoryOptions } from '../../src/projections/history/history.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { LogChain } from '../../src/security/log-chain/log-chain.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
-import { createWorkerPool } from '../../src/workers/pool.js';
-import type { WorkerPool } from '../../src/workers/pool.js';
 import { createCommandFixture } from '../support/command-fixture.js';
 import type { CommandFixture } from '../support/command-fixture.js';
 import * as f from '../support/fleet.js';
 import { testLogChain } from '../support/log-chain.js';
 import { projectRoot } from '../support/project-root.js';
 
-const entry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/worker.js'));
+const entry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/projections/history/worker.js'));
 let fixture: CommandFixture;
 let logChain: LogChain;
-let workers: WorkerPool;
-/** Revision of the last event. */
-let head: number;
+const opened: History[] = [];
+const open = (options: Pick<HistoryOptions, 'eventStore' | 'logChain'>): History => {
+  const history = createHistory({ logger: silentLogger, entry, ...options });
+  opened.push(history);
+  return history;
+};
 /** Generations of the node a, which every refresh touches. */
 const generations: number[] = [];
 const a = f.nodeId('a');
@@ -43,12 +45,8 @@ beforeAll(async () => {
     await gateway.run({ type: 'RefreshNodeConfig', id: a });
     generations.push(gateway.fleet.generationOf(a) ?? 0);
   }
-  head = gateway.fleet.revision.value;
 });
-beforeEach(() => {
-  workers = createWorkerPool({ entry, logger: silentLogger });
-});
-afterEach(() => workers.close());
+afterEach(() => Promise.all(opened.splice(0).map((history) => history.close())));
 afterAll(() => fixture.close());
 
 interface Looking {
@@ -67,10 +65,10 @@ function look(chain = testLogChain(), change: (event: RecordedEvent) => Recorded
       for await (const event of eventStore.read(stream, options)) yield change(event);
     },
   };
-  const compileEarlier = createHistory({ eventStore: store, logChain: chain, workers, checkpointWorthEvents: 1 });
+  const { compileEarlier } = open({ eventStore: store, logChain: chain });
   return {
     reads,
-    found: async (generation) => (await compileEarlier(a, generation, head))?.generation,
+    found: async (generation) => (await compileEarlier(a, generation))?.generation,
   };
 }
 
@@ -82,12 +80,6 @@ it('reads only what can be part of the generation', async () => {
   expect(await found(second)).toBe(second);
   expect(reads).toEqual([[0, second]]);
   expect(await found(first - 1)).toBeUndefined();
-});
-
-it('goes on from the last fold, and begins again for what is before it', async () => {
-  const { found, reads } = look();
-  for (const at of [3, 5, 4]) expect(await found(generations[at] ?? 0)).toBe(generations[at]);
-  expect(reads.map(([from]) => from)).toEqual([0, generations[3], 0]);
 });
 
 describe('a checkpoint', () => {
@@ -145,8 +137,8 @@ describe('what is read', () => {
         for await (const event of eventStore.read(stream, options)) if (event.revision !== 2) yield event;
       },
     };
-    const compileEarlier = createHistory({ eventStore: gap, logChain, workers });
-    await expect(compileEarlier(a, generations[4] ?? 0, 0)).rejects.toThrow('continues at 3 instead of 2');
+    const { compileEarlier } = open({ eventStore: gap, logChain });
+    await expect(compileEarlier(a, generations[4] ?? 0)).rejects.toThrow('continues at 3 instead of 2');
     expect(await look().found(generations[4] ?? 0)).toBe(generations[4]);
   });
 });

@@ -31,7 +31,7 @@ async function note(): Promise<void> {
 }
 
 beforeAll(async () => {
-  rest = await startRest({ workers: { waiting: 1 } });
+  rest = await startRest({ history: { waiting: 1 } });
   edge = (await post('/api/nodes', { name: 'edge', address: 'edge.example' })).id;
   relay = (await post('/api/nodes', { name: 'relay', address: 'relay.example' })).id;
   await note();

@@ -14,7 +14,8 @@ import { createDelivery } from '../../src/delivery/delivery.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
 import { userField } from '../../src/accounts/fields.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
-import { createHistory } from '../../src/history/history.js';
+import { createHistory } from '../../src/projections/history/history.js';
+import type { HistoryOptions } from '../../src/projections/history/history.js';
 import { systemClock, timestamp } from '../../src/kernel/clock.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
@@ -40,8 +41,6 @@ import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
 import { createWaitingPlaces } from '../../src/transport/rest/checks/waiting-places.js';
 import type { WaitingBounds } from '../../src/transport/rest/checks/waiting-places.js';
 import { startAccounts } from './accounts-fixture.js';
-import { createWorkerPool } from '../../src/workers/pool.js';
-import type { WorkerPoolOptions } from '../../src/workers/pool.js';
 import { fleetGatewayOn, openCommandFixture } from './command-fixture.js';
 import type { FleetGateway } from './command-fixture.js';
 import { openSession, until } from './delivery-fixture.js';
@@ -111,8 +110,8 @@ export const password = 'correct horse battery';
 const roles = ['admin', 'operator', 'viewer'] as const;
 /** How long a GET waits for a position that does not come; the service itself waits two seconds. */
 const reachedWithinMs = 200;
-/** The program of the worker threads as it is built: it starts faster than through a compiler. */
-const workerEntry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/worker.js'));
+/** The built program of the worker threads: it starts faster than through a compiler. */
+const workerEntry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/projections/history/worker.js'));
 const offlineAfterMs = 60_000;
 /** Reports of nodes whose session does not matter. */
 const noSession = { session_id: '', instance_id: 'one', pushed_generation: 0, pushed_at: null };
@@ -123,11 +122,11 @@ interface RestChoices extends Partial<RestOptions> {
   readonly waitingDeploys?: WaitingBounds;
   /** Instead of `plainPasswords`. */
   readonly hasher?: PasswordHasher;
-  readonly workers?: Partial<WorkerPoolOptions>;
+  readonly history?: Partial<HistoryOptions>;
 }
 
 export async function startRest(
-  { waitingDeploys, hasher = plainPasswords, workers: workerOptions, ...options }: RestChoices = {},
+  { waitingDeploys, hasher = plainPasswords, history: historyOptions, ...options }: RestChoices = {},
   clock: Clock = systemClock,
 ): Promise<RestFixture> {
   const ids = randomIds;
@@ -143,8 +142,8 @@ export async function startRest(
   closers.add('accounts', () => accounts.close());
   const { keyring, facts } = accounts;
   const { logChain } = fixture.options;
-  const workers = createWorkerPool({ entry: workerEntry, logger, ...workerOptions });
-  closers.add('workers', () => workers.close());
+  const history = createHistory({ eventStore, logChain, logger, entry: workerEntry, ...historyOptions });
+  closers.add('history', () => history.close());
   const committed = await openCommittedFleet({ eventStore, logger, logChain });
   closers.add('committed fleet', () => committed.close());
   const gateway = fleetGatewayOn(committed, fixture.options);
@@ -160,7 +159,7 @@ export async function startRest(
     },
     recordFact: facts.agent,
     nodeFacts: (nodeId) => projections.agents.get(nodeId),
-    compileEarlier: createHistory({ eventStore, logChain, workers }),
+    compileEarlier: history.compileEarlier,
   });
   closers.add('delivery', () => delivery.close());
   const follower = followInMemory({ eventStore, logger, folds: [committed] });

@@ -1,0 +1,244 @@
+/**
+ * The configuration of a node at an earlier generation: a worker thread (`worker.ts`) folds the log again up to it. Each
+ * question has a thread of its own, one at a time. The main thread only reads the log, as far as is needed and as fast as the
+ * thread takes it, so this works on every event store. Secrets stay sealed; `src/delivery/` opens them for the answer.
+ * Implements `docs/contract/rest.md#nodes`.
+ */
+import { on } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { isPast } from '../../domain/compile/earlier.js';
+import type { ChainBreak } from '../../domain/log-chain/links.js';
+import { chainBreakText } from '../../domain/log-chain/links.js';
+import type { NodeSnapshot } from '../../domain/snapshot/snapshot.js';
+import { withDeadline } from '../../kernel/background.js';
+import { ServiceError, errorText, unreachable } from '../../kernel/errors.js';
+import { streams } from '../../kernel/event.js';
+import type { Logger } from '../../kernel/logger.js';
+import { createSemaphore } from '../../kernel/semaphore.js';
+import type { MacKeys } from '../../security/log-chain/keys.js';
+import type { LogChain } from '../../security/log-chain/log-chain.js';
+import type { EventStore } from '../../storage/event-store.js';
+import { loadCheckpoint } from '../fleet/fold-checkpoint.js';
+import type { StoredFleet } from '../fleet/fold-checkpoint.js';
+
+/** What a thread is started with. */
+export interface Question {
+  readonly nodeId: string;
+  readonly generation: number;
+  readonly macKeys: MacKeys;
+  /** Saves reading the events before it, if the thread can verify it. */
+  readonly checkpoint: StoredFleet | undefined;
+}
+
+/** What the thread gets next: a list of events as JSON, in order; undefined after the last one. */
+export type Part = string | undefined;
+
+/** What the thread says: once `ready`, then `more` for each part until it has the answer. */
+export type Said =
+  /** It needs the events after this revision of `svc-fleet`; -1 for all. */
+  | { readonly kind: 'ready'; readonly revision: number }
+  | { readonly kind: 'more' }
+  /** With secrets sealed; undefined when the node had no generation so early. */
+  | { readonly kind: 'compiled'; readonly snapshot: NodeSnapshot | undefined }
+  /** The log was tampered with. */
+  | { readonly kind: 'broken'; readonly at: ChainBreak };
+
+type Answer = Extract<Said, { readonly kind: 'compiled' | 'broken' }>;
+
+export interface History {
+  /**
+   * The snapshot of a node at its newest generation that is not above the wanted one, with secrets sealed; undefined when the
+   * node had none.
+   * @throws ServiceError `unavailable` when too many questions wait, the fold takes too long, the service stops, the store is
+   *   out of reach or the log is broken; ThreadLostError
+   */
+  compileEarlier(nodeId: string, generation: number): Promise<NodeSnapshot | undefined>;
+  /** Fails all questions and ends the thread. */
+  close(): Promise<void>;
+}
+
+/** The thread failed: it threw, or needed more memory than it may have. */
+class ThreadLostError extends Error {
+  constructor(reason: string) {
+    super(`a worker thread was lost: ${reason}`);
+    this.name = 'ThreadLostError';
+  }
+}
+
+export interface HistoryOptions {
+  readonly eventStore: EventStore;
+  readonly logChain: Pick<LogChain, 'macKeys' | 'found'>;
+  readonly logger: Logger;
+  /** The program of the threads. */
+  readonly entry?: URL;
+  /** How many questions may wait for their turn. */
+  readonly waiting?: number;
+  /** How long a question may wait for its turn. */
+  readonly waitMs?: number;
+  /** How long one fold may take; enough for a log of a million events on a busy machine. */
+  readonly answerMs?: number;
+}
+
+/** A thread that needs more ends, and the process goes on. */
+const resourceLimits = { maxOldGenerationSizeMb: 2048, stackSizeMb: 4 };
+const partChars = 128 * 1024;
+const endMs = 5_000;
+
+export function createHistory(options: HistoryOptions): History {
+  const { eventStore, logChain, logger, waiting = 16, waitMs = 30_000, answerMs = 180_000 } = options;
+  const entry = options.entry ?? entryBeside(import.meta.url);
+  // One thread: the machine's other core is the main thread's, and a fold of a large fleet takes memory.
+  const turns = createSemaphore({ places: 1, waiting, waitMs });
+  const closing = new AbortController();
+  const running = new Set<Promise<unknown>>();
+
+  const stopping = (): ServiceError => new ServiceError('unavailable', 'the service is stopping');
+  const retryLater = (message: string): ServiceError =>
+    new ServiceError('unavailable', message, { hints: { retryAfterSeconds: 5 } });
+
+  const ask = async (nodeId: string, generation: number): Promise<Answer> => {
+    const failed = new AbortController();
+    const timer = setTimeout(() => failed.abort(retryLater(`this took longer than ${answerMs / 1000} s`)), answerMs);
+    const stop = (): void => failed.abort(stopping());
+    closing.signal.addEventListener('abort', stop);
+    if (closing.signal.aborted) stop();
+    let worker: Worker | undefined;
+    const answer = async (): Promise<Answer> => {
+      const checkpoint = await loadCheckpoint(eventStore, (revision) => !isPast(revision, generation));
+      failed.signal.throwIfAborted();
+      const question: Question = { nodeId, generation, macKeys: logChain.macKeys(), checkpoint: own(checkpoint) };
+      worker = startThread(entry, question, (reason) => failed.abort(new ThreadLostError(reason)));
+      return converse(eventStore, worker, generation, failed.signal);
+    };
+    try {
+      // The store may never answer, so a failure does not wait for it.
+      return await Promise.race([answer(), rejected(failed.signal)]);
+    } catch (error) {
+      if (!failed.signal.aborted) throw error;
+      const { reason } = failed.signal;
+      if (reason instanceof ThreadLostError)
+        logger.error({ error: reason.message }, 'a question about the past failed');
+      throw reason;
+    } finally {
+      clearTimeout(timer);
+      closing.signal.removeEventListener('abort', stop);
+      if (worker !== undefined) await withDeadline(worker.terminate(), endMs);
+    }
+  };
+
+  const compileEarlier = async (nodeId: string, generation: number): Promise<NodeSnapshot | undefined> => {
+    // The first revision is 0.
+    if (isPast(0, generation)) return undefined;
+    const leave = await turns.enter();
+    if (leave === undefined) throw closing.signal.aborted ? stopping() : retryLater('too many such requests at a time');
+    const answer = await ask(nodeId, generation).finally(leave);
+    switch (answer.kind) {
+      case 'compiled':
+        return answer.snapshot;
+      case 'broken':
+        logChain.found(answer.at);
+        throw new ServiceError('unavailable', chainBreakText(answer.at));
+      default:
+        return unreachable(answer);
+    }
+  };
+
+  return {
+    compileEarlier(nodeId, generation) {
+      const question = compileEarlier(nodeId, generation);
+      const settled = question.then(
+        () => undefined,
+        () => undefined,
+      );
+      running.add(settled);
+      void settled.then(() => running.delete(settled));
+      return question;
+    },
+    async close() {
+      closing.abort();
+      turns.close();
+      await Promise.all(running);
+    },
+  };
+}
+
+/** @param lost called when the thread ends by itself, and when it is ended */
+function startThread(entry: URL, question: Question, lost: (reason: string) => void): Worker {
+  // Settings of the service, secrets among them, are not for a thread that only computes.
+  const worker = new Worker(programOf(entry), { workerData: question, env: {}, resourceLimits });
+  // A thread keeps no process alive.
+  worker.unref();
+  // Never removed: an error without a listener would end the process.
+  worker.on('error', (error) => lost(errorText(error)));
+  worker.on('messageerror', (error) => lost(errorText(error)));
+  worker.on('exit', (code) => lost(`it ended with code ${code}`));
+  return worker;
+}
+
+/** Sends the events that can be part of the generation, a part whenever the thread asks for more, until it answers. */
+async function converse(
+  eventStore: EventStore,
+  worker: Worker,
+  generation: number,
+  signal: AbortSignal,
+): Promise<Answer> {
+  let parts: AsyncGenerator<string> | undefined;
+  try {
+    for await (const [said] of on(worker, 'message', { signal }) as AsyncIterable<[Said]>) {
+      if (said.kind === 'compiled' || said.kind === 'broken') return said;
+      if (said.kind === 'ready') parts = readParts(eventStore, said.revision + 1, generation);
+      const next = await parts?.next();
+      worker.postMessage(next?.done === false ? next.value : undefined);
+    }
+  } finally {
+    // Not awaited: a read that hangs would hold up a failure.
+    void parts?.return(undefined).catch(() => undefined);
+  }
+  throw new Error('the messages of a worker thread ended');
+}
+
+/** The events of `svc-fleet` from a revision to `generation` - 1, for a later one is past the generation. */
+async function* readParts(eventStore: EventStore, from: number, generation: number): AsyncGenerator<string> {
+  const maxCount = generation - from;
+  if (maxCount < 1) return;
+  let part: string[] = [];
+  let chars = 0;
+  for await (const event of eventStore.read(streams.fleet, { direction: 'forward', from, maxCount })) {
+    const text = JSON.stringify(event);
+    part.push(text);
+    chars += text.length;
+    if (chars < partChars) continue;
+    yield `[${part.join()}]`;
+    [part, chars] = [[], 0];
+  }
+  if (part.length > 0) yield `[${part.join()}]`;
+}
+
+/** The checkpoint with memory of its own, because a message copies the whole memory that its bytes lie in. */
+function own(checkpoint: StoredFleet | undefined): StoredFleet | undefined {
+  if (checkpoint === undefined) return undefined;
+  const { stored, last } = checkpoint;
+  return { stored: { ...stored, bytes: new Uint8Array(stored.bytes) }, last };
+}
+
+/** Rejects with the signal's reason. */
+function rejected(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+/** The thread's program beside this module, TypeScript if this module is. */
+function entryBeside(base: string): URL {
+  return new URL(base.endsWith('.ts') ? './worker.ts' : './worker.js', base);
+}
+
+/** What a thread begins with: its program, after a compiler where that is TypeScript, as in `npm run dev`. */
+function programOf(entry: URL): URL {
+  if (!entry.pathname.endsWith('.ts')) return entry;
+  // A development package, which is installed wherever TypeScript is run.
+  const compiler = import.meta.resolve('tsx/esm/api');
+  const text = `import { register } from ${JSON.stringify(compiler)}; register(); await import(${JSON.stringify(entry.href)});`;
+  return new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+}
