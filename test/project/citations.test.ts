@@ -51,7 +51,36 @@ function problemOf(file: string, path: string, anchor: string | undefined): stri
   return `${document} has no heading #${anchor}`;
 }
 
+/** A source file that a document names in code style, as a path or by the end of one. */
+const namedFile = /`((?:[\w.-]+\/)*[\w.-]+\.ts)`/g;
+/** A folder or file that a document names from the root. */
+const namedPath = /`((?:src|test|scripts|bench|proto)\/[\w./-]*)`/g;
+/** It lists what was measured once, in the words of then. */
+const history = 'test/mutation/README.md';
+
 describe('citations', () => {
+  it('of source files and folders in documents name what the repository has', () => {
+    const all = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+      .split('\n')
+      .filter((file) => file !== '' && existsSync(join(root, file)));
+    const folders = new Set(
+      all.flatMap((file) => file.split('/').map((_, end, parts) => parts.slice(0, end).join('/'))),
+    );
+    const exists = (name: string): boolean =>
+      folders.has(name.replace(/\/$/, '')) || all.some((file) => file === name || file.endsWith(`/${name}`));
+    const documents = trackedFiles().filter((file) => file.endsWith('.md') && file !== history);
+    const missing = documents.flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8');
+      return [...text.matchAll(namedFile), ...text.matchAll(namedPath)].flatMap(([, name]) =>
+        exists(name!.startsWith('.') ? join(dirname(file), name!) : name!) ? [] : [`${file}: ${name!}`],
+      );
+    });
+    expect(missing).toEqual([]);
+  });
+
   it('name a file of this repository and a heading that it has', () => {
     const broken = trackedFiles().flatMap((file) =>
       readFileSync(join(root, file), 'utf8')
