@@ -24,7 +24,7 @@ const scopes: Readonly<Record<string, Scope>> = {
   domain: { mutate: ['src/domain/**/*.ts'], tests: ['test/domain', 'test/commands'] },
   commands: {
     mutate: ['src/commands/**/*.ts'],
-    tests: ['test/commands', 'test/cluster', '!test/commands/two-instances-race.test.ts'],
+    tests: ['test/commands', 'test/instance', '!test/commands/two-instances-race.test.ts'],
   },
   delivery: {
     mutate: ['src/delivery/**/*.ts'],

@@ -16,7 +16,7 @@ const mainTests = [
   'test/accounts',
   'test/agent',
   'test/agent-protocol',
-  'test/cluster',
+  'test/instance',
   'test/commands',
   'test/conformance',
   'test/delivery',
