@@ -10,7 +10,7 @@ import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
 import { userField } from '../src/accounts/fields.js';
 import { openAccounts } from '../src/projections/accounts.js';
-import { ensureKeyring } from '../src/start/keyring.js';
+import { ensureKeyring } from '../src/app/installation/keyring.js';
 import { systemContext } from '../src/commands/system.js';
 import { userByName } from '../src/domain/accounts/accounts.js';
 import { isPassword } from '../src/domain/accounts/rules.js';

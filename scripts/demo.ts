@@ -8,7 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError } from '../src/config/config-error.js';
+import { ConfigError } from '../src/app/config/variables.js';
 import { ServiceError } from '../src/kernel/errors.js';
 import { StoreSettingError } from '../src/storage/open-stores.js';
 import { CommandError, parseArguments, UsageError } from './maintenance/command-line.js';

@@ -21,7 +21,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   delivery: ['domain', 'projections', 'security', 'storage', 'gen', 'kernel'],
   telemetry: ['storage', 'gen', 'kernel'],
   instance: ['storage', 'kernel'],
-  start: [
+  app: [
     'domain',
     'commands',
     'accounts',
@@ -31,6 +31,10 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'instance',
     'storage',
     'security',
+    'channel',
+    'transport/rest',
+    'transport/agent',
+    'transport/listener',
     'kernel',
   ],
   'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'telemetry', 'kernel'],
@@ -47,18 +51,11 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'kernel',
   ],
   'transport/listener': ['channel', 'kernel'],
-  config: ['domain', 'channel', 'transport/listener', 'transport/agent', 'kernel'],
   agent: ['channel', 'gen', 'transport/listener', 'kernel'],
 };
 
-/** Files directly in src/ that wire the parts together and may import all of them. */
-const WIRING: readonly string[] = [
-  'src/main.ts',
-  'src/app.ts',
-  'src/app/core.ts',
-  'src/app/agents.ts',
-  'src/app/rest.ts',
-];
+/** Files directly in src/, which start a program and may import all parts. */
+const WIRING: readonly string[] = ['src/main.ts'];
 
 /** Parts that import no package and no module of Node. */
 const PURE: readonly string[] = ['domain'];

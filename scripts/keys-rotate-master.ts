@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../src/config/config.js';
+import type { Config } from '../src/app/config/config.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { randomIds } from '../src/kernel/ids.js';
 import type { MasterKey } from '../src/security/master-key.js';
 import { masterKeyBytes, loadMasterKey } from '../src/security/master-key.js';
 import { nextVersion } from '../src/security/keyring.js';
-import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../src/start/keyring.js';
+import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../src/app/installation/keyring.js';
 import type { EventStore } from '../src/storage/event-store.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation, refuseRunning } from './maintenance/installation.js';

@@ -2,7 +2,7 @@
 import { systemClock } from '../src/kernel/clock.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { withNewKey } from '../src/security/keyring.js';
-import { replaceKeyring, storedKeyring } from '../src/start/keyring.js';
+import { replaceKeyring, storedKeyring } from '../src/app/installation/keyring.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation, refuseRunning } from './maintenance/installation.js';
 import { masterKeyOf } from './maintenance/log-chain.js';

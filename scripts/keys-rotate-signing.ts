@@ -3,11 +3,11 @@
  * See `docs/how-to/rotate-keys.md#signing-key`.
  */
 import { createKeyring } from '../src/security/keyring.js';
-import { replaceSigningKey } from '../src/start/signing-key.js';
+import { replaceSigningKey } from '../src/app/installation/signing-key.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
-import { ensureKeyring } from '../src/start/keyring.js';
+import { ensureKeyring } from '../src/app/installation/keyring.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';

@@ -1,7 +1,7 @@
 /** `npm run log:export -- FILE`: the whole installation as one checksummed file. See `docs/how-to/back-up.md`. */
 import { randomUUID } from 'node:crypto';
 import { systemClock, timestamp } from '../src/kernel/clock.js';
-import { installationOf } from '../src/start/read-store-binding.js';
+import { installationOf } from '../src/app/installation/read-store-binding.js';
 import { exportLog } from '../src/storage/log-archive/export-log.js';
 import { exitCodes, parseArguments, runCommand, say, UsageError } from './maintenance/command-line.js';
 import { archiveScope, logCheck, openInstallation } from './maintenance/installation.js';

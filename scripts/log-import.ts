@@ -1,5 +1,5 @@
 /** `npm run log:import -- FILE`: an archive into an empty installation. See `docs/how-to/move.md`. */
-import { readConfig } from '../src/config/config.js';
+import { readConfig } from '../src/app/config/config.js';
 import { importLog } from '../src/storage/log-archive/import-log.js';
 import { verifyArchive } from '../src/storage/log-archive/verify-log.js';
 import {

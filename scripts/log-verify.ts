@@ -5,7 +5,7 @@ import type { VerifyReport } from '../src/storage/log-archive/verify-log.js';
 import { verifyArchive, verifyLog } from '../src/storage/log-archive/verify-log.js';
 import { CommandError, exitCodes, isReadable, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import type { ExitCode } from './maintenance/command-line.js';
-import { readConfig } from '../src/config/config.js';
+import { readConfig } from '../src/app/config/config.js';
 import { logCheck, openInstallation } from './maintenance/installation.js';
 import { masterKeyOf } from './maintenance/log-chain.js';
 import { printLog, printProblems } from './maintenance/log-report.js';

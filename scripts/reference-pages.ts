@@ -9,12 +9,12 @@ import { dirname, join, posix } from 'node:path';
 import { argv, execPath } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
-import { startApp } from '../src/app.js';
-import { readConfig } from '../src/config/config.js';
-import { describedVariables } from '../src/config/variables.js';
+import { startApp } from '../src/app/app.js';
+import { readConfig } from '../src/app/config/config.js';
+import { describedVariables } from '../src/app/config/variables.js';
 import { errorCatalogue, GrpcStatus } from '../src/kernel/errors.js';
 import { silentLogger } from '../src/kernel/logger.js';
-import { handleUncaught } from '../src/start/uncaught.js';
+import { handleUncaught } from '../src/app/uncaught.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const HELP_TIMEOUT_MS = 60_000;

@@ -3,16 +3,16 @@
  * sentence on standard error and exit code 1, and so does a service whose stores are no longer the ones that it
  * opened.
  */
-import { startApp } from './app.js';
-import { readConfig } from './config/config.js';
-import { ConfigError } from './config/config-error.js';
-import { printableConfig } from './config/variables.js';
+import { startApp } from './app/app.js';
+import { readConfig } from './app/config/config.js';
+import { ConfigError } from './app/config/variables.js';
+import { printableConfig } from './app/config/variables.js';
 import { logCryptoLibrary } from './kernel/crypto/crypto.js';
 import { errorText } from './kernel/errors.js';
 import { createServiceLog } from './instance/service-log.js';
-import { StartError } from './start/start-error.js';
-import { handleUncaught } from './start/uncaught.js';
-import { logWarnings } from './start/warnings.js';
+import { StartError } from './app/installation/installation.js';
+import { handleUncaught } from './app/uncaught.js';
+import { logWarnings } from './app/uncaught.js';
 
 function fail(sentence: string): never {
   process.stderr.write(`${sentence}\n`);

@@ -4,7 +4,7 @@
  */
 import { access, constants } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { ConfigError } from '../../src/config/config-error.js';
+import { ConfigError } from '../../src/app/config/variables.js';
 import { errorText, ServiceError } from '../../src/kernel/errors.js';
 import type { Logger } from '../../src/kernel/logger.js';
 

@@ -4,15 +4,15 @@
  */
 import { join } from 'node:path';
 import { retentions } from '../../src/commands/facts.js';
-import type { Config } from '../../src/config/config.js';
-import { readConfig } from '../../src/config/config.js';
+import type { Config } from '../../src/app/config/config.js';
+import { readConfig } from '../../src/app/config/config.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
-import { asBound, ofAnotherInstallation, remedyFor } from '../../src/start/read-store-binding.js';
+import { asBound, ofAnotherInstallation, remedyFor } from '../../src/app/installation/read-store-binding.js';
 import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { readConfig } from '../../src/config/config.js';
+import { readConfig } from '../../src/app/config/config.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { openStores } from '../../src/storage/open-stores.js';
 import { whatIsThere } from '../../src/storage/log-archive/import-log.js';

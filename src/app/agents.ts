@@ -6,13 +6,15 @@ import { openCommandClaims } from '../instance/command-claims.js';
 import type { Membership } from '../instance/membership.js';
 import { joinCluster } from '../instance/membership.js';
 import { agentContext } from '../commands/system.js';
-import type { Config } from '../config/config.js';
+import type { Config } from './config/config.js';
 import { compilerVersion } from '../domain/compile/version.js';
+import type { Delivery } from '../delivery/port.js';
 import { shutdownMs } from '../kernel/closers.js';
-import { watchCredentials } from '../start/credentials.js';
-import { forgetDeletedNodes } from '../start/revocations.js';
-import type { Measured } from '../start/service-metrics.js';
-import { keepStandingFacts } from '../start/standing-facts.js';
+import { errorText } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import { watchCredentials } from './credentials.js';
+import type { Measured } from './metrics.js';
+import { keepStandingFacts } from './standing-facts.js';
 import type { TelemetryService } from '../telemetry/telemetry.js';
 import { createTelemetry } from '../telemetry/telemetry.js';
 import { createAgentTransport } from '../transport/agent/agent-transport.js';
@@ -104,4 +106,18 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
   });
   closers.add('instance lease', () => membership.close());
   return { telemetry, membership, address: transport.address, measured: [transport, standingFacts, credentials] };
+}
+
+/** Deletes the telemetry of deleted nodes. Ending their sessions is not done here: the agent transport listens for itself. */
+function forgetDeletedNodes(
+  delivery: Pick<Delivery, 'onRevoked' | 'node'>,
+  telemetry: Pick<TelemetryService, 'forget'>,
+  logger: Logger,
+): void {
+  delivery.onRevoked((nodeId) => {
+    if (delivery.node(nodeId) !== undefined) return;
+    telemetry.forget([nodeId]).catch((error: unknown) => {
+      logger.warn({ error: errorText(error), node_id: nodeId }, 'the telemetry of a deleted node could not be deleted');
+    });
+  });
 }

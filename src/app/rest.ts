@@ -4,17 +4,17 @@
  */
 import { createAccountHandlers } from '../accounts/handlers.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
-import type { Config } from '../config/config.js';
-import type { TlsFiles } from '../config/tls-files.js';
+import type { Config } from './config/config.js';
+import type { TlsFiles } from './config/tls-files.js';
 import type { MetricSource } from '../instance/metrics.js';
 import { createMetrics } from '../instance/metrics.js';
 import { watchProjectionLag } from '../instance/projection-lag.js';
 import { bodyHashBlinder } from '../security/passwords.js';
 import { createLoginLimiter } from '../security/login-limiter.js';
-import { createCommandHandlers } from '../start/command-handlers.js';
-import { followerMetrics } from '../start/follower-metrics.js';
-import type { Measured } from '../start/service-metrics.js';
-import { serviceMetrics } from '../start/service-metrics.js';
+import { createCommandHandlers } from './command-handlers.js';
+import { followerMetrics } from './metrics.js';
+import type { Measured } from './metrics.js';
+import { serviceMetrics } from './metrics.js';
 import { lastKnown } from '../telemetry/last-known.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createWaitingPlaces } from '../transport/rest/checks/waiting-places.js';

@@ -1,7 +1,7 @@
 /**
  * How far the read models are behind the log, in positions and in seconds. Looks once a second, so a lag of less than that
  * is not seen here; how long each command waited for the read models is measured where it waits
- * (`src/start/command-metrics.ts`). No clock of another machine is used: an event counts from when it was known here.
+ * (`src/app/command-metrics.ts`). No clock of another machine is used: an event counts from when it was known here.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

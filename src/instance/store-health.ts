@@ -1,4 +1,4 @@
-/** Pings the two stores every second in the background. Only one part of readiness: see `src/start/followers.ts`. */
+/** Pings the two stores every second in the background. Only one part of readiness: see `src/app/followers.ts`. */
 import { Histogram } from 'prom-client';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';

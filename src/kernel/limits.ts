@@ -1,6 +1,6 @@
 /**
  * The limits that the contract states, each group with the section that states it. Not the settings: those are
- * environment variables (`src/config/`) or connectivity settings (`src/domain/settings`). Not tuning: a number that
+ * environment variables (`src/app/config/`) or connectivity settings (`src/domain/settings`). Not tuning: a number that
  * no contract states is in the `tuning.ts` of its folder, or in the file that uses it.
  */
 const KiB = 1024;

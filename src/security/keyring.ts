@@ -1,7 +1,7 @@
 /**
  * The keyring of an installation: it seals values with its newest key, and opens them with any key it holds. The log holds
  * it as one ciphertext, wrapped by the master key and bound to the installation and the version. This file makes keyrings
- * and their versions; `src/start/keyring.ts` reads and writes the log.
+ * and their versions; `src/app/installation/keyring.ts` reads and writes the log.
  * Implements `docs/contract/domain.md#commands-and-events`, secrets.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';

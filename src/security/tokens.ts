@@ -1,7 +1,7 @@
 /**
  * Access tokens: JWTs signed with Ed25519. A valid token does not prove that its `ver` is still current: a password change
  * raises the user's, and REST compares it with the accounts on each request. The signing key is an Ed25519 seed, which
- * `src/start/service-identity.ts` seals and stores.
+ * `src/app/installation/service-identity.ts` seals and stores.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { createPrivateKey, createPublicKey, hash, randomBytes } from 'node:crypto';

@@ -96,9 +96,9 @@ describe('citations', () => {
   });
 
   it('of a missing file or heading are reported', () => {
-    expect(problemOf('src/app.ts', 'docs/contract/rest.md', 'l4-chains')).toBeUndefined();
-    expect(problemOf('src/app.ts', 'rest.md', undefined)).toContain('no such file');
-    expect(problemOf('src/app.ts', 'docs/contract/rest.md', 'l5-chains')).toContain('no heading');
+    expect(problemOf('src/app/app.ts', 'docs/contract/rest.md', 'l4-chains')).toBeUndefined();
+    expect(problemOf('src/app/app.ts', 'rest.md', undefined)).toContain('no such file');
+    expect(problemOf('src/app/app.ts', 'docs/contract/rest.md', 'l5-chains')).toContain('no heading');
     expect(problemOf('docs/contract/README.md', 'rest.md', undefined)).toBeUndefined();
   });
 });

@@ -9,7 +9,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { MongoClient } from 'mongodb';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readConfig } from '../../src/config/config.js';
+import { readConfig } from '../../src/app/config/config.js';
 
 interface Compose {
   readonly services: Readonly<

@@ -85,7 +85,7 @@ it('the import check accepts allowed imports, and imports inside comments', () =
     reasons('src/storage/embedded/log.ts', "import { open } from 'lmdb';\nimport { e } from '../../kernel/errors.js';"),
   ).toEqual([]);
   expect(reasons('src/transport/agent/server.ts', "import { h } from '../../channel/noise/handshake.js';")).toEqual([]);
-  expect(reasons('src/app.ts', "import { h } from './transport/rest/app.js';")).toEqual([]);
+  expect(reasons('src/app/app.ts', "import { h } from './transport/rest/app.js';")).toEqual([]);
   expect(
     reasons('src/channel/a.ts', "// import { x } from '../storage/a.js';\n/* import('../storage/b.js') */"),
   ).toEqual([]);

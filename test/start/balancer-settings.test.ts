@@ -1,7 +1,7 @@
 /** `SVC_AGENT_PROXY_FROM`: which balancers the agent listener believes. */
 import { expect, test } from 'vitest';
-import { readConfig } from '../../src/config/config.js';
-import { printableConfig } from '../../src/config/variables.js';
+import { readConfig } from '../../src/app/config/config.js';
+import { printableConfig } from '../../src/app/config/variables.js';
 
 test('no balancer is believed unless it is set, and --print-config shows what is', () => {
   expect(readConfig({}).agents.proxyFrom).toEqual([]);

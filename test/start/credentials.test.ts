@@ -1,6 +1,6 @@
 /** The overlap of a certificate key ends by itself (`docs/contract/domain.md#l4-chain`), and certificates are counted. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { watchCredentials } from '../../src/start/credentials.js';
+import { watchCredentials } from '../../src/app/credentials.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';

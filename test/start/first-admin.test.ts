@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { tuning } from '../../src/commands/tuning.js';
 import { streams } from '../../src/kernel/event.js';
-import { initialPasswordFile } from '../../src/start/first-admin.js';
+import { initialPasswordFile } from '../../src/app/first-admin.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';

@@ -7,9 +7,9 @@ import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import type { ProjectionStatus } from '../../src/projections/port.js';
-import { followerMetrics } from '../../src/start/follower-metrics.js';
-import { createFollowers } from '../../src/start/followers.js';
-import type { FollowerParts, Followers } from '../../src/start/followers.js';
+import { followerMetrics } from '../../src/app/metrics.js';
+import { createFollowers } from '../../src/app/followers.js';
+import type { FollowerParts, Followers } from '../../src/app/followers.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
 

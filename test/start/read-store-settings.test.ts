@@ -1,6 +1,6 @@
 /** Where the read models are: all instances of one log share one read store, unless there is only one instance. */
 import { expect, test } from 'vitest';
-import { readConfig } from '../../src/config/config.js';
+import { readConfig } from '../../src/app/config/config.js';
 
 const log = {
   SVC_EVENTSTORE_URL: 'esdb://127.0.0.1:2113',

@@ -1,7 +1,7 @@
 /** The settings of REALITY: four together, each with an error that names it, and never the private key in one. */
 import { expect, test } from 'vitest';
-import { readConfig } from '../../src/config/config.js';
-import { printableConfig } from '../../src/config/variables.js';
+import { readConfig } from '../../src/app/config/config.js';
+import { printableConfig } from '../../src/app/config/variables.js';
 
 const key = Buffer.alloc(32, 7).toString('base64url');
 const good = {

@@ -13,7 +13,7 @@ import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, freePorts, startProgram } from '../../scripts/stack/process.js';
 import type { RunningProgram } from '../../scripts/stack/process.js';
-import { readTls } from '../../src/config/tls-files.js';
+import { readTls } from '../../src/app/config/tls-files.js';
 import { createCertificate } from '../support/certificate.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'rest-tls-'));

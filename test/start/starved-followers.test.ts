@@ -7,7 +7,7 @@ import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openAccounts } from '../../src/projections/accounts.js';
 import { startProjections } from '../../src/projections/projections.js';
-import { createFollowers } from '../../src/start/followers.js';
+import { createFollowers } from '../../src/app/followers.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { startCluster, type EventStoreDbCluster } from '../servers/eventstoredb/cluster.js';

@@ -1,8 +1,8 @@
 /** What nobody caught: two kinds are survived and counted, everything else ends the process. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { UncaughtErrors } from '../../src/start/uncaught.js';
-import { handleUncaught } from '../../src/start/uncaught.js';
+import type { UncaughtErrors } from '../../src/app/uncaught.js';
+import { handleUncaught } from '../../src/app/uncaught.js';
 
 type Handler = (error: unknown) => void;
 

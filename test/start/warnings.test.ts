@@ -1,6 +1,6 @@
 /** Node's warnings are in the log, but for the one that an operator cannot change. */
 import { afterEach, beforeEach, test } from 'vitest';
-import { logWarnings } from '../../src/start/warnings.js';
+import { logWarnings } from '../../src/app/uncaught.js';
 import { eventually } from '../support/eventually.js';
 
 let before: ((warning: Error) => void)[];

@@ -4,7 +4,7 @@ import type { AccountHandlerOptions } from '../../src/accounts/parts.js';
 import { createAccountHandlers } from '../../src/accounts/handlers.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
 import { createFactRecorder } from '../../src/commands/facts.js';
-import { ensureFirstAdmin } from '../../src/start/first-admin.js';
+import { ensureFirstAdmin } from '../../src/app/first-admin.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import type { FactRecorder } from '../../src/commands/port.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';

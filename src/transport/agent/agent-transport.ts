@@ -1,6 +1,6 @@
 /**
  * Puts the agent transport together: listener, gRPC server, OpenSession, Control streams, sessions, and the sweep that
- * checks every time limit. `src/app.ts` passes in its dependencies. No rule of the protocol lives here.
+ * checks every time limit. `src/app/app.ts` passes in its dependencies. No rule of the protocol lives here.
  */
 import type { FactRecorder } from '../../commands/port.js';
 import type { AgentCommandName, Delivery, ServingState } from '../../delivery/port.js';

@@ -4,24 +4,24 @@
  * number and digest, so that nobody can put an older one in its place. Not what the keys seal (`src/security/keyring.ts`).
  * Implements `docs/contract/domain.md#commands-and-events`, secrets.
  */
-import { propose } from '../commands/proposal.js';
-import { systemContext } from '../commands/system.js';
-import { tuning } from '../commands/tuning.js';
-import { readEvent } from '../domain/log/upcast.js';
-import type { ServiceEvent } from '../domain/service/identity.js';
-import { serviceEvent } from '../domain/service/identity.js';
-import type { KeyringWrapped } from '../domain/service/keyring.js';
-import { sleep } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { ServiceError } from '../kernel/errors.js';
-import { streams } from '../kernel/event.js';
-import type { Ids } from '../kernel/ids.js';
-import { backoff, storeRetry } from '../kernel/retry.js';
-import type { KeyringContent, WrappedKeyring } from '../security/keyring.js';
-import type { MasterKey } from '../security/master-key.js';
-import { digestOf, newKeyring, unwrapKeyring, wrapKeyring } from '../security/keyring.js';
-import type { AppendOutcome, EventStore } from '../storage/event-store.js';
-import { lastRevision, newestEvent, wholeStream } from '../storage/event-store.js';
+import { propose } from '../../commands/proposal.js';
+import { systemContext } from '../../commands/system.js';
+import { tuning } from '../../commands/tuning.js';
+import { readEvent } from '../../domain/log/upcast.js';
+import type { ServiceEvent } from '../../domain/service/identity.js';
+import { serviceEvent } from '../../domain/service/identity.js';
+import type { KeyringWrapped } from '../../domain/service/keyring.js';
+import { sleep } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { streams } from '../../kernel/event.js';
+import type { Ids } from '../../kernel/ids.js';
+import { backoff, storeRetry } from '../../kernel/retry.js';
+import type { KeyringContent, WrappedKeyring } from '../../security/keyring.js';
+import type { MasterKey } from '../../security/master-key.js';
+import { digestOf, newKeyring, unwrapKeyring, wrapKeyring } from '../../security/keyring.js';
+import type { AppendOutcome, EventStore } from '../../storage/event-store.js';
+import { lastRevision, newestEvent, wholeStream } from '../../storage/event-store.js';
 
 export interface KeyringOptions {
   readonly eventStore: EventStore;

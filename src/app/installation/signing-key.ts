@@ -3,21 +3,21 @@
  * every running instance, which follows that stream. Every token that the earlier key signed ends with it. Not the
  * identity that agents pin, which stays. See `docs/how-to/rotate-keys.md#signing-key`.
  */
-import { readCommand } from '../domain/log/upcast.js';
-import type { ServiceKeyEvent } from '../domain/service/identity.js';
-import { bringsSigningKey, serviceEvent } from '../domain/service/identity.js';
-import { sleep } from '../kernel/background.js';
-import { errorText, ServiceError } from '../kernel/errors.js';
-import { lastEvent, streams } from '../kernel/event.js';
-import type { Logger } from '../kernel/logger.js';
-import { backoff, storeRetry } from '../kernel/retry.js';
-import { propose } from '../commands/proposal.js';
-import { systemContext } from '../commands/system.js';
-import { tuning } from '../commands/tuning.js';
-import type { Keyring } from '../security/keyring.js';
-import { generateTokenSeed } from '../security/tokens.js';
-import type { Tokens } from '../security/tokens.js';
-import type { LogFold } from '../projections/log-follower.js';
+import { readCommand } from '../../domain/log/upcast.js';
+import type { ServiceKeyEvent } from '../../domain/service/identity.js';
+import { bringsSigningKey, serviceEvent } from '../../domain/service/identity.js';
+import { sleep } from '../../kernel/background.js';
+import { errorText, ServiceError } from '../../kernel/errors.js';
+import { lastEvent, streams } from '../../kernel/event.js';
+import type { Logger } from '../../kernel/logger.js';
+import { backoff, storeRetry } from '../../kernel/retry.js';
+import { propose } from '../../commands/proposal.js';
+import { systemContext } from '../../commands/system.js';
+import { tuning } from '../../commands/tuning.js';
+import type { Keyring } from '../../security/keyring.js';
+import { generateTokenSeed } from '../../security/tokens.js';
+import type { Tokens } from '../../security/tokens.js';
+import type { LogFold } from '../../projections/log-follower.js';
 import type { ServiceIdentity, ServiceIdentityOptions } from './service-identity.js';
 import { base64url, newestSigningKey, openSigningSeed, rawPublicKey, signingPlace } from './service-identity.js';
 

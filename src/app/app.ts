@@ -2,21 +2,21 @@
  * The service, from its parts: the core, what serves agents on it, and REST. Until it is up, its REST port answers that it
  * is starting. No rule of the service lives here. See `docs/architecture.md`.
  */
-import { createAgents } from './app/agents.js';
-import { createCore } from './app/core.js';
-import { createRest } from './app/rest.js';
+import { createAgents } from './agents.js';
+import { createCore } from './core.js';
+import { createRest } from './rest.js';
 import type { Config } from './config/config.js';
 import type { TlsFiles } from './config/tls-files.js';
 import { readTls } from './config/tls-files.js';
-import type { Closers } from './kernel/closers.js';
-import { errorText } from './kernel/errors.js';
-import { formatHostPort } from './kernel/host-port.js';
-import type { HostPort } from './kernel/host-port.js';
-import type { Logger } from './kernel/logger.js';
-import { retriedStart } from './start/retried-start.js';
-import type { Measured } from './start/service-metrics.js';
-import { StartError } from './start/start-error.js';
-import { answerWhileStarting } from './transport/rest/server/while-starting.js';
+import type { Closers } from '../kernel/closers.js';
+import { errorText } from '../kernel/errors.js';
+import { formatHostPort } from '../kernel/host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
+import type { Logger } from '../kernel/logger.js';
+import { retriedStart } from './retried-start.js';
+import type { Measured } from './metrics.js';
+import { StartError } from './installation/installation.js';
+import { answerWhileStarting } from '../transport/rest/server/while-starting.js';
 
 export interface RunningApp {
   /** Where REST listens. */

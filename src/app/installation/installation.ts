@@ -2,33 +2,35 @@
  * Opens an installation: its stores, its keyring and its log chain under the master key, and its identity. Refuses one
  * that must not be served: an unfinished import, read models of another log, or a read store of another installation.
  */
-import type { Clock } from '../kernel/clock.js';
-import type { Closers } from '../kernel/closers.js';
-import { ServiceError } from '../kernel/errors.js';
-import { streams } from '../kernel/event.js';
-import type { Ids } from '../kernel/ids.js';
-import type { Logger } from '../kernel/logger.js';
-import { createLogChain } from '../security/log-chain/log-chain.js';
-import type { LogChain } from '../security/log-chain/log-chain.js';
-import { openLogChainKeys } from '../security/log-chain/keys.js';
-import { watchStoreClocks } from '../instance/store-clocks.js';
-import type { StoreClocks } from '../instance/store-clocks.js';
-import { ofAnotherLog } from '../projections/engine/another-log.js';
-import { createKeyring } from '../security/keyring.js';
-import type { Keyring } from '../security/keyring.js';
-import { loadMasterKey } from '../security/master-key.js';
-import type { MasterKey } from '../security/master-key.js';
-import type { EventStore } from '../storage/event-store.js';
-import { lastRevision } from '../storage/event-store.js';
-import { readImportMarker } from '../storage/log-archive/import-log.js';
-import { DataFolderError, openStores, StoreSettingError } from '../storage/open-stores.js';
-import type { OpenStores } from '../storage/open-stores.js';
+import type { Clock } from '../../kernel/clock.js';
+import type { Closers } from '../../kernel/closers.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { streams } from '../../kernel/event.js';
+import type { Ids } from '../../kernel/ids.js';
+import type { Logger } from '../../kernel/logger.js';
+import { createLogChain } from '../../security/log-chain/log-chain.js';
+import type { LogChain } from '../../security/log-chain/log-chain.js';
+import { openLogChainKeys } from '../../security/log-chain/keys.js';
+import { watchStoreClocks } from '../../instance/store-clocks.js';
+import type { StoreClocks } from '../../instance/store-clocks.js';
+import { ofAnotherLog } from '../../projections/engine/another-log.js';
+import { createKeyring } from '../../security/keyring.js';
+import type { Keyring } from '../../security/keyring.js';
+import { loadMasterKey } from '../../security/master-key.js';
+import type { MasterKey } from '../../security/master-key.js';
+import type { EventStore } from '../../storage/event-store.js';
+import { lastRevision } from '../../storage/event-store.js';
+import { readImportMarker } from '../../storage/log-archive/import-log.js';
+import { DataFolderError, openStores, StoreSettingError } from '../../storage/open-stores.js';
+import type { OpenStores } from '../../storage/open-stores.js';
 import type { BoundReadStore } from './read-store-binding.js';
 import { asBound, bindReadStore, ofAnotherInstallation, remedyFor } from './read-store-binding.js';
 import { ensureKeyring, recordKeyring, WrongMasterKeyError } from './keyring.js';
 import { ensureServiceIdentity } from './service-identity.js';
 import type { ServiceIdentity } from './service-identity.js';
-import { StartError } from './start-error.js';
+
+/** The start cannot go on; the message is one sentence for the person who started the service. */
+export class StartError extends Error {}
 
 export interface InstallationSettings {
   readonly dataDir: string;

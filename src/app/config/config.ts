@@ -2,9 +2,9 @@
  * The service's config, read once from the environment and typed. The variables are in `variables.ts`.
  * Implements `docs/contract/configuration.md#configuration`.
  */
-import type { HostPort } from '../kernel/host-port.js';
-import type { AgentTransportOptions } from '../transport/agent/agent-transport.js';
-import type { RealitySettings } from '../transport/listener/reality/settings.js';
+import type { HostPort } from '../../kernel/host-port.js';
+import type { AgentTransportOptions } from '../../transport/agent/agent-transport.js';
+import type { RealitySettings } from '../../transport/listener/reality/settings.js';
 import { readVariables } from './variables.js';
 import type { Environment, Variables } from './variables.js';
 

@@ -3,25 +3,25 @@
  * and shared by all instances through the stream `svc-service`; the append expects no stream, so of two first starts one
  * wins. `signing-key.ts` replaces the key that signs tokens. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
-import type { SealedSecret } from '../domain/secret/sealed.js';
-import type { ServiceEvent, ServiceKeyEvent } from '../domain/service/identity.js';
-import { bringsSigningKey, serviceEvent } from '../domain/service/identity.js';
-import { readEvent } from '../domain/log/upcast.js';
-import { sleep } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { generateX25519 } from '../kernel/crypto/crypto.js';
-import { ServiceError } from '../kernel/errors.js';
-import { streams } from '../kernel/event.js';
-import type { Ids } from '../kernel/ids.js';
-import { backoff } from '../kernel/retry.js';
-import type { RetryPolicy } from '../kernel/retry.js';
-import type { Keyring, Place } from '../security/keyring.js';
-import { generateTokenSeed, tokenKeysFrom } from '../security/tokens.js';
-import type { EventStore } from '../storage/event-store.js';
-import { firstFrom, wholeStream } from '../storage/event-store.js';
-import { propose } from '../commands/proposal.js';
-import { systemContext } from '../commands/system.js';
-import { tuning } from '../commands/tuning.js';
+import type { SealedSecret } from '../../domain/secret/sealed.js';
+import type { ServiceEvent, ServiceKeyEvent } from '../../domain/service/identity.js';
+import { bringsSigningKey, serviceEvent } from '../../domain/service/identity.js';
+import { readEvent } from '../../domain/log/upcast.js';
+import { sleep } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { generateX25519 } from '../../kernel/crypto/crypto.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { streams } from '../../kernel/event.js';
+import type { Ids } from '../../kernel/ids.js';
+import { backoff } from '../../kernel/retry.js';
+import type { RetryPolicy } from '../../kernel/retry.js';
+import type { Keyring, Place } from '../../security/keyring.js';
+import { generateTokenSeed, tokenKeysFrom } from '../../security/tokens.js';
+import type { EventStore } from '../../storage/event-store.js';
+import { firstFrom, wholeStream } from '../../storage/event-store.js';
+import { propose } from '../../commands/proposal.js';
+import { systemContext } from '../../commands/system.js';
+import { tuning } from '../../commands/tuning.js';
 import { WrongMasterKeyError } from './keyring.js';
 
 export interface ServiceIdentity {

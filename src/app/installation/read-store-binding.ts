@@ -6,14 +6,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { readEvent } from '../domain/log/upcast.js';
-import { serviceEvent } from '../domain/service/identity.js';
-import { startLoop } from '../kernel/background.js';
-import type { Loop } from '../kernel/background.js';
-import { streams } from '../kernel/event.js';
-import type { EventStore } from '../storage/event-store.js';
-import { firstFrom } from '../storage/event-store.js';
-import type { Collection, ReadStore } from '../storage/read-store.js';
+import { readEvent } from '../../domain/log/upcast.js';
+import { serviceEvent } from '../../domain/service/identity.js';
+import { startLoop } from '../../kernel/background.js';
+import type { Loop } from '../../kernel/background.js';
+import { streams } from '../../kernel/event.js';
+import type { EventStore } from '../../storage/event-store.js';
+import { firstFrom } from '../../storage/event-store.js';
+import type { Collection, ReadStore } from '../../storage/read-store.js';
 
 type Binding = {
   readonly installation_id: string;

@@ -4,9 +4,8 @@
  * Implements `docs/contract/configuration.md#configuration`.
  */
 import { z } from 'zod';
-import { isPassword } from '../domain/accounts/rules.js';
-import { limits } from '../kernel/limits.js';
-import { ConfigError } from './config-error.js';
+import { isPassword } from '../../domain/accounts/rules.js';
+import { limits } from '../../kernel/limits.js';
 import {
   budget,
   cidrs,
@@ -20,6 +19,14 @@ import {
   shortIds,
   target,
 } from './values.js';
+
+/** The environment cannot be used; the message has one line per problem. */
+export class ConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+  }
+}
 
 /** Their values are never printed. */
 const secrets: ReadonlySet<string> = new Set([

@@ -3,7 +3,7 @@ import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Config } from './config.js';
-import { ConfigError } from './config-error.js';
+import { ConfigError } from './variables.js';
 
 /** PEM texts. */
 export interface TlsFiles {

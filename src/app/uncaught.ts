@@ -51,3 +51,16 @@ export function handleUncaught(logger: FatalLogger, end: () => void): UncaughtEr
     ],
   };
 }
+
+/**
+ * Writes Node's warnings into the service's log instead of on standard error, for the rest of the process. One is left out: the
+ * gRPC client names the server by its IP address in each TLS handshake with an EventStoreDB whose URL has IP addresses, which
+ * Node deprecates (DEP0123) and an operator cannot change.
+ */
+export function logWarnings(logger: Pick<Logger, 'warn'>): void {
+  process.removeAllListeners('warning');
+  process.on('warning', (warning: Error & { readonly code?: string }) => {
+    if (warning.code === 'DEP0123') return;
+    logger.warn({ warning: warning.name, code: warning.code, stack: warning.stack }, warning.message);
+  });
+}
