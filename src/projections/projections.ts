@@ -18,7 +18,7 @@ import { shortError } from './engine/fold.js';
 import { startGroup } from './engine/group.js';
 import type { Group } from './engine/group.js';
 import { readLayout } from './engine/layout.js';
-import { announceReading, stopReading } from './engine/layout-readers.js';
+import { announceReading, stopReading } from './engine/layout.js';
 import type { Layout } from './engine/layout.js';
 import type { Projections, ProjectionStatus } from './port.js';
 import type { ReadModel } from './read-model.js';

@@ -10,15 +10,8 @@ export const tuning = {
   countsReuseMs: 1_000,
   /** Nodes whose live listeners are remembered. */
   rememberedNodes: 65_536,
+  /** Events whose documents are written together. */
   batchEvents: 1000,
-  /**
-   * While catching up: events whose documents are written together, and batches, because a batch is bounded in bytes as
-   * well. As many are folded during a write, then catching up pauses.
-   */
-  segmentEvents: 8_000,
-  segmentBatches: 32,
-  /** How long a backlog waits for more events before it is written. */
-  backlogMs: 100,
   parkedEntities: 10_000,
   tombstonePurgeEveryMs: 10 * 60_000,
   /** How often expired documents are removed, and how many at once. */

@@ -134,7 +134,7 @@ describe('a rebuild', () => {
 
   it('that is interrupted continues where it stopped; the old documents are read meanwhile', async () => {
     await side.append(randomLog(6));
-    await appendFacts(side.stores.eventStore, tuning.segmentEvents + 100, true);
+    await appendFacts(side.stores.eventStore, 8 * tuning.batchEvents + 100, true);
     await (await side.started()).close();
     const before = await documents();
     await spoil('agents');

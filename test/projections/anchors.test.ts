@@ -1,7 +1,7 @@
 /** Anchors: the events by which the read models know the log that they are from. */
 import { describe, expect, it } from 'vitest';
 import type { RecordedEvent } from '../../src/kernel/event.js';
-import { anchored, AnotherLogError, createAnchors, differenceFrom } from '../../src/projections/engine/anchors.js';
+import { anchored, AnotherLogError, createAnchors, differenceFrom } from '../../src/projections/engine/another-log.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { commandOf, eventOf } from '../support/recorded-events.js';
 

@@ -7,11 +7,9 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { ApplyTarget } from '../../src/projections/engine/apply.js';
-import { applyCommands, documentsPerTurn, settlePoisoned, writeAll } from '../../src/projections/engine/apply.js';
-import { tuning } from '../../src/projections/tuning.js';
-import { createBacklog } from '../../src/projections/engine/backlog.js';
-import { announceReading, anyReader, othersRead, stopReading } from '../../src/projections/engine/layout-readers.js';
-import { ProjectionsStopped } from '../../src/projections/engine/stopped.js';
+import { applyCommands, documentsPerTurn, writeAll } from '../../src/projections/engine/apply.js';
+import { announceReading, anyReader, othersRead, stopReading } from '../../src/projections/engine/layout.js';
+import { ProjectionsStopped } from '../../src/projections/engine/fold.js';
 import type { ParkedEntity } from '../../src/projections/port.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import type { Collection, GuardedWrite, ReadStore, StoredDocument } from '../../src/storage/read-store.js';
@@ -183,7 +181,6 @@ describe('applied commands', () => {
     await expect(applyCommands(apply, [command(30, 'Bad', 'a')])).rejects.toThrow(/rebuild of one .* 30, entity a: /);
     expect(added).toEqual([]);
     await applyCommands(apply, [command(30, 'E', 'a')]);
-    await settlePoisoned({ ...apply, rebuilding: () => false }, []);
     expect(parkings()).toBe(0);
   });
 
@@ -248,149 +245,6 @@ describe('a write that the store refuses for good', () => {
     await writeAll(apply, 'one', [], poisoned);
     await writeAll(apply, 'elsewhere', puts, poisoned);
     expect([tried, poisoned]).toEqual([[], []]);
-  });
-});
-
-describe('the backlog', () => {
-  const ids = (writes: Iterable<GuardedWrite> | undefined) =>
-    [...(writes ?? [])].map(({ kind, id, position }) => `${kind} ${id} ${position}`);
-  const put = (id: string, position: number, types: string) => ({ kind: 'put', id, position, fields: { types } });
-
-  it('folds commands on top of each other, and loads and writes each document once', async () => {
-    const before = { id: 'a', position: 10, fields: { types: 'X' } };
-    const { apply, written, loaded } = target({ stored: [before] });
-    const backlog = createBacklog(apply);
-    expect([backlog.events(), backlog.poisoned()]).toEqual([0, false]);
-    await backlog.add([command(20, 'E', 'a', 'b')]);
-    await backlog.add([command(30, 'F', 'a'), command(40, 'Same', 'c'), command(50, 'G')]);
-    expect([backlog.events(), backlog.poisoned(), loaded]).toEqual([4, false, [['a', 'b'], ['c']]]);
-    const segment = backlog.take();
-    expect(segment.commands.map(({ events }) => events[0].position)).toEqual([20, 30, 40, 50]);
-    expect([backlog.events(), backlog.take().commands]).toEqual([0, []]);
-    await backlog.write(segment);
-    expect(written).toEqual([[put('a', 30, 'XEF'), put('b', 20, 'E')]]);
-  });
-
-  it('is full after so many events, and after so many batches of few, as a batch may hold large ones', async () => {
-    const backlog = createBacklog(target().apply);
-    const some = (count: number) => Array.from({ length: count }, (_, at) => command(at + 1, 'E', 'a'));
-    await backlog.add(some(tuning.segmentEvents - 1));
-    expect(backlog.full()).toBe(false);
-    await backlog.add(some(1));
-    expect(backlog.full()).toBe(true);
-    await backlog.write(backlog.take());
-    for (let batch = 1; batch <= tuning.segmentBatches; batch += 1) {
-      expect(backlog.full()).toBe(false);
-      await backlog.add(some(1));
-    }
-    expect(backlog.full()).toBe(true);
-  });
-
-  it('knows what is taken and not durable yet without the store', async () => {
-    const { apply, written, loaded } = target();
-    const backlog = createBacklog(apply);
-    await backlog.add([command(20, 'E', 'a', 'b')]);
-    const first = backlog.take();
-    await backlog.add([command(30, 'F', 'a'), command(40, 'Delete', 'b')]);
-    expect(loaded).toEqual([['a', 'b']]);
-    await backlog.write(first);
-    const second = backlog.take();
-    expect(ids(second.writes.get('one')?.values())).toEqual(['put a 30', 'delete b 40']);
-    await backlog.write(second);
-    expect(written[1]).toEqual([put('a', 30, 'EF'), { kind: 'delete', id: 'b', position: 40 }]);
-  });
-
-  it('does not bring back from the store a document whose delete is on its way', async () => {
-    const { apply, loaded } = target({ stored: [{ id: 'a', position: 10, fields: { types: 'X' } }] });
-    const backlog = createBacklog(apply);
-    await backlog.add([command(20, 'Delete', 'a')]);
-    backlog.take();
-    await backlog.add([command(30, 'E', 'a')]);
-    expect(loaded).toEqual([['a']]);
-    expect([...(backlog.take().writes.get('one')?.values() ?? [])]).toEqual([put('a', 30, 'E')]);
-  });
-
-  it('passes over an entity that is parked, also one that is parked after it was folded', async () => {
-    const parked = ['one/a'];
-    const { apply, written } = target({ parked });
-    const backlog = createBacklog(apply);
-    await backlog.add([command(20, 'Bad', 'a'), command(30, 'E', 'b', 'c')]);
-    expect(backlog.poisoned()).toBe(false);
-    parked.push('one/b');
-    await backlog.write(backlog.take());
-    expect(written.map((writes) => ids(writes))).toEqual([['put c 30']]);
-  });
-
-  it.each([
-    [documentsPerTurn - 1, false],
-    [documentsPerTurn, true],
-  ])('lets others run in between when it folds many documents: %d', async (count, others) => {
-    const backlog = createBacklog(target().apply);
-    let ran = false;
-    setImmediate(() => (ran = true));
-    await backlog.add([command(20, 'E', ...Array.from({ length: count }, (_, index) => `n${index}`))]);
-    expect(ran).toBe(others);
-  });
-
-  it('keeps the documents of each read model apart', async () => {
-    const { apply, written, loaded } = target({ models: ['one', 'two'], parked: ['two/a'] });
-    const backlog = createBacklog(apply);
-    await backlog.add([command(20, 'E', 'a', 'b')]);
-    expect(loaded).toEqual([['a', 'b'], ['b']]);
-    await backlog.write(backlog.take());
-    expect(written.map((writes) => ids(writes))).toEqual([['put a 20', 'put b 20'], ['put b 20']]);
-  });
-
-  it('parks what cannot be folded once all others are durable, and goes on without it', async () => {
-    const { apply, written, added } = target();
-    const backlog = createBacklog(apply);
-    await backlog.add([command(20, 'E', 'a', 'b'), command(30, 'Bad', 'a')]);
-    expect([backlog.poisoned(), added]).toEqual([true, []]);
-    await backlog.write(backlog.take());
-    expect(backlog.poisoned()).toBe(false);
-    expect(written.map((writes) => ids(writes))).toEqual([['put a 20', 'put b 20']]);
-    expect(added).toEqual([{ projection: 'one', id: 'a', position: 30, error: 'Error: cannot be applied' }]);
-  });
-
-  it('can write a segment again after a failure, whose documents it still knows', async () => {
-    let away = true;
-    const { apply, written, loaded, running } = target({
-      models: ['one', 'two'],
-      fails: () => (away ? unavailable() : undefined),
-    });
-    const backlog = createBacklog(apply);
-    await backlog.add([command(20, 'E', 'a')]);
-    const segment = backlog.take();
-    await expect(backlog.write(segment)).rejects.toMatchObject({ code: 'unavailable' });
-    expect(running()).toBe(0);
-    away = false;
-    await backlog.add([command(30, 'F', 'a')]);
-    expect(loaded).toHaveLength(2);
-    await backlog.write(segment);
-    await backlog.write(backlog.take());
-    expect(written.map((writes) => ids(writes))).toEqual([['put a 20'], ['put a 20'], ['put a 30'], ['put a 30']]);
-  });
-
-  it('parks what the store refuses, and loads it again', async () => {
-    const { apply, added, loaded } = target({
-      stored: [{ id: 'a', position: 10, fields: { types: 'X' } }],
-      fails: (writes) => (writes.some(({ id }) => id === 'a') ? new Error('too large') : undefined),
-    });
-    const backlog = createBacklog(apply);
-    await backlog.add([command(20, 'E', 'a', 'b')]);
-    await backlog.write(backlog.take());
-    expect(added.map(({ id, position }) => [id, position])).toEqual([['a', 20]]);
-    await backlog.add([command(30, 'F', 'a')]);
-    expect(loaded.at(-1)).toEqual(['a']);
-  });
-
-  it('changes nothing when a read model cannot name entities', async () => {
-    const { apply } = target();
-    const backlog = createBacklog(apply);
-    await expect(backlog.add([command(20, 'E', 'a'), command(30, 'Nameless', 'a')])).rejects.toBeInstanceOf(
-      ProjectionsStopped,
-    );
-    expect([backlog.events(), backlog.take().writes.size]).toEqual([0, 0]);
   });
 });
 

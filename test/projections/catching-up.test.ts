@@ -1,5 +1,5 @@
 /**
- * Read models that catch up with a long log fold ahead of their writes. They end with the documents that folding event
+ * Read models that catch up with a long log apply it in large batches. They end with the documents that folding event
  * by event gives: over outages, hostile stores, entities that cannot be folded, and restarts.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

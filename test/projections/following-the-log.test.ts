@@ -8,7 +8,7 @@ import type { Parking } from '../../src/projections/engine/parked.js';
 import { createProgress } from '../../src/projections/engine/progress.js';
 import { startRunner } from '../../src/projections/engine/runner.js';
 import type { Runner, RunnerDeps } from '../../src/projections/engine/runner.js';
-import { createStatusBoard } from '../../src/projections/engine/status.js';
+import { createStatusBoard } from '../../src/projections/engine/progress.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { Checkpoint, Collection, ReadStore } from '../../src/storage/read-store.js';
@@ -177,7 +177,7 @@ describe('the runner', () => {
 });
 
 describe('a subscription that drops', () => {
-  it('is told once, and once more when it stands again', async () => {
+  it('is told once, and once more when the read models are subscribed again', async () => {
     const { status } = start();
     const [first, second] = asRecorded([refreshed(), refreshed()]);
     log.give(delivered(first!), caughtUp);
@@ -193,7 +193,7 @@ describe('a subscription that drops', () => {
     await soon(() => status.current()).toMatchObject({ caughtUp: true, lastError: null });
     expect(lines).toEqual([
       expect.stringMatching(/^warn the subscription of the read models dropped .*gone/),
-      expect.stringMatching(/^info the subscription of the read models stands again/),
+      expect.stringMatching(/^info the read models are subscribed again/),
     ]);
     expect(documents.get('n')).toEqual({ events: 2 });
     // It goes on behind what is applied.
@@ -250,8 +250,8 @@ describe('a read store that is away', () => {
     expect(documents.get('n')).toEqual({ events: 2 });
     expect(status.current()).toMatchObject({ caughtUp: false, lastError: null });
     expect(lines).toEqual([
-      expect.stringMatching(/^warn folding events: failed/),
-      expect.stringMatching(/^info folding events: works again/),
+      expect.stringMatching(/^warn applying events: failed/),
+      expect.stringMatching(/^info applying events: works again/),
     ]);
     log.give(caughtUp);
     await soon(() => status.current().caughtUp).toBe(true);

@@ -1,7 +1,7 @@
 /** Parked entities: stored before they count, known after a restart, and bounded. */
 import { describe, expect, it } from 'vitest';
 import { openParking, parkedCollection } from '../../src/projections/engine/parked.js';
-import { ProjectionsStopped } from '../../src/projections/engine/stopped.js';
+import { ProjectionsStopped } from '../../src/projections/engine/fold.js';
 import type { ParkedEntity } from '../../src/projections/port.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { Collection, ReadStore } from '../../src/storage/read-store.js';

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createProgress } from '../../src/projections/engine/progress.js';
-import { createStatusBoard } from '../../src/projections/engine/status.js';
+import { createStatusBoard } from '../../src/projections/engine/progress.js';
 import type { ParkedEntity } from '../../src/projections/port.js';
 import { commandOf, eventOf } from '../support/recorded-events.js';
 

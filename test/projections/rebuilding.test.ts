@@ -7,7 +7,7 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { placeOf, readLayoutRecord } from '../../src/projections/engine/layout.js';
-import { announceReading, stopReading } from '../../src/projections/engine/layout-readers.js';
+import { announceReading, stopReading } from '../../src/projections/engine/layout.js';
 import { openParking } from '../../src/projections/engine/parked.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName } from '../../src/projections/read-models.js';

@@ -7,7 +7,7 @@ import { uuidFromName } from '../../src/kernel/ids.js';
 import { agents } from '../../src/projections/models/agents.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
-import { createPurge } from '../../src/projections/engine/tombstones.js';
+import { createPurge } from '../../src/projections/engine/removals.js';
 import { append, dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
 

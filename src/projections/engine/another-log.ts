@@ -1,14 +1,85 @@
 /**
- * Detects read models that come from another log: an older log was restored beside them. Their documents carry
+ * Detects that the read models come from another log: an older log was restored beside them. Their documents carry
  * positions that this log has not reached, or reached with other events, so its new events would be taken for old ones
- * and left out. Told by the position of the checkpoint and by its anchors (`anchors.ts`). Implements `docs/architecture.md#read-models`.
+ * and left out. The checkpoint keeps two anchors, the last event that the read models hold and the last one that never
+ * expires, because a position says nothing of a log that was restored and has grown since.
+ * Implements `docs/architecture.md#read-models`.
  */
-import { isBeyond } from '../../storage/event-store.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { expires, lastEvent } from '../../kernel/event.js';
+import type { RecordedCommand } from '../../kernel/event.js';
+import { firstFrom, isBeyond } from '../../storage/event-store.js';
 import type { EventStore } from '../../storage/event-store.js';
-import type { ReadStore } from '../../storage/read-store.js';
-import { differenceFrom, restoredBeside } from './anchors.js';
-import { placeOf, readLayout } from './layout.js';
+import { BrokenLogError } from '../../storage/follow.js';
+import type { Anchor, ReadStore } from '../../storage/read-store.js';
 import { groupName, groupVersion } from '../read-models.js';
+import { placeOf, readLayout } from './layout.js';
+
+export interface Anchors {
+  /** The read models hold these commands. */
+  note(commands: readonly RecordedCommand[]): void;
+  current(): readonly Anchor[];
+}
+
+/** @param stored the anchors of the checkpoint, if it has any */
+export function createAnchors(stored: readonly Anchor[] = []): Anchors {
+  let last = stored.at(-1);
+  let standing = stored.find(({ stream }) => !expires(stream));
+  return {
+    note(commands) {
+      for (const command of commands) {
+        const { stream, revision, id } = lastEvent(command);
+        last = { stream, revision, id };
+        if (!expires(stream)) standing = last;
+      }
+    },
+    current: () => [...new Set([standing, last])].flatMap((anchor) => anchor ?? []),
+  };
+}
+
+interface Difference {
+  /** False when the log only lacks an event: a server that is behind lacks it too. */
+  readonly certain: boolean;
+  /** What the read models hold and the log does not, as a sentence without its end. */
+  readonly text: string;
+}
+
+/** How a log differs from the one that the anchors are from; undefined if nothing shows it. @throws ServiceError `unavailable` */
+export async function differenceFrom(
+  eventStore: EventStore,
+  anchors: readonly Anchor[],
+): Promise<Difference | undefined> {
+  for (const { stream, revision, id } of anchors) {
+    const held = `the read models hold revision ${revision} of ${stream}`;
+    const found = await firstFrom(eventStore, stream, revision);
+    if (found?.revision !== revision) {
+      // It may have expired.
+      if (!expires(stream)) return { certain: false, text: `${held}, which this log lacks` };
+    } else if (found.id !== id) {
+      return { certain: true, text: `${held} as event ${id}, but it is ${found.id} here` };
+    }
+  }
+  return undefined;
+}
+
+/** The message is a sentence for the operator. */
+export class AnotherLogError extends BrokenLogError {}
+
+/** The sentence about a difference, without its end. */
+const restoredBeside = (text: string): string => `${text}: an older log was restored beside newer read models`;
+
+/** A log whose subscriptions begin only if it is still the one that the anchors are from. */
+export function anchored(eventStore: EventStore, anchors: Anchors): EventStore {
+  return {
+    ...eventStore,
+    async *subscribe(options) {
+      const difference = await differenceFrom(eventStore, anchors.current());
+      if (difference?.certain === true) throw new AnotherLogError(restoredBeside(difference.text));
+      if (difference !== undefined) throw new ServiceError('unavailable', difference.text);
+      yield* eventStore.subscribe(options);
+    },
+  };
+}
 
 /**
  * @returns a sentence without its end when the read models in use hold what the log does not, else undefined

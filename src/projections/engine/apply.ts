@@ -8,13 +8,12 @@ import { ServiceError } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { GuardedWrite } from '../../storage/read-store.js';
-import { foldEntity, shortError, workOf } from './fold.js';
+import { foldEntity, ProjectionsStopped, shortError, workOf } from './fold.js';
 import type { Work } from './fold.js';
 import type { Parking } from './parked.js';
 import type { ParkedEntity } from '../port.js';
 import type { ReadModel } from '../read-model.js';
 import type { OpenCollections } from '../read-models.js';
-import { ProjectionsStopped } from './stopped.js';
 
 export interface ApplyTarget {
   readonly models: readonly ReadModel[];
@@ -25,7 +24,7 @@ export interface ApplyTarget {
   rebuilding(): boolean;
 }
 
-/** Documents folded before the event loop gets a turn. */
+/** Documents folded before the event loop gets a turn. @internal exported for tests */
 export const documentsPerTurn = 256;
 
 /**
@@ -38,7 +37,7 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
   let sinceYield = 0;
   try {
     for (const model of target.models) {
-      const work = workFor(model, commands);
+      const work = workOf(model, commands);
       if (work.size === 0) continue;
       const prepared = await prepare(target, model, work, poisoned);
       const write = writeAll(target, model.name, prepared, poisoned);
@@ -63,7 +62,7 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
  * Parks the entities that an event cannot be applied to, once all others are durable.
  * @throws ProjectionsStopped during a rebuild, or when there are too many
  */
-export async function settlePoisoned(target: ApplyTarget, poisoned: readonly ParkedEntity[]): Promise<void> {
+async function settlePoisoned(target: ApplyTarget, poisoned: readonly ParkedEntity[]): Promise<void> {
   if (poisoned.length === 0) return;
   const [first] = poisoned;
   if (target.rebuilding() && first !== undefined) {
@@ -76,18 +75,6 @@ export async function settlePoisoned(target: ApplyTarget, poisoned: readonly Par
     target.logger.error({ ...entity }, 'an event cannot be applied; the entity is parked');
   }
   await target.parking.add(poisoned);
-}
-
-/** @throws ProjectionsStopped when the read model cannot name the entities of an event: then none can be parked */
-export function workFor(model: ReadModel, commands: readonly RecordedCommand[]): Work {
-  try {
-    return workOf(model, commands);
-  } catch (error) {
-    throw new ProjectionsStopped(
-      `${model.name} cannot name the entities that an event concerns: ${shortError(error)}`,
-      error,
-    );
-  }
 }
 
 async function prepare(
@@ -114,7 +101,7 @@ async function prepare(
 
 const isOutage = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable';
 
-/** Writes documents. One that the store refuses for good is reported in `poisoned`; all others are written. */
+/** Writes documents. One that the store refuses for good is reported in `poisoned`; all others are written. @internal exported for tests */
 export async function writeAll(
   { collections }: ApplyTarget,
   model: string,

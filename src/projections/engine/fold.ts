@@ -9,6 +9,14 @@ import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-st
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
 
+/** Projecting cannot continue, and a retry would not help: the runner stops, and the message says why. */
+export class ProjectionsStopped extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'ProjectionsStopped';
+  }
+}
+
 /** The part of one command that concerns one entity. */
 export interface Step {
   readonly command: RecordedCommand;
@@ -18,12 +26,15 @@ export interface Step {
 /** Entity id → its steps, in log order. */
 export type Work = ReadonlyMap<string, readonly Step[]>;
 
-/** The entities of a read model that the commands concern, with their events. */
+/**
+ * The entities of a read model that the commands concern, with their events.
+ * @throws ProjectionsStopped when the read model cannot name the entities of an event: then none can be parked
+ */
 export function workOf(model: ReadModel, commands: readonly RecordedCommand[]): Work {
   const work = new Map<string, Step[]>();
   for (const command of commands) {
     for (const event of command.events) {
-      const ids = model.keys(event);
+      const ids = keysOf(model, event);
       // Nearly every event concerns none of a model's documents, or one.
       if (ids.length === 0) continue;
       for (const id of ids.length === 1 ? ids : new Set(ids)) {
@@ -36,6 +47,17 @@ export function workOf(model: ReadModel, commands: readonly RecordedCommand[]): 
     }
   }
   return work;
+}
+
+function keysOf(model: ReadModel, event: RecordedEvent): readonly string[] {
+  try {
+    return model.keys(event);
+  } catch (error) {
+    throw new ProjectionsStopped(
+      `${model.name} cannot name the entities that an event concerns: ${shortError(error)}`,
+      error,
+    );
+  }
 }
 
 /** An entity that an event could not be applied to. */

@@ -15,21 +15,20 @@ import type { EventStore } from '../../storage/event-store.js';
 import { firstFrom, passedBy } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { shortError } from './fold.js';
-import { removeExpired, startExpiry } from './expired.js';
 import { createHeadProbe } from './head-probe.js';
 import { placeOf, readLayout, versionIn } from './layout.js';
 import type { Layout } from './layout.js';
 import { openParking } from './parked.js';
 import type { Parking } from './parked.js';
 import type { Projections } from '../port.js';
-import { createProgress } from './progress.js';
+import { createProgress, createStatusBoard } from './progress.js';
+import { createPurge, removeExpired, startRemovals } from './removals.js';
 import type { ReadModel } from '../read-model.js';
 import { groupName, openCollections, openForQueries } from '../read-models.js';
 import type { QueryCollections } from '../read-models.js';
 import { startRunner } from './runner.js';
 import type { Runner } from './runner.js';
-import { createStatusBoard } from './status.js';
-import { startTombstonePurge } from './tombstones.js';
+import { tuning } from '../tuning.js';
 
 export interface GroupOptions {
   readonly eventStore: EventStore;
@@ -58,8 +57,7 @@ export interface Group extends Pick<
 interface Opened {
   readonly queries: QueryCollections;
   readonly runner: Runner;
-  readonly purge: Loop;
-  readonly expiry: Loop;
+  readonly removals: readonly Loop[];
 }
 
 /**
@@ -130,18 +128,21 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       onAgentFact: options.onAgentFact,
       onAnotherLog: (sentence) => options.onAnotherLog?.(sentence),
     });
-    const purge = startTombstonePurge({
+    const purge = createPurge({
       readStore,
-      logger,
       async checkpoint() {
         const stored = await readStore.loadCheckpoint(groupName, place);
         return stored === undefined ? undefined : passedBy(stored);
       },
       collections: () => collections.values(),
     });
-    const expiry = startExpiry({ models, collections, clock, logger });
-    expire = async () => void (await removeExpired({ models, collections, clock }));
-    return { queries, runner, purge, expiry };
+    const expiry = (): Promise<number> => removeExpired({ models, collections, clock });
+    expire = async () => void (await expiry());
+    const removals = [
+      startRemovals(tuning.tombstonePurgeEveryMs, 'tombstones', purge, logger),
+      startRemovals(tuning.expiryEveryMs, 'expired documents', expiry, logger),
+    ];
+    return { queries, runner, removals };
   }
 
   let failed: () => void = () => undefined;
@@ -201,8 +202,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       progress.close();
       await opening;
       await probe.close();
-      await opened?.purge.close();
-      await opened?.expiry.close();
+      for (const loop of opened?.removals ?? []) await loop.close();
       await opened?.runner.close();
     },
   };

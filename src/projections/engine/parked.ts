@@ -6,7 +6,7 @@
  */
 import type { Collection, GuardedWrite, ReadStore } from '../../storage/read-store.js';
 import type { ParkedEntity } from '../port.js';
-import { ProjectionsStopped } from './stopped.js';
+import { ProjectionsStopped } from './fold.js';
 import { tuning } from '../tuning.js';
 
 type ParkedFields = {

@@ -1,11 +1,16 @@
 /**
- * How far the read models are, and the callers that wait for them to read their own writes. Knows log positions and the
- * revision of each stream. The number of waits is bounded, and every wait ends.
+ * How far the read models are: their status with its listeners, and the callers that wait to read their own writes. Knows
+ * log positions and the revision of each stream. The number of waits is bounded, and every wait ends.
  * Implements `docs/contract/rest.md#consistency`.
  */
+import { errorText } from '../../kernel/errors.js';
 import { lastEvent } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
+import { jsonEqual } from '../../kernel/json.js';
+import { createListeners } from '../../kernel/listeners.js';
+import type { Logger } from '../../kernel/logger.js';
 import { createWaiters } from '../../kernel/waiters.js';
+import type { ParkedEntity, ProjectionStatus } from '../port.js';
 import { tuning } from '../tuning.js';
 
 export interface Progress {
@@ -59,5 +64,39 @@ export function createProgress(start: number): Progress {
       waiters.until(() => (revisions.get(stream) ?? -1) >= revision, timeoutMs),
     awaited: () => awaitingPosition > 0,
     close: () => waiters.close(),
+  };
+}
+
+/** The status and its listeners. A new position alone is not a change. */
+export interface StatusBoard {
+  current(): ProjectionStatus;
+  set(change: Partial<Omit<ProjectionStatus, 'position'>>): void;
+  onChange(listener: (status: ProjectionStatus) => void): () => void;
+}
+
+export function createStatusBoard(
+  position: () => number,
+  parked: () => readonly ParkedEntity[],
+  logger: Logger,
+): StatusBoard {
+  let state: Omit<ProjectionStatus, 'position' | 'parked'> = { caughtUp: false, unknownEvent: null, lastError: null };
+  let lastReported: unknown;
+  const listeners = createListeners<ProjectionStatus>((error) =>
+    logger.error({ error: errorText(error) }, 'a listener to the state of the projections failed'),
+  );
+  const current = (): ProjectionStatus => {
+    const { caughtUp, unknownEvent, lastError } = state;
+    return { caughtUp, unknownEvent, lastError, position: position(), parked: parked() };
+  };
+  return {
+    current,
+    set(change) {
+      state = { ...state, ...change };
+      const summary = { ...state, parked: parked().length };
+      if (jsonEqual(lastReported, summary)) return;
+      lastReported = summary;
+      listeners.tell(current());
+    },
+    onChange: listeners.add,
   };
 }

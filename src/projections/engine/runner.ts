@@ -12,6 +12,7 @@ import { unreachable } from '../../kernel/errors.js';
 import { allStreams, streams } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { createKeyedBatch } from '../../kernel/keyed-batch.js';
+import type { KeyedBatch } from '../../kernel/keyed-batch.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
 import { passedBy } from '../../storage/event-store.js';
@@ -21,14 +22,10 @@ import type { FollowItem } from '../../storage/follow.js';
 import type { Checkpoint, ReadStore } from '../../storage/read-store.js';
 import { applyCommands } from './apply.js';
 import type { ApplyTarget } from './apply.js';
-import { anchored, AnotherLogError, createAnchors } from './anchors.js';
-import { createBacklog } from './backlog.js';
-import { shortError } from './fold.js';
-import type { Progress } from './progress.js';
+import { anchored, AnotherLogError, createAnchors } from './another-log.js';
+import { ProjectionsStopped, shortError } from './fold.js';
+import type { Progress, StatusBoard } from './progress.js';
 import { groupName } from '../read-models.js';
-import type { StatusBoard } from './status.js';
-import { ProjectionsStopped } from './stopped.js';
-import { createWriteBehind } from './write-behind.js';
 import { tuning } from '../tuning.js';
 
 export interface RunnerDeps {
@@ -72,19 +69,23 @@ function* parts(commands: readonly RecordedCommand[]): Generator<readonly Record
   yield part;
 }
 
-export function startRunner(deps: RunnerDeps): Runner {
-  const { eventStore, readStore, logger, version, progress, status, target } = deps;
-  const stop = new AbortController();
-  let handled: ResumePoint | 'start' = deps.after;
-  const anchors = createAnchors(deps.after === 'start' ? [] : deps.after.anchors);
-  const log = anchored(eventStore, anchors);
-  /** The subscription stands and has reached the end of the log once. */
-  let live = false;
-  /** The read store was away and events have piled up: only a new subscription reports when the last is applied. */
-  let behind = false;
-  let dropped = false;
+/** The commands in their current shapes, up to the first one that this release cannot read. */
+function readPart(commands: readonly RecordedCommand[]): {
+  readonly readable: readonly RecordedCommand[];
+  readonly failure?: { readonly error: unknown };
+} {
+  const readable: RecordedCommand[] = [];
+  try {
+    for (const command of commands) readable.push(readCommand(command));
+    return { readable };
+  } catch (error) {
+    return { readable, failure: { error } };
+  }
+}
 
-  const checkpoints = createKeyedBatch<Checkpoint>({
+/** Writes the newest checkpoint, a little late: the events after it are folded again, which changes nothing. */
+function createCheckpoints({ readStore, version, logger }: RunnerDeps): KeyedBatch<Checkpoint> {
+  return createKeyedBatch<Checkpoint>({
     everyMs: tuning.checkpointEveryMs,
     batchEntries: 1,
     maxEntries: 1,
@@ -95,32 +96,66 @@ export function startRunner(deps: RunnerDeps): Runner {
     },
     onError: (error) => logger.warn({ error: shortError(error) }, 'the checkpoint of the read models is late'),
   });
+}
+
+function tellFacts(commands: readonly RecordedCommand[], tell: RunnerDeps['onAgentFact']): void {
+  for (const { stream, events } of commands) {
+    if (!stream.startsWith(streams.agentsPrefix)) continue;
+    for (const event of events) tell(agentEvent(event), event.metadata.occurred_at, event.position);
+  }
+}
+
+/**
+ * Tries until it works or the signal aborts: no event is ever skipped.
+ * @returns how many tries failed
+ * @throws ProjectionsStopped
+ */
+async function untilItWorks(
+  what: string,
+  turn: () => Promise<void>,
+  { logger, status }: RunnerDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  for (let failures = 0; ; failures += 1) {
+    if (signal.aborted) return failures;
+    try {
+      await turn();
+      if (failures > 0) logger.info({ tries: failures }, `${what}: works again`);
+      return failures;
+    } catch (error) {
+      if (error instanceof ProjectionsStopped) throw error;
+      // Logged once: the status has the newest error.
+      if (failures === 0) logger.warn({ error: shortError(error) }, `${what}: failed and is tried until it works`);
+      status.set({ caughtUp: false, lastError: shortError(error) });
+      await sleep(backoff(storeRetry, failures), signal);
+    }
+  }
+}
+
+export function startRunner(deps: RunnerDeps): Runner {
+  const { eventStore, logger, progress, status, target } = deps;
+  const stop = new AbortController();
+  let handled: ResumePoint | 'start' = deps.after;
+  const anchors = createAnchors(deps.after === 'start' ? [] : deps.after.anchors);
+  const log = anchored(eventStore, anchors);
+  /** The subscription stands and has reached the end of the log once. */
+  let live = false;
+  /** The read store was away and events have piled up: only a new subscription reports when the last is applied. */
+  let behind = false;
+  let dropped = false;
+
+  const checkpoints = createCheckpoints(deps);
 
   const handle = (point: ResumePoint): void => {
     handled = point;
     checkpoints.put('point', { ...point, anchors: anchors.current() });
   };
 
-  /** Tries until it works or the runner is closed: no event is ever skipped. */
   async function persist(what: string, turn: () => Promise<void>): Promise<void> {
-    for (let tries = 0; !stop.signal.aborted; tries += 1) {
-      try {
-        await turn();
-        if (tries > 0) {
-          logger.info({ tries }, `${what}: works again`);
-          behind = true;
-        }
-        // While catching up, a successful fold does not mean that the writes in the background succeed.
-        if (live || tries > 0) status.set({ caughtUp: live && !behind, lastError: null });
-        return;
-      } catch (error) {
-        if (error instanceof ProjectionsStopped) throw error;
-        // Logged once: the status has the newest error.
-        if (tries === 0) logger.warn({ error: shortError(error) }, `${what}: failed and is tried until it works`);
-        status.set({ caughtUp: false, lastError: shortError(error) });
-        await sleep(backoff(storeRetry, tries), stop.signal);
-      }
-    }
+    const failures = await untilItWorks(what, turn, deps, stop.signal);
+    if (stop.signal.aborted) return;
+    if (failures > 0) behind = true;
+    if (live || failures > 0) status.set({ caughtUp: live && !behind, lastError: null });
   }
 
   function applied(commands: readonly RecordedCommand[]): void {
@@ -128,47 +163,15 @@ export function startRunner(deps: RunnerDeps): Runner {
     anchors.note(commands);
     handle({ commit: position, prepare: position });
     progress.applied(commands);
-    tellFacts(commands);
+    tellFacts(commands, deps.onAgentFact);
   }
 
   async function applyPart(commands: readonly RecordedCommand[]): Promise<void> {
-    const readable: RecordedCommand[] = [];
-    let failure: unknown;
-    try {
-      for (const command of commands) readable.push(readCommand(command));
-    } catch (error) {
-      failure = error;
-    }
-    if (readable.length > 0) await (live ? applyLive(readable) : writeBehind.add(readable));
-    if (failure === undefined || stop.signal.aborted) return;
-    await writeBehind.flush();
-    throw failure;
-  }
-
-  async function applyLive(commands: readonly RecordedCommand[]): Promise<void> {
-    await persist('applying events', () => applyCommands(target, commands));
-    if (!stop.signal.aborted) applied(commands);
-  }
-
-  const backlog = createBacklog(target);
-  const halted = new AbortController();
-  const writeBehind = createWriteBehind({
-    backlog,
-    signal: stop.signal,
-    persist,
-    onWritten: ({ commands }) => applied(commands),
-    onPassed(point) {
-      handle(point);
-      progress.passed(passedBy(point));
-    },
-    onFailure: () => halted.abort(),
-  });
-
-  function tellFacts(commands: readonly RecordedCommand[]): void {
-    for (const { stream, events } of commands) {
-      if (!stream.startsWith(streams.agentsPrefix)) continue;
-      for (const event of events) deps.onAgentFact(agentEvent(event), event.metadata.occurred_at, event.position);
-    }
+    const { readable, failure } = readPart(commands);
+    if (readable.length > 0) await persist('applying events', () => applyCommands(target, readable));
+    if (stop.signal.aborted) return;
+    if (readable.length > 0) applied(readable);
+    if (failure !== undefined) throw failure.error;
   }
 
   async function take(item: FollowItem): Promise<void> {
@@ -181,16 +184,15 @@ export function startRunner(deps: RunnerDeps): Runner {
         // The item's point is that of its last command.
         return;
       case 'checkpoint':
-        return writeBehind.passed(item.point);
+        handle(item.point);
+        return progress.passed(passedBy(item.point));
       case 'caught_up':
-        await writeBehind.flush();
-        if (stop.signal.aborted) return;
         await persist('writing the checkpoint', async () => {
           await checkpoints.flush();
           await deps.onCaughtUp();
         });
         if (stop.signal.aborted || behind) return;
-        if (dropped) logger.info({}, 'the subscription of the read models stands again');
+        if (dropped) logger.info({}, 'the read models are subscribed again');
         [live, dropped] = [true, false];
         return status.set({ caughtUp: true, lastError: null });
       case 'dropped':
@@ -206,7 +208,7 @@ export function startRunner(deps: RunnerDeps): Runner {
   /** Follows until closed, or until the read models are behind and need a new subscription to find the log's end. */
   async function follow(): Promise<void> {
     const finished = new AbortController();
-    const signal = AbortSignal.any([stop.signal, finished.signal, halted.signal]);
+    const signal = AbortSignal.any([stop.signal, finished.signal]);
     [behind, live] = [false, false];
     try {
       const { prefix } = streams;
@@ -214,8 +216,6 @@ export function startRunner(deps: RunnerDeps): Runner {
         await take(item);
         if (stop.signal.aborted || behind) break;
       }
-      // The folded commands will not be delivered again; and a failure to write them is thrown here.
-      if (!stop.signal.aborted) await writeBehind.flush();
     } finally {
       finished.abort();
     }
@@ -243,7 +243,6 @@ export function startRunner(deps: RunnerDeps): Runner {
     async close() {
       stop.abort();
       await running;
-      await writeBehind.close();
       await checkpoints.close();
     },
   };

@@ -11,17 +11,17 @@ import type { Logger } from '../../kernel/logger.js';
 import { passedBy } from '../../storage/event-store.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import type { Checkpoint, ReadStore } from '../../storage/read-store.js';
-import { differenceFrom } from '../engine/anchors.js';
+import { differenceFrom } from '../engine/another-log.js';
 import { ofAnotherLog } from '../engine/another-log.js';
 import { placeOf, readLayoutRecord, versionIn, writeLayoutRecord } from '../engine/layout.js';
-import { anyReader, othersRead } from '../engine/layout-readers.js';
+import { anyReader, othersRead } from '../engine/layout.js';
 import type { Filling, Layout, LayoutRecord, Leftover } from '../engine/layout.js';
 import { openParking, parkedCollection } from '../engine/parked.js';
 import { createProgress } from '../engine/progress.js';
 import type { ReadModel } from '../read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';
 import { startRunner } from '../engine/runner.js';
-import { createStatusBoard } from '../engine/status.js';
+import { createStatusBoard } from '../engine/progress.js';
 import { tuning } from '../tuning.js';
 
 export interface RebuildOptions {
