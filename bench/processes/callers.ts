@@ -10,7 +10,7 @@ import { controlPrologue, initiate } from '../../src/channel/noise/handshake.js'
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { answerParent } from '../child.js';
 import { bareService } from '../floors/bare-grpc.js';
-import { tuning } from '../../src/agent/tuning.js';
+import { openTimeoutMs } from '../../src/agent/control/client.js';
 
 export interface Calls {
   /** `host:port` */
@@ -28,7 +28,7 @@ type Call = (client: Client, done: (error: Error | null) => void) => void;
 async function time(target: string, calls: readonly Call[]): Promise<number> {
   const options = { 'grpc.use_local_subchannel_pool': 1, 'grpc.enable_http_proxy': 0, 'grpc.enable_retries': 0 };
   const clients = Array.from({ length: connections }, () => new Client(target, channel.createInsecure(), options));
-  const deadline = Date.now() + tuning.openTimeoutMs;
+  const deadline = Date.now() + openTimeoutMs;
   await Promise.all(
     clients.map(
       (client) =>

@@ -2,7 +2,7 @@
  * A separate process that connects once a second as an agent does after a restart (new connection, session, hello, first
  * configuration), and notes how long that took. It has a good key and an address of its own, 127.0.0.1.
  */
-import { createControlClient } from '../../src/agent/control-client.js';
+import { createControlClient } from '../../src/agent/control/client.js';
 import { AgentHello, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';

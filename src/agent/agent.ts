@@ -10,12 +10,14 @@ import type { Clock } from '../kernel/clock.js';
 import { silentLogger } from '../kernel/logger.js';
 import type { Logger } from '../kernel/logger.js';
 import type { AgentConfig } from './config.js';
+import { startSessionLoop } from './control/session-loop.js';
+import type { SessionEvents } from './control/session-loop.js';
 import type { Gateway } from './gateway.js';
 import { createUsageMeter, hostAddresses } from './host.js';
 import { createRuntime } from './runtime.js';
-import { startSessionLoop } from './session-loop.js';
-import type { SessionEvents } from './session-loop.js';
-import { agentVersion } from './version.js';
+
+/** As sent in SessionOffer and AgentHello. */
+export const agentVersion = 'reference-agent/0.1.0';
 
 export interface AgentOptions {
   readonly config: Omit<AgentConfig, 'logLevel'>;

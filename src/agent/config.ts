@@ -4,9 +4,9 @@
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { z } from 'zod';
-import { limits } from '../kernel/limits.js';
 import { agentKeysFrom } from '../channel/noise/control-psk.js';
 import type { AgentKeys } from '../channel/noise/control-psk.js';
+import { limits } from '../kernel/limits.js';
 import { readEndpoint } from './reality/endpoint.js';
 import type { ControlEndpoint } from './reality/endpoint.js';
 

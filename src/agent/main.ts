@@ -4,14 +4,13 @@
  */
 import { pino, stdTimeFunctions } from 'pino';
 import { withDeadline, timedOut } from '../kernel/background.js';
-import { errorText } from '../kernel/errors.js';
-import { formatHostPort } from '../kernel/host-port.js';
-import { startAgent } from './agent.js';
-import { AgentConfigError, readAgentConfig } from './config.js';
-import type { AgentConfig } from './config.js';
-import { agentVersion } from './version.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { logCryptoLibrary } from '../kernel/crypto/crypto.js';
+import { errorText } from '../kernel/errors.js';
+import { formatHostPort } from '../kernel/host-port.js';
+import { startAgent, agentVersion } from './agent.js';
+import { AgentConfigError, readAgentConfig } from './config.js';
+import type { AgentConfig } from './config.js';
 
 async function run(config: AgentConfig): Promise<number> {
   const logger = pino({

@@ -11,18 +11,18 @@ import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
-import { createCertificates } from './certificates.js';
-import { createMeter } from './counters.js';
-import type { AppliedConfig, Gateway } from './gateway.js';
-import { createLinks } from './links.js';
-import { createListenerSet } from './listener-set.js';
-import { createPins } from './pins.js';
-import { createReporter } from './metrics-report.js';
-import type { ListenerPlan, Target } from './plan.js';
-import { createSamples } from './samples.js';
-import { planTarget } from './target.js';
-import { createUpstreams } from './upstreams.js';
-import { tuning } from './tuning.js';
+import type { AppliedConfig, Gateway, GatewayReport } from './gateway.js';
+import { createCertificates } from './plan/certificates.js';
+import type { ListenerPlan, Target } from './plan/plan.js';
+import { planTarget } from './plan/target.js';
+import { relayLimits } from './relays/limits.js';
+import { createLinks } from './relays/links.js';
+import { createListenerSet } from './relays/listener-set.js';
+import { createMeter, createSamples } from './relays/meters.js';
+import type { Meter, Samples } from './relays/meters.js';
+import { createPins } from './relays/pins.js';
+import { createUpstreams } from './relays/upstreams.js';
+import type { Upstreams } from './relays/upstreams.js';
 
 interface RuntimeOptions {
   /** Reject a snapshot with anything that cannot be run, instead of reporting its listener as `unsupported`. */
@@ -33,7 +33,7 @@ interface RuntimeOptions {
 
 export function createRuntime(options: RuntimeOptions): Gateway {
   const { logger, clock } = options;
-  const latency = createSamples(tuning.latencySamples);
+  const latency = createSamples(relayLimits.latencySamples);
   const upstreams = createUpstreams(latency);
   const links = createLinks();
   const pins = createPins();
@@ -151,4 +151,62 @@ function runtimeListener(
 /** An apply error as one text, for the log. */
 function errorLine({ resourceType, resourceId, path, message }: ConfigApplyError): string {
   return `${resourceType} ${resourceId} ${path}: ${message}`;
+}
+
+interface ReporterSources {
+  readonly clock: Clock;
+  readonly totals: Meter;
+  /** Connect times to next hops. */
+  readonly latency: Samples;
+  readonly upstreams: Upstreams;
+  readonly runtimeListeners: () => readonly RuntimeListener[];
+}
+
+function createReporter(sources: ReporterSources): () => GatewayReport {
+  const { clock, totals, latency } = sources;
+  let last = { at: clock.monotonic(), bytesIn: 0, bytesOut: 0 };
+  return () => {
+    const { bytesIn, bytesOut, activeSessions, totalSessions, errorSessions } = totals.values;
+    const now = { at: clock.monotonic(), bytesIn, bytesOut };
+    const elapsed = Math.max(1, now.at - last.at) / 1000;
+    const report: GatewayReport = {
+      connections: {
+        active: BigInt(activeSessions),
+        accepted: BigInt(totalSessions),
+        closed: BigInt(totalSessions - activeSessions),
+        failed: BigInt(errorSessions),
+        handshakeFailures: BigInt(totals.values.handshakeFailures),
+      },
+      bandwidth: {
+        bytesIn: BigInt(bytesIn),
+        bytesOut: BigInt(bytesOut),
+        bitsInPerSecond: ((bytesIn - last.bytesIn) * 8) / elapsed,
+        bitsOutPerSecond: ((bytesOut - last.bytesOut) * 8) / elapsed,
+        listeners: sources.runtimeListeners().flatMap((listener) =>
+          listener.bytesIn === undefined || listener.bytesOut === undefined
+            ? []
+            : [
+                {
+                  transport: listener.transport,
+                  listenAddr: listener.listenAddr,
+                  listenPort: listener.listenPort,
+                  bytesIn: listener.bytesIn,
+                  bytesOut: listener.bytesOut,
+                },
+              ],
+        ),
+      },
+      gateway: {
+        requests: BigInt(totalSessions),
+        errors: BigInt(errorSessions),
+        workerRestarts: 0n,
+        latencyP50Ms: latency.percentile(0.5),
+        latencyP99Ms: latency.percentile(0.99),
+        upstreams: sources.upstreams.metrics(),
+      },
+    };
+    latency.clear();
+    last = now;
+    return report;
+  };
 }

@@ -1,8 +1,8 @@
 /** Reading the server name out of first bytes: of real clients, cut into pieces, hostile, and random. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readClientHello } from '../../src/agent/client-hello.js';
-import { createNameTable } from '../../src/agent/server-names.js';
+import { readClientHello } from '../../src/agent/relays/first-bytes.js';
+import { createNameTable } from '../../src/agent/plan/matches.js';
 import { extension, helloFor, helloMessage, realHello, records, serverNameExtension } from '../support/tls-bytes.js';
 
 const max = 16 * 1024;

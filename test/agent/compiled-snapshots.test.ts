@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { createRuntime } from '../../src/agent/runtime.js';
-import { tuning } from '../../src/agent/tuning.js';
+import { relayLimits } from '../../src/agent/relays/limits.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { ConfigApplyReport } from '../../src/gen/svc/control/v1/config.js';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -51,9 +51,9 @@ interface Running {
 }
 
 const running: { close(): Promise<void> }[] = [];
-const times = { ...tuning };
+const times = { ...relayLimits };
 afterEach(async () => {
-  Object.assign(tuning, times);
+  Object.assign(relayLimits, times);
   for (const one of running.splice(0)) await one.close();
 });
 
@@ -142,7 +142,7 @@ describe('compiled snapshots', () => {
     await applied(relay);
     expect(await get(entry)).toBe('x.example /');
 
-    Object.assign(tuning, { newPinMs: 60_000 });
+    Object.assign(relayLimits, { newPinMs: 60_000 });
     const renewed = await rotate();
     // The listening side first: who meets the new key waits for its pin.
     await applied(relay);

@@ -6,9 +6,9 @@ import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
-import { requestHeaders, readTarget, responseHeaders } from '../../src/agent/http-headers.js';
-import { createHttpRoutes } from '../../src/agent/http-routes.js';
-import { tuning } from '../../src/agent/tuning.js';
+import { requestHeaders, readTarget, responseHeaders } from '../../src/agent/relays/http-headers.js';
+import { createHttpRoutes } from '../../src/agent/plan/matches.js';
+import { relayLimits } from '../../src/agent/relays/limits.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
@@ -16,9 +16,9 @@ import { cluster, freePort, httpRule, snapshot, tcpRule, tcpServer, tlsRule } fr
 import { tlsClient } from '../support/tls-client.js';
 
 const closers: (() => Promise<void>)[] = [];
-const times = { ...tuning };
+const times = { ...relayLimits };
 afterEach(async () => {
-  Object.assign(tuning, times);
+  Object.assign(relayLimits, times);
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
@@ -399,7 +399,7 @@ describe('an HTTP proxy rule', () => {
     expect(await statusOf(`127.0.0.1:${await freePort()}`)).toBe(502);
     expect(await statusOf(`127.0.0.1:${broken.port}`)).toBe(502);
     expect(await statusOf(`127.0.0.1:${nonsense.port}`)).toBe(502);
-    Object.assign(tuning, { httpAnswerMs: 100 });
+    Object.assign(relayLimits, { httpAnswerMs: 100 });
     expect(await statusOf(`127.0.0.1:${silent.port}`)).toBe(504);
   });
 
@@ -438,11 +438,11 @@ describe('an HTTP proxy rule', () => {
       / 400 /,
     );
     expect(await raw(port, 'CONNECT a.example:1 HTTP/1.1\r\nHost: a.example\r\n\r\n')).toMatch(/ 405 /);
-    Object.assign(tuning, { httpHeadersMs: 100 });
+    Object.assign(relayLimits, { httpHeadersMs: 100 });
     // Neither a request that is never finished nor silence keeps a connection.
     expect(await raw(port, 'GET / HTTP/1.1\r\nHost:')).toBe('');
     expect(await raw(port, '')).toBe('');
-    Object.assign(tuning, times);
+    Object.assign(relayLimits, times);
     const pipelined = 'GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'.repeat(100);
     expect(await raw(port, pipelined)).toBe('');
     await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(0n);

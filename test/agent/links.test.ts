@@ -1,7 +1,7 @@
 /** What is measured of each next hop. */
 import { describe, expect, it } from 'vitest';
-import { createLinks } from '../../src/agent/links.js';
-import { tuning } from '../../src/agent/tuning.js';
+import { createLinks } from '../../src/agent/relays/links.js';
+import { relayLimits } from '../../src/agent/relays/limits.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 
 const origin = (resourceId: string) => ({ resourceType: 'l4_chain', resourceId, resourceName: '', hopIndex: 0 });
@@ -61,7 +61,7 @@ describe('the links of a node', () => {
 
   it('are bounded in number; what is above the bound is relayed and not measured', () => {
     const links = createLinks();
-    for (let i = 0; i < tuning.links + 10; i += 1) links.of(origin(`c${i}`), endpoint, 'tcp').connected(1);
-    expect(links.metrics()).toHaveLength(tuning.links);
+    for (let i = 0; i < relayLimits.links + 10; i += 1) links.of(origin(`c${i}`), endpoint, 'tcp').connected(1);
+    expect(links.metrics()).toHaveLength(relayLimits.links);
   });
 });

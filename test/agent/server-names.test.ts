@@ -5,7 +5,7 @@ import { createServer } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
-import { tuning } from '../../src/agent/tuning.js';
+import { relayLimits } from '../../src/agent/relays/limits.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
@@ -227,8 +227,8 @@ describe('a certificate', () => {
 describe('hostile clients of a listener with server names', () => {
   let port = 0;
   let gateway: Gateway;
-  const times = { ...tuning };
-  afterEach(() => void Object.assign(tuning, times));
+  const times = { ...relayLimits };
+  afterEach(() => void Object.assign(relayLimits, times));
 
   async function listener(withFallback: boolean, policies: readonly string[] = []): Promise<void> {
     port = await freePort();
@@ -252,7 +252,7 @@ describe('hostile clients of a listener with server names', () => {
     });
 
   it('that say nothing, or only a part, get the RAW rule when the time is over, or are closed', async () => {
-    Object.assign(tuning, { clientHelloMs: 150 });
+    Object.assign(relayLimits, { clientHelloMs: 150 });
     await listener(true);
     expect(await firstOf(plain(port))).toBe('raw:');
     const slow = plain(port);
@@ -263,15 +263,15 @@ describe('hostile clients of a listener with server names', () => {
   });
 
   it('wait only a moment for the RAW rule where a policy puts it first', async () => {
-    Object.assign(tuning, { clientHelloMs: 3_600_000, clientHelloShortMs: 20 });
+    Object.assign(relayLimits, { clientHelloMs: 3_600_000, clientHelloShortMs: 20 });
     await listener(true, ['raw', 'reality', 'tls', 'noise']);
     expect(await firstOf(plain(port))).toBe('raw:');
-    Object.assign(tuning, { clientHelloShortMs: 60_000 });
+    Object.assign(relayLimits, { clientHelloShortMs: 60_000 });
     expect(await overTls(port, 'a.example')).toBe('a:x');
   });
 
   it('that never finish the TLS handshake are closed and counted', async () => {
-    Object.assign(tuning, { tlsHandshakeMs: 100 });
+    Object.assign(relayLimits, { tlsHandshakeMs: 100 });
     await listener(false);
     const socket = plain(port);
     socket.write(await realHello('a.example'));
@@ -281,7 +281,7 @@ describe('hostile clients of a listener with server names', () => {
   });
 
   it('make room for others: beyond the bound, the oldest that is undecided is closed', async () => {
-    Object.assign(tuning, { tcpUndecidedPerListener: 20 });
+    Object.assign(relayLimits, { tcpUndecidedPerListener: 20 });
     await listener(false);
     const idle = Array.from({ length: 60 }, () => plain(port));
     await eventually(() => idle.filter((socket) => socket.destroyed).length).toBe(40);
@@ -289,7 +289,7 @@ describe('hostile clients of a listener with server names', () => {
   });
 
   it('that send changed and random bytes in any pieces end in time, and nobody else notices', async () => {
-    Object.assign(tuning, { clientHelloMs: 100, tlsHandshakeMs: 100, httpHeadersMs: 100, httpKeepAliveMs: 100 });
+    Object.assign(relayLimits, { clientHelloMs: 100, tlsHandshakeMs: 100, httpHeadersMs: 100, httpKeepAliveMs: 100 });
     port = await freePort();
     gateway = runtime();
     await apply(gateway, 1, {
@@ -328,7 +328,7 @@ describe('hostile clients of a listener with server names', () => {
     };
     for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 30 }, attack));
     await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(0n);
-    Object.assign(tuning, times);
+    Object.assign(relayLimits, times);
     expect(await overTls(port, 'a.example', 'still here')).toBe('a:still here');
   });
 });

@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startAgent } from '../../src/agent/agent.js';
 import type { AgentHandle, AgentOptions } from '../../src/agent/agent.js';
-import type { ConnectionEnd } from '../../src/agent/reconnect.js';
+import type { ConnectionEnd } from '../../src/agent/control/reconnect.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';

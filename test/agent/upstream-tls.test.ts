@@ -7,7 +7,7 @@ import type { TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { spkiPin } from '../../src/channel/tls/spki-pin.js';
-import { tuning } from '../../src/agent/tuning.js';
+import { relayLimits } from '../../src/agent/relays/limits.js';
 import type { Logger } from '../../src/kernel/logger.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
@@ -17,10 +17,10 @@ import { cluster, freePort, overTls, snapshot, tcpRule, tcpServer, tlsRule } fro
 import { pinOf } from '../support/tls-client.js';
 
 const closers: (() => Promise<void>)[] = [];
-const times = { ...tuning };
-beforeEach(() => void Object.assign(tuning, { newPinMs: 20 }));
+const times = { ...relayLimits };
+beforeEach(() => void Object.assign(relayLimits, { newPinMs: 20 }));
 afterEach(async () => {
-  Object.assign(tuning, times);
+  Object.assign(relayLimits, times);
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
@@ -160,7 +160,7 @@ describe('dialling with TLS', () => {
   });
 
   it('waits for the pin of a key that is new to it, so that the listening side may change first', async () => {
-    Object.assign(tuning, { newPinMs: 60_000 });
+    Object.assign(relayLimits, { newPinMs: 60_000 });
     const port = await freePort();
     const target = await tlsServer('new', two);
     const gateway = runtime();
@@ -190,7 +190,7 @@ describe('dialling with TLS', () => {
   });
 
   it('gives up on a next hop that speaks no TLS, or says nothing', async () => {
-    Object.assign(tuning, { tlsHandshakeMs: 100 });
+    Object.assign(relayLimits, { tlsHandshakeMs: 100 });
     const [loud, silent] = [await tcpServer((s) => void s.end('hello')), await tcpServer(() => undefined)];
     for (const server of [loud, silent]) {
       closers.push(() => server.close());

@@ -4,10 +4,11 @@
  * Implements the agent's side of `docs/contract/agent-protocol.md#configuration`,
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics` and `docs/contract/agent-protocol.md#rekey`.
  */
-import { createReconnectPace, rekeyDelay } from '../../../src/agent/reconnect.js';
-import type { ConnectionEnd } from '../../../src/agent/reconnect.js';
-import { tuning as agentTuning } from '../../../src/agent/tuning.js';
-import { agentVersion } from '../../../src/agent/version.js';
+import { createReconnectPace, rekeyDelay } from '../../../src/agent/control/reconnect.js';
+import type { ConnectionEnd } from '../../../src/agent/control/reconnect.js';
+import { openTimeoutMs } from '../../../src/agent/control/client.js';
+import { firstHeartbeatWithinMs } from '../../../src/agent/control/session.js';
+import { agentVersion } from '../../../src/agent/agent.js';
 import { Command } from '../../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
 import type {
@@ -109,7 +110,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
   const dial = (done: () => void): void => {
     if (stopped) return done();
     let end: ConnectionEnd | undefined;
-    const timeout = setTimeout(() => mine.destroy('no session within the timeout'), agentTuning.openTimeoutMs);
+    const timeout = setTimeout(() => mine.destroy('no session within the timeout'), openTimeoutMs);
     const over = (): void => {
       clearTimeout(timeout);
       done();
@@ -171,7 +172,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     if (lastReport !== undefined) opened.say({ $case: 'applyReport', value: lastReport });
     requestConfig(false);
     tell(opened.grant.heartbeatIntervalSecs);
-    beatIn(random() * Math.min(intervalMs(), agentTuning.firstHeartbeatWithinMs));
+    beatIn(random() * Math.min(intervalMs(), firstHeartbeatWithinMs));
     clearTimeout(rekey);
     const rekeyIn = rekeyDelay(options.rekeySeconds, opened.grant.rekeyAfterSecs, random);
     rekey = setTimeout(() => startRekey(on, opened, finish), rekeyIn);

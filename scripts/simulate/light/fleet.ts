@@ -2,7 +2,7 @@
  * Many light agents in one process, and what they count together. Used by the simulator and the benchmarks.
  */
 import { AgentConfigError } from '../../../src/agent/config.js';
-import type { ConnectionEnd } from '../../../src/agent/reconnect.js';
+import type { ConnectionEnd } from '../../../src/agent/control/reconnect.js';
 import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';

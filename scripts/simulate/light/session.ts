@@ -14,8 +14,8 @@ import {
   SessionGrant,
   SessionOffer,
 } from '../../../src/gen/svc/control/v1/session.js';
-import type { StreamEnd } from '../../../src/agent/control-stream.js';
-import { agentVersion } from '../../../src/agent/version.js';
+import type { StreamEnd } from '../../../src/agent/control/stream.js';
+import { agentVersion } from '../../../src/agent/agent.js';
 import { GrpcStatus, errorText } from '../../../src/kernel/errors.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { createJoiner, splitPayload } from '../../../src/channel/noise/fragmenter.js';

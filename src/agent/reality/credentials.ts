@@ -1,12 +1,14 @@
 /** Lets gRPC speak inside REALITY: after a TCP connection is made, the handshake, and then HTTP/2 in the stream inside. */
-import { ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Socket } from 'node:net';
+import { ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { RealityAccess } from './endpoint.js';
 import { openReality } from './handshake.js';
-import { tuning } from '../tuning.js';
 
 type SecureConnector = ReturnType<ChannelCredentials['_createSecureConnector']>;
+
+/** How long the whole handshake may take. */
+const handshakeMs = 8_000;
 
 /** A class, because the library accepts nothing else. It counts as insecure: what is inside is h2c. */
 class RealityCredentials extends ChannelCredentials {
@@ -34,7 +36,7 @@ class RealityCredentials extends ChannelCredentials {
       getCallCredentials: () => plain.getCallCredentials(),
       destroy: () => plain.destroy(),
       connect: async (socket) => {
-        const opened = await openReality(socket, this.#access, this.#clock, tuning.realityTimeoutMs);
+        const opened = await openReality(socket, this.#access, this.#clock, handshakeMs);
         if (!opened.ok) throw new Error(`REALITY: ${opened.error}`);
         // HTTP/2 takes any stream; the type of the library is narrower than what it does.
         return { socket: opened.value as Socket, secure: false };

@@ -4,14 +4,12 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { connect } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import { timedOut, withDeadline } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
 import { authKeyOf, sealClaim, shortIdFromHex } from '../../channel/reality/auth.js';
 import type { SessionClaim } from '../../channel/reality/auth.js';
 import { boundKeyOf, isSignedBy } from '../../channel/reality/certificate.js';
+import { signedContent } from '../../channel/reality/server-flight.js';
 import {
   alert,
   changeCipherSpecRecord,
@@ -29,16 +27,17 @@ import type { HandshakeMessage } from '../../channel/tls/message-reader.js';
 import { createRecordCipher } from '../../channel/tls/record-cipher.js';
 import { createRecordReader, nextRecord } from '../../channel/tls/record-reader.js';
 import type { RecordReader } from '../../channel/tls/record-reader.js';
-import { signedContent } from '../../channel/reality/server-flight.js';
 import { readServerHello } from '../../channel/tls/server-hello.js';
 import type { ServerHello } from '../../channel/tls/server-hello.js';
 import { createTlsStream } from '../../channel/tls/tls-stream.js';
 import { createReader, message, uint, unlessMalformed, vector } from '../../channel/tls/vectors.js';
+import { timedOut, withDeadline } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { err, ok } from '../../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
 import { buildBrowserHello } from './browser-hello.js';
-import { readCertificates } from './certificate-message.js';
+import { readCertificates, isTrusted } from './certificates.js';
 import type { RealityAccess } from './endpoint.js';
-import { isTrusted } from './real-certificate.js';
-import { visit } from './visit.js';
 
 /** Of the client's program, as its claim says it. */
 const version: SessionClaim['version'] = [1, 0, 0];
@@ -254,5 +253,34 @@ function readProtocol(body: Buffer): string | undefined {
       protocol = createReader(createReader(content).vector(2)).vector(1).toString('latin1');
     }
     return protocol;
+  });
+}
+
+const visitMs = 5_000;
+const pageBytesMax = 256 * 1024;
+
+/** Never fails; the stream is closed afterwards. */
+async function visit(stream: Duplex, serverName: string, protocol: string | undefined): Promise<void> {
+  if (protocol === 'h2') await withDeadline(readPage(stream, serverName), visitMs);
+  stream.destroy();
+}
+
+function readPage(stream: Duplex, serverName: string): Promise<void> {
+  return new Promise((resolve) => {
+    const session = connect(`https://${serverName}`, { createConnection: () => stream });
+    const done = (): void => {
+      session.destroy();
+      resolve();
+    };
+    session.on('error', done);
+    const page = session.request({ ':path': '/', 'user-agent': 'Mozilla/5.0', accept: 'text/html,*/*' });
+    let bytes = 0;
+    page.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > pageBytesMax) done();
+    });
+    page.on('error', done);
+    page.on('close', done);
+    page.end();
   });
 }

@@ -1,6 +1,6 @@
 /**
  * Reads a ClientHello (RFC 8446, section 4.1.2; its server name: RFC 6066, section 3). Pure; takes any bytes. What is decided
- * by it: `src/transport/listener/reality/` of agents that connect, `src/agent/client-hello.ts` of the agent's own clients.
+ * by it: `src/transport/listener/reality/` of agents that connect, `src/agent/relays/first-bytes.ts` of the agent's own clients.
  */
 import { extension, group, legacyVersion, messageType, tls13 } from './codes.js';
 import { Malformed, createReader, unlessMalformed } from './vectors.js';

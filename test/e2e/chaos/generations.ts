@@ -5,8 +5,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import type { Gateway, AppliedConfig } from '../../../src/agent/gateway.js';
-import { startSessionLoop } from '../../../src/agent/session-loop.js';
-import { agentVersion } from '../../../src/agent/version.js';
+import { startSessionLoop } from '../../../src/agent/control/session-loop.js';
+import { agentVersion } from '../../../src/agent/agent.js';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { limits } from '../../../src/kernel/limits.js';

@@ -1,0 +1,176 @@
+/**
+ * The gRPC channel to the service and the handshake on it. Its sessions are open but not attached yet: the Control
+ * stream is `control-stream.ts`, when to connect is decided in `session-loop.ts`.
+ * Implements the agent's side of `docs/contract/agent-protocol.md#opensession`.
+ */
+import { randomBytes } from 'node:crypto';
+import { Metadata, credentials } from '@grpc/grpc-js';
+import type { ServiceError as GrpcError } from '@grpc/grpc-js';
+import type { AgentKeys } from '../../channel/noise/control-psk.js';
+import { controlPrologue, initiate, sessionIdOf } from '../../channel/noise/handshake.js';
+import type { NoiseSession } from '../../channel/noise/handshake.js';
+import { SecureAgentServiceClient } from '../../gen/svc/control/v1/secure_agent_service.js';
+import { SessionGrant, SessionOffer } from '../../gen/svc/control/v1/session.js';
+import type { OpenSessionRequest, OpenSessionResponse } from '../../gen/svc/control/v1/session.js';
+import type { Clock } from '../../kernel/clock.js';
+import { GrpcStatus } from '../../kernel/errors.js';
+import { formatHostPort } from '../../kernel/host-port.js';
+import { limits } from '../../kernel/limits.js';
+import { err, ok } from '../../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
+import { realityCredentials } from '../reality/credentials.js';
+import type { ControlEndpoint } from '../reality/endpoint.js';
+import { attachStream } from './stream.js';
+import type { ControlStream, StreamHandlers } from './stream.js';
+
+/** How long OpenSession may take. */
+export const openTimeoutMs = 10_000;
+const keepaliveMs = 30_000;
+const keepaliveTimeoutMs = 10_000;
+
+/** Service time minus local time. Outlives connections, so that a skewed clock costs one refusal in all. */
+interface ClockOffset {
+  milliseconds: number;
+}
+
+interface ControlClientOptions {
+  readonly endpoint: ControlEndpoint;
+  readonly nodeId: string;
+  readonly keys: AgentKeys;
+  readonly agentVersion: string;
+  readonly clock: Clock;
+  readonly offset: ClockOffset;
+}
+
+/** Why a session was refused. Never taken as final, because a refusal is not authenticated. */
+export interface OpenRefusal {
+  readonly status: number;
+  readonly detail: string;
+}
+
+export interface OpenedSession {
+  readonly grant: SessionGrant;
+  /** Attaches the session to a Control stream. Called at most once. */
+  attach(handlers: StreamHandlers): ControlStream;
+  /** Wipes the keys of a session that will not be attached. */
+  discard(): void;
+}
+
+export interface ControlClient {
+  /** Opens a session, with one retry if the clocks differ. Ends early if the signal aborts. */
+  open(signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal>>;
+  close(): void;
+}
+
+/** One client is one HTTP/2 connection, because a session attaches only on the connection that opened it. */
+export function createControlClient(options: ControlClientOptions): ControlClient {
+  const { clock, offset } = options;
+  const { reality } = options.endpoint;
+  const channel = reality === undefined ? credentials.createInsecure() : realityCredentials(reality, clock);
+  const client = new SecureAgentServiceClient(formatHostPort(options.endpoint), channel, {
+    // Many agents in one process must not share a connection.
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.enable_http_proxy': 0,
+    'grpc.service_config_disable_resolution': 1,
+    // A retried message 1 would be refused as a replay.
+    'grpc.enable_retries': 0,
+    'grpc.max_receive_message_length': limits.agent.grpcMessageBytes,
+    'grpc.keepalive_time_ms': keepaliveMs,
+    'grpc.keepalive_timeout_ms': keepaliveTimeoutMs,
+  });
+  const party = {
+    prologue: controlPrologue(options.nodeId),
+    psk: options.keys.psk,
+    localStatic: options.keys.nodeStatic,
+    remoteStatic: options.keys.servicePublic,
+  };
+
+  const call = (request: OpenSessionRequest, signal: AbortSignal): Promise<OpenSessionResponse | GrpcError> =>
+    new Promise((resolve) => {
+      const deadline = Date.now() + openTimeoutMs;
+      const running = client.openSession(request, new Metadata(), { deadline }, (error, response) => {
+        signal.removeEventListener('abort', cancel);
+        resolve(error ?? response);
+      });
+      const cancel = (): void => running.cancel();
+      signal.addEventListener('abort', cancel, { once: true });
+    });
+
+  const attempt = async (signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal & { skewed: boolean }>> => {
+    const refuse = (status: number, detail: string, skewed = false) => err({ status, detail, skewed });
+    if (signal.aborted) return refuse(GrpcStatus.ABORTED, 'the agent is stopping');
+    const offer = SessionOffer.encode({
+      timestampMs: BigInt(Math.max(0, Math.round(clock.now() + offset.milliseconds))),
+      nonce: randomBytes(limits.agent.nonceBytes),
+      agentVersion: options.agentVersion,
+    }).finish();
+    const initiated = initiate(party, offer);
+    if (!initiated.ok) return refuse(GrpcStatus.INTERNAL, `handshake: ${initiated.error}`);
+    const answer = await call(
+      {
+        nodeId: options.nodeId,
+        protocolVersion: limits.agent.protocolVersion,
+        handshake: Buffer.from(initiated.value.message),
+      },
+      signal,
+    );
+    if (answer instanceof Error) {
+      initiated.value.discard();
+      const serverTime = serverTimeOf(answer);
+      if (answer.code === GrpcStatus.FAILED_PRECONDITION && serverTime !== undefined) {
+        offset.milliseconds = serverTime - clock.now();
+        return refuse(answer.code, "the agent's clock differs from the service's", true);
+      }
+      return refuse(answer.code, answer.details);
+    }
+    const finished = initiated.value.finish(answer.handshake);
+    if (!finished.ok)
+      return refuse(GrpcStatus.UNAUTHENTICATED, `the service failed to authenticate: ${finished.error}`);
+    const sessionId = sessionIdOf(finished.value.handshakeHash);
+    const grant = decodeGrant(finished.value.payload);
+    if (grant === undefined || !answer.sessionId.equals(sessionId)) {
+      wipe(finished.value);
+      return refuse(
+        GrpcStatus.INTERNAL,
+        'the grant does not parse, or the session id does not match the handshake hash',
+      );
+    }
+    return ok(openedSession(finished.value, sessionId, grant));
+  };
+
+  const openedSession = (noise: NoiseSession, sessionId: Uint8Array, grant: SessionGrant): OpenedSession => ({
+    grant,
+    attach: (handlers) => attachStream(client.control(), noise, sessionId, handlers, clock),
+    discard: () => wipe(noise),
+  });
+
+  return {
+    async open(signal) {
+      const first = await attempt(signal);
+      if (first.ok || !first.error.skewed) return first;
+      return attempt(signal);
+    },
+    close() {
+      client.close();
+    },
+  };
+}
+
+function wipe(noise: NoiseSession): void {
+  noise.send.wipe();
+  noise.receive.wipe();
+}
+
+function decodeGrant(bytes: Uint8Array): SessionGrant | undefined {
+  try {
+    return SessionGrant.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The trailer of a refusal because of clock skew: milliseconds since the Unix epoch, in decimal. */
+function serverTimeOf(error: GrpcError): number | undefined {
+  const [value] = error.metadata?.get('server-time-ms') ?? [];
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
+}

@@ -1,0 +1,240 @@
+/**
+ * One attached session from its hello to its end: the first payloads, heartbeats, metrics, and the reactions to what the
+ * service sends. When to open, replace or retry a session is decided in `session-loop.ts`.
+ * Implements the agent's side of `docs/contract/agent-protocol.md#configuration` and
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ */
+import { Command } from '../../gen/svc/control/v1/command.js';
+import type { ConfigApplyReport, ConfigUpdate, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
+import type { HeartbeatResponse } from '../../gen/svc/control/v1/heartbeat.js';
+import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import type { Clock } from '../../kernel/clock.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { Gateway } from '../gateway.js';
+import type { HostUsage } from '../host.js';
+import type { OpenedSession } from './client.js';
+import type { ControlStream, ServiceMessage, StreamEnd } from './stream.js';
+
+/** A session's first heartbeat follows at a random time within this. */
+export const firstHeartbeatWithinMs = 2_000;
+
+export interface SessionDependencies {
+  readonly nodeId: string;
+  readonly gateway: Gateway;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly usage: () => HostUsage;
+  /** Called for each session, because addresses may have changed. */
+  readonly hello: () => AgentHello;
+  /** Rises over the life of the process. */
+  readonly nextSequence: () => bigint;
+  readonly lastReport: () => ConfigApplyReport | undefined;
+  readonly onSnapshot: (snapshot: RuntimeConfigSnapshot) => void;
+  /** Called when the service has sent something: the session is live on both sides. */
+  readonly onAnswer: () => void;
+}
+
+export interface Session {
+  readonly ended: Promise<StreamEnd>;
+  report(report: ConfigApplyReport): void;
+  /** Sends SessionClose and waits up to `limits.agentControl.closeWaitMs` for the service to end the stream. */
+  close(reason: SessionCloseReason): Promise<void>;
+}
+
+/** Attaches the session and sends hello, the last apply report once more, and a ConfigRequest. */
+export function startSession(opened: OpenedSession, dependencies: SessionDependencies): Session {
+  const { gateway, clock, logger } = dependencies;
+  const started = clock.monotonic();
+  const intervals = {
+    heartbeat: seconds(opened.grant.heartbeatIntervalSecs, 10),
+    metrics: seconds(opened.grant.metricsIntervalSecs, 60),
+  };
+  let unanswered = 0;
+  let lastAck = -1n;
+  let over = false;
+
+  const stream: ControlStream = opened.attach({ onMessage: (message) => onMessage(message) });
+
+  const requestConfig = (fresh: boolean): void => {
+    const applied = fresh ? undefined : gateway.applied;
+    stream.send({
+      $case: 'configRequest',
+      value: {
+        nodeId: dependencies.nodeId,
+        configVersion: applied?.generation ?? 0n,
+        checksum: applied?.checksum ?? Buffer.alloc(0),
+      },
+    });
+  };
+
+  const heartbeats = createTicker(clock, intervals.heartbeat, () => {
+    if (unanswered >= limits.agentControl.missedHeartbeats) {
+      stream.cut(`${unanswered} heartbeats in a row were not answered`);
+      return;
+    }
+    unanswered += 1;
+    const usage = dependencies.usage();
+    stream.send({
+      $case: 'heartbeat',
+      value: {
+        nodeId: dependencies.nodeId,
+        sequence: dependencies.nextSequence(),
+        timestamp: timestampOf(clock.now()),
+        cpuUsage: usage.cpu,
+        memoryUsage: usage.memory,
+        uptimeSeconds: BigInt(Math.floor(process.uptime())),
+        linkMetrics: gateway.linkMetrics(),
+        runtimeListeners: gateway.runtimeListeners(),
+      },
+    });
+  });
+
+  const metrics = createTicker(clock, intervals.metrics, () => {
+    stream.send({
+      $case: 'metrics',
+      value: { sequence: dependencies.nextSequence(), timestamp: timestampOf(clock.now()), ...gateway.report() },
+    });
+  });
+
+  const onMessage = (message: ServiceMessage): void => {
+    dependencies.onAnswer();
+    switch (message.$case) {
+      case 'heartbeatResponse':
+        return onHeartbeatResponse(message.value);
+      case 'configUpdate':
+        return takeUpdate(message.value, dependencies);
+      default:
+        message satisfies never;
+    }
+  };
+
+  const onHeartbeatResponse = (response: HeartbeatResponse): void => {
+    if (response.ackSequence > lastAck) {
+      lastAck = response.ackSequence;
+      unanswered = 0;
+    }
+    heartbeats.every(seconds(response.heartbeatIntervalSecs, 10));
+    metrics.every(seconds(response.metricsIntervalSecs, 60));
+    for (const command of response.commands) obey(command, dependencies, () => requestConfig(true));
+  };
+
+  const stopTimers = (): void => {
+    over = true;
+    heartbeats.stop();
+    metrics.stop();
+  };
+  const ended = stream.ended.then((end) => {
+    stopTimers();
+    logger.debug({ lived_ms: Math.round(clock.monotonic() - started) }, 'session over');
+    return end;
+  });
+
+  stream.send({ $case: 'hello', value: dependencies.hello() });
+  // Before the request, so that the service does not send a snapshot again that this agent has rejected.
+  const last = dependencies.lastReport();
+  if (last !== undefined) stream.send({ $case: 'applyReport', value: last });
+  requestConfig(false);
+  // At a random time, so that agents that reconnect together do not send their heartbeats together.
+  heartbeats.start(dependencies.random() * Math.min(intervals.heartbeat, firstHeartbeatWithinMs));
+  metrics.start(intervals.metrics);
+
+  return {
+    ended,
+    report(report) {
+      if (!over) stream.send({ $case: 'applyReport', value: report });
+    },
+    async close(reason) {
+      stopTimers();
+      await stream.close({ reason, message: '', retryAfterMs: 0 }, limits.agentControl.closeWaitMs);
+    },
+  };
+}
+
+/** @param reload requests the whole configuration */
+function obey(command: Command, { gateway, logger }: SessionDependencies, reload: () => void): void {
+  switch (command) {
+    case Command.RELOAD_CONFIG:
+      logger.info({}, 'command RELOAD_CONFIG: requesting the whole configuration');
+      return reload();
+    case Command.RUN_DIAGNOSTICS:
+      return logger.info({ diagnostics: JSON.stringify(gateway.diagnostics()) }, 'command RUN_DIAGNOSTICS');
+    case Command.RESTART_PINGORA:
+      // The relays run in this process: there is no separate engine to restart.
+      return logger.warn({}, 'command RESTART_PINGORA ignored: this agent has no separate gateway engine');
+    case Command.UNSPECIFIED:
+      return;
+    default:
+      // A later release of the service may send commands that this agent does not know.
+      logger.warn({ command: Number(command) }, 'unknown command ignored');
+      command satisfies never;
+  }
+}
+
+function takeUpdate({ update }: ConfigUpdate, { nodeId, logger, onSnapshot }: SessionDependencies): void {
+  switch (update?.$case) {
+    case 'snapshot':
+      if (update.value.nodeId !== '' && update.value.nodeId !== nodeId) {
+        return logger.warn({ for: update.value.nodeId }, 'snapshot of another node ignored');
+      }
+      return onSnapshot(update.value);
+    case 'unchanged':
+      return logger.debug({ generation: String(update.value.generation) }, 'configuration unchanged');
+    case 'gatewayConfig':
+    case 'nodeConfig':
+    case 'l3Config':
+      return logger.warn({ update: update.$case }, 'legacy split update ignored');
+    case undefined:
+      return;
+    default:
+      update satisfies never;
+  }
+}
+
+interface Ticker {
+  start(firstAfterMs: number): void;
+  /** Sets a new interval, counted from the last tick. */
+  every(ms: number): void;
+  stop(): void;
+}
+
+function createTicker(clock: Clock, everyMs: number, tick: () => void): Ticker {
+  let interval = everyMs;
+  let timer: NodeJS.Timeout | undefined;
+  let lastTick = clock.monotonic();
+  let stopped = false;
+
+  const arm = (ms: number): void => {
+    clearTimeout(timer);
+    if (stopped) return;
+    timer = setTimeout(() => {
+      lastTick = clock.monotonic();
+      arm(interval);
+      tick();
+    }, ms);
+  };
+
+  return {
+    start: arm,
+    every(ms) {
+      if (ms === interval) return;
+      interval = ms;
+      arm(Math.max(0, lastTick + ms - clock.monotonic()));
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Converts an interval on the wire to milliseconds. 0 means "not given"; the service allows no more than a day. */
+function seconds(value: number, whenZero: number): number {
+  return Math.min(value === 0 ? whenZero : value, 86_400) * 1000;
+}
+
+function timestampOf(milliseconds: number): { readonly seconds: bigint; readonly nanos: number } {
+  const whole = Math.floor(milliseconds / 1000);
+  return { seconds: BigInt(whole), nanos: Math.floor((milliseconds - whole * 1000) * 1e6) };
+}

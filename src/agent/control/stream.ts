@@ -1,0 +1,212 @@
+/**
+ * One attached Control stream: payloads in and out, as encrypted frames and fragments. The only payload that it
+ * interprets is SessionClose. Implements the agent's side of `docs/contract/agent-protocol.md#control`.
+ */
+import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
+import { createJoiner, splitPayload } from '../../channel/noise/fragmenter.js';
+import type { NoiseSession } from '../../channel/noise/handshake.js';
+import { AgentPayload, ServicePayload } from '../../gen/svc/control/v1/session.js';
+import type { SecureFrame, SessionClose } from '../../gen/svc/control/v1/session.js';
+import { withDeadline } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { limits } from '../../kernel/limits.js';
+
+export type ServiceMessage = Exclude<NonNullable<ServicePayload['payload']>, { readonly $case: 'close' }>;
+export type AgentMessage = NonNullable<AgentPayload['payload']>;
+
+export interface StreamHandlers {
+  /** Called with each payload except SessionClose and unknown ones. Must not throw. */
+  onMessage(message: ServiceMessage): void;
+}
+
+export type StreamEnd =
+  /** The service sent a SessionClose under the session's keys. */
+  | { readonly kind: 'closed'; readonly close: SessionClose }
+  /** Anything else, including a bare gRPC status. */
+  | { readonly kind: 'lost'; readonly detail: string };
+
+export interface ControlStream {
+  /** Queues a payload. A full queue ends the stream; after the end, payloads are dropped. */
+  send(message: AgentMessage): void;
+  readonly ended: Promise<StreamEnd>;
+  /** Sends SessionClose, half-closes, waits up to `waitMs` for the service to end the stream, then cancels it. */
+  close(close: SessionClose, waitMs: number): Promise<void>;
+  /** Cancels the stream at once, as lost. */
+  cut(detail: string): void;
+}
+
+/** Payloads that may wait to be sent, and their bytes. */
+const queuePayloads = 256;
+const queueBytes = 16 * 1024 * 1024;
+const empty = Buffer.alloc(0);
+
+/** @param handlers get what the service sends, until the session ends */
+export function attachStream(
+  call: ClientDuplexStream<SecureFrame, SecureFrame>,
+  noise: NoiseSession,
+  sessionId: Uint8Array,
+  handlers: StreamHandlers,
+  clock: Clock,
+): ControlStream {
+  const joiner = createJoiner(limits.agent.joinedOutBytes);
+  let closing = false;
+  let done = false;
+  let completion: NodeJS.Timeout | undefined;
+  let resolveEnd: (end: StreamEnd) => void = () => undefined;
+  const ended = new Promise<StreamEnd>((resolve) => {
+    resolveEnd = resolve;
+  });
+
+  const finish = (end: StreamEnd): void => {
+    if (done) return;
+    done = true;
+    clearTimeout(completion);
+    joiner.discard();
+    noise.send.wipe();
+    noise.receive.wipe();
+    call.cancel();
+    sender.stop();
+    resolveEnd(end);
+  };
+  const lose = (detail: string): void => finish({ kind: 'lost', detail });
+  const sender = createSender(call, noise, sessionId, lose);
+
+  const receive = (frame: SecureFrame): void => {
+    if (done) return;
+    if (frame.sessionId.length > 0 && !frame.sessionId.equals(sessionId))
+      return lose('received a frame of another session');
+    const plaintext = noise.receive.decrypt(frame.sequence, frame.ciphertext);
+    if (!plaintext.ok) return lose(`frame refused: ${plaintext.error}`);
+    const joined = joiner.push(plaintext.value, clock.monotonic());
+    switch (joined.kind) {
+      case 'more':
+        completion ??= setTimeout(
+          () => lose('a message of the service was not completed in time'),
+          limits.agent.messageCompleteMs,
+        );
+        return;
+      case 'refused':
+        return lose(`fragment refused: ${joined.reason}`);
+      case 'payload':
+        clearTimeout(completion);
+        completion = undefined;
+        return deliver(joined.payload);
+      default:
+        joined satisfies never;
+    }
+  };
+
+  const deliver = (bytes: Uint8Array): void => {
+    let message: ServicePayload['payload'];
+    try {
+      message = ServicePayload.decode(bytes).payload;
+    } catch {
+      return lose('a payload of the service does not parse');
+    }
+    if (message === undefined) return;
+    if (message.$case === 'close') return finish({ kind: 'closed', close: message.value });
+    if (!closing) handlers.onMessage(message);
+  };
+
+  call.on('data', receive);
+  // The status event always follows and says the same; without this listener the error would be thrown.
+  call.on('error', () => undefined);
+  call.on('status', (status: StatusObject) => lose(`stream ended with gRPC status ${status.code}: ${status.details}`));
+
+  return {
+    send(message) {
+      if (!done && !closing) sender.send(message);
+    },
+    ended,
+    async close(close, waitMs) {
+      if (!closing && !done) {
+        closing = true;
+        sender.send({ $case: 'close', value: close });
+        sender.end();
+      }
+      await withDeadline(ended, waitMs);
+      lose('closed by the agent');
+    },
+    cut: lose,
+  };
+}
+
+interface Sender {
+  /** Queues a payload. */
+  send(message: AgentMessage): void;
+  /** Half-closes the call once the queue is empty. */
+  end(): void;
+  /** Drops the queue; the call is over. */
+  stop(): void;
+}
+
+/** Encrypts and sends payloads one after the other. @param lose called when that fails, and when the queue is full */
+function createSender(
+  call: ClientDuplexStream<SecureFrame, SecureFrame>,
+  noise: NoiseSession,
+  sessionId: Uint8Array,
+  lose: (detail: string) => void,
+): Sender {
+  const queue: Uint8Array[] = [];
+  let queuedBytes = 0;
+  let writing = false;
+  let ending = false;
+  let stopped = false;
+  let attached = false;
+  /** Resumes the writer. Called by the write's callback, and by `stop`, after which there may be no callback. */
+  let written: (() => void) | undefined;
+
+  const writeFrame = (ciphertext: Uint8Array, sequence: number): Promise<void> =>
+    new Promise((resolve) => {
+      written = resolve;
+      const frame = {
+        sessionId: attached ? empty : Buffer.from(sessionId),
+        sequence: BigInt(sequence),
+        ciphertext: Buffer.from(ciphertext),
+      };
+      attached = true;
+      // The callback follows the service's window, so a slow service slows down this writer and nothing piles up.
+      call.write(frame, () => resolve());
+    });
+
+  const drain = async (): Promise<void> => {
+    if (writing) return;
+    writing = true;
+    for (let bytes = queue.shift(); bytes !== undefined && !stopped; bytes = queue.shift()) {
+      queuedBytes -= bytes.length;
+      for (const plaintext of splitPayload(bytes)) {
+        const sequence = noise.send.nextSequence;
+        const encrypted = noise.send.encrypt(sequence, plaintext);
+        if (!encrypted.ok) {
+          lose(`encryption: ${encrypted.error}`);
+          break;
+        }
+        await writeFrame(encrypted.value, sequence);
+        if (stopped) break;
+      }
+    }
+    writing = false;
+    if (ending && !stopped) call.end();
+  };
+
+  return {
+    send(message) {
+      const bytes = AgentPayload.encode({ payload: message }).finish();
+      if (queue.length >= queuePayloads || queuedBytes + bytes.length > queueBytes) {
+        return lose('the send queue is full: the service does not read');
+      }
+      queue.push(bytes);
+      queuedBytes += bytes.length;
+      void drain();
+    },
+    end() {
+      ending = true;
+      if (!writing && !stopped) call.end();
+    },
+    stop() {
+      stopped = true;
+      queue.length = 0;
+      written?.();
+    },
+  };
+}

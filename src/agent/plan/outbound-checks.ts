@@ -1,0 +1,110 @@
+/**
+ * Checks the dialling half of a rule: the next hop, and whether this agent can dial it as the rule asks. Pure.
+ * Implements `Outbound` in `docs/contract/wire.md#configuration`.
+ */
+import { OuterTransport, SecurityLayer } from '../../gen/svc/control/v1/transport.js';
+import type { Outbound } from '../../gen/svc/control/v1/transport.js';
+import { unreachable } from '../../kernel/errors.js';
+import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
+import type { Cluster, NextHop, UpstreamTls } from './plan.js';
+
+/** Reports an error at a field of the rule's resource, named as in the REST API. */
+export type ReportError = (field: string, message: string) => void;
+
+/** Something that this agent cannot run, and the field that asks for it, named as in `ReportError`. */
+export interface Unsupported {
+  readonly what: string;
+  readonly field: string;
+}
+
+interface CheckedOutbound {
+  readonly next: NextHop | undefined;
+  readonly tls: UpstreamTls | undefined;
+  /** The endpoint or the endpoints of the cluster, for people. */
+  readonly nextHopText: string;
+  /** Why this agent cannot dial the next hop. */
+  readonly unsupported: Unsupported | undefined;
+}
+
+interface DiallingRule {
+  readonly ruleId: string;
+  readonly outbound: Outbound | undefined;
+  /** In base64; a rule that cannot dial with TLS has none. */
+  readonly upstreamTlsSpkiPinsSha256?: readonly string[];
+}
+
+export function checkOutbound(
+  rule: DiallingRule,
+  reportError: ReportError,
+  clusters: ReadonlyMap<string, Cluster>,
+): CheckedOutbound {
+  const { outbound } = rule;
+  const { unsupported, tls } = checkOutboundSecurity(rule, reportError);
+  const next = outbound?.next;
+  if (next === undefined) {
+    reportError('target', 'the rule has no outbound');
+    return { next: undefined, tls, nextHopText: '', unsupported };
+  }
+  switch (next.$case) {
+    case 'upstreamCluster': {
+      const cluster = clusters.get(next.value);
+      if (cluster === undefined)
+        reportError('target.upstream_id', 'the snapshot has no upstream cluster with this name');
+      return { next: { kind: 'cluster', name: next.value }, tls, nextHopText: endpointsText(cluster), unsupported };
+    }
+    case 'endpoint': {
+      const endpoint = parseHostPort(next.value);
+      if (endpoint === undefined)
+        reportError('target', 'expected an outbound endpoint host:port, with an IPv6 host in brackets');
+      return { next: endpoint && { kind: 'endpoint', endpoint }, tls, nextHopText: next.value, unsupported };
+    }
+    default:
+      return unreachable(next);
+  }
+}
+
+/** The endpoints of a cluster, for people. */
+export function endpointsText(cluster: Cluster | undefined): string {
+  return (cluster?.endpoints ?? []).map(formatHostPort).join(',');
+}
+
+type CheckedSecurity = Pick<CheckedOutbound, 'tls' | 'unsupported'>;
+
+/** Checks keys and pins. */
+function checkOutboundSecurity(rule: DiallingRule, reportError: ReportError): CheckedSecurity {
+  const { ruleId, outbound, upstreamTlsSpkiPinsSha256: pins = [] } = rule;
+  if (outbound === undefined) return { tls: undefined, unsupported: undefined };
+  const decoded = pins.map((pin) => Buffer.from(pin, 'base64'));
+  if (decoded.some((pin) => pin.length !== 32)) reportError('target.tls', 'expected pins of 32 bytes in base64');
+  const { outer, security } = outbound.transportProfile ?? {};
+  const unsupported = (what: string, field = 'next.security'): CheckedSecurity => ({
+    tls: undefined,
+    unsupported: { what, field },
+  });
+  if (outbound.tls || security === SecurityLayer.TLS) {
+    if (!outbound.tls || decoded.length === 0) reportError('target.tls', 'upstream TLS needs at least one pin');
+    if (outer !== OuterTransport.TCP) reportError('target.tls', 'upstream TLS needs TCP');
+    const encoded = new Set(decoded.map((pin) => pin.toString('base64')));
+    return { tls: { ruleId, serverName: outbound.tlsServerName, pins: encoded }, unsupported: undefined };
+  }
+  const reality = outer === OuterTransport.QUIC ? outbound.quicReality : outbound.reality;
+  switch (security) {
+    case SecurityLayer.REALITY:
+      if (reality?.publicKey.length !== 32)
+        reportError('next.security', 'expected a REALITY key of 32 bytes to dial with');
+      return outer === OuterTransport.QUIC
+        ? unsupported('dialling over QUIC', 'next.outer')
+        : unsupported('dialling with REALITY');
+    case SecurityLayer.NOISE:
+      if (outbound.noisePublicKey.length !== 32)
+        reportError('next.security', 'expected a Noise key of 32 bytes to dial with');
+      return unsupported('dialling with Noise');
+    case SecurityLayer.RAW:
+      return outer === OuterTransport.TCP || outer === OuterTransport.UDP
+        ? { tls: undefined, unsupported: undefined }
+        : unsupported('dialling over this transport', 'next.outer');
+    default:
+      reportError('next.security', 'the outbound has an unknown security layer');
+      return unsupported('this outbound');
+  }
+}

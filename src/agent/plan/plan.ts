@@ -1,0 +1,86 @@
+/** What a snapshot asks of the data plane. Types only: `target.ts` makes these, `runtime.ts` carries them out. */
+import type { SecureContext } from 'node:tls';
+import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
+import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
+import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
+import type { HostPort } from '../../kernel/host-port.js';
+import type { HttpRoutes, NameTable } from './matches.js';
+
+export type Transport = 'tcp' | 'udp';
+
+export type NextHop =
+  { readonly kind: 'cluster'; readonly name: string } | { readonly kind: 'endpoint'; readonly endpoint: HostPort };
+
+export interface Cluster {
+  readonly name: string;
+  readonly endpoints: readonly HostPort[];
+  /** False: new connections are refused, established ones stay. */
+  readonly enabled: boolean;
+}
+
+export interface UpstreamTls {
+  /** The rule that dials; its pins may change while a connection is being made. */
+  readonly ruleId: string;
+  /** The SNI to send; empty: none. */
+  readonly serverName: string;
+  /** Base64; at least one. */
+  readonly pins: ReadonlySet<string>;
+}
+
+/** What is dialled for a new connection. */
+export interface RelayRoute {
+  readonly origin: RuleOrigin;
+  readonly next: NextHop;
+  /** TLS to the next hop, TCP only; undefined: none. */
+  readonly tls: UpstreamTls | undefined;
+}
+
+/** A rule that is chosen by a server name. */
+export interface NamedRule {
+  readonly route: RelayRoute;
+  /** Terminates TLS; undefined: the ClientHello is passed on with everything else. */
+  readonly context: SecureContext | undefined;
+}
+
+/** What a TCP listener does with connections that it does not look into. */
+export type PlainService =
+  | { readonly kind: 'relay'; readonly route: RelayRoute }
+  /** Each request of a connection has its own route. */
+  | { readonly kind: 'http'; readonly routes: HttpRoutes<RelayRoute> };
+
+export type TcpService =
+  | PlainService
+  | {
+      readonly kind: 'names';
+      readonly names: NameTable<NamedRule>;
+      /** For connections that select no rule by a name; undefined: they are closed. */
+      readonly fallback: PlainService | undefined;
+      /** A saved policy puts RAW before TLS: the fallback does not wait long for a late ClientHello. */
+      readonly rawFirst: boolean;
+    };
+
+interface ListenerPlace {
+  readonly key: string;
+  readonly addr: string;
+  readonly port: number;
+  /** Origins of the listener's rules, for errors; at least one. */
+  readonly origins: readonly RuleOrigin[];
+  /** The routes that are served: none if the listener is unsupported. */
+  readonly routes: readonly RuntimeRoute[];
+}
+
+/** Without a service no socket is opened, and the listener is reported as `unsupported`. */
+export type ListenerPlan = ListenerPlace &
+  (
+    | { readonly transport: 'tcp'; readonly service: TcpService | undefined }
+    | { readonly transport: 'udp'; readonly service: RelayRoute | undefined }
+  );
+
+export interface Target {
+  readonly listeners: ReadonlyMap<string, ListenerPlan>;
+  readonly clusters: ReadonlyMap<string, Cluster>;
+  /** By rule id: how each rule that dials with TLS does it. */
+  readonly pins: ReadonlyMap<string, UpstreamTls>;
+  /** What this agent leaves out, for its log. */
+  readonly unsupported: readonly ConfigApplyError[];
+}

@@ -1,0 +1,288 @@
+/**
+ * Checks the rules of a snapshot, of every kind, and brings them to one shape. Rules that this agent cannot run are
+ * checked too, and carry the reason why they are left out. Pure. Implements `docs/contract/wire.md#configuration`.
+ */
+import { isIP } from 'node:net';
+import type { ConfigApplyError, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
+import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
+import { L3Role, TcpProxyMode, UdpMode } from '../../gen/svc/control/v1/rules.js';
+import type { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from '../../gen/svc/control/v1/rules.js';
+import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../gen/svc/control/v1/transport.js';
+import type { RealityInbound, RuleOrigin, TransportProfile } from '../../gen/svc/control/v1/transport.js';
+import { isPort, parseHostPort } from '../../kernel/host-port.js';
+import type { ContextOf } from './certificates.js';
+import { normalPrefix } from './matches.js';
+import { checkOutbound, endpointsText } from './outbound-checks.js';
+import type { ReportError, Unsupported } from './outbound-checks.js';
+import type { Cluster, NamedRule, RelayRoute, Transport } from './plan.js';
+
+export interface CheckedRule {
+  readonly ruleId: string;
+  readonly origin: RuleOrigin;
+  /** Undefined for a rule without a listening socket: an L3 connector. */
+  readonly listener: { readonly transport: Transport; readonly addr: string; readonly port: number } | undefined;
+  /** What the rule matches; must be distinct among the rules of one listener. */
+  readonly matches: readonly string[];
+  /** True if the rule cannot share its listener. */
+  readonly exclusive: boolean;
+  readonly routes: readonly RuntimeRoute[];
+  /** What the listener does for the rule; undefined for a rule that this agent cannot run, or a wrong one. */
+  readonly action: RuleAction | undefined;
+  readonly unsupported: Unsupported | undefined;
+}
+
+/** What one rule adds to its listener. */
+export type RuleAction =
+  /** Takes what no name selects. */
+  | { readonly kind: 'relay'; readonly route: RelayRoute }
+  | { readonly kind: 'names'; readonly names: readonly string[]; readonly rule: NamedRule }
+  | { readonly kind: 'http'; readonly host: string; readonly pathPrefix: string; readonly route: RelayRoute };
+
+/**
+ * An error at a field of the resource that the rule was made from: a hop of a chain or route, or an L3 network.
+ * @param field of this hop, of the resource, or, after `next.`, of the hop that this one dials
+ */
+export function applyError(origin: RuleOrigin, field: string, message: string): ConfigApplyError {
+  const path =
+    origin.resourceType === 'l3_network'
+      ? 'tunnels'
+      : resourceFields.has(field)
+        ? field
+        : field.startsWith('next.')
+          ? `hops[${origin.hopIndex + 1}].${field.slice('next.'.length)}`
+          : `hops[${origin.hopIndex}].${field}`;
+  return { resourceType: origin.resourceType, resourceId: origin.resourceId, path, message: message.slice(0, 500) };
+}
+
+/** Fields of the resource itself, not of one of its hops. */
+const resourceFields: ReadonlySet<string> = new Set(['target', 'target.upstream_id', 'target.tls', 'backend', 'host']);
+
+/** Checks every rule. A rule without an origin is reported by its id. */
+export function checkRules(
+  snapshot: RuntimeConfigSnapshot,
+  clusters: ReadonlyMap<string, Cluster>,
+  contextOf: ContextOf,
+  errors: ConfigApplyError[],
+): readonly CheckedRule[] {
+  const gateway = snapshot.gateway;
+  const ids = new Set<string>();
+  const each = <R extends AnyRule>(
+    rules: readonly R[] | undefined,
+    check: (rule: R, origin: RuleOrigin, reportError: ReportError) => Checked,
+  ): CheckedRule[] =>
+    (rules ?? []).flatMap((rule) => {
+      const { origin, ruleId } = rule;
+      if (origin === undefined || ruleId === '' || ids.has(ruleId)) {
+        const message = origin === undefined ? 'the rule has no origin' : 'the rule id is empty or not unique';
+        errors.push({ resourceType: '', resourceId: ruleId, path: '', message });
+        return [];
+      }
+      ids.add(ruleId);
+      const reportError: ReportError = (field, message) => errors.push(applyError(origin, field, message));
+      const checked = check(rule, origin, reportError);
+      if (checked.listener !== undefined) {
+        if (isIP(checked.listener.addr) === 0) reportError('listen_addr', 'expected an IP address');
+        if (!isPort(checked.listener.port)) reportError('listen_port', 'expected 1..65535');
+      }
+      return [
+        {
+          unsupported: undefined,
+          exclusive: false,
+          action: undefined,
+          ...checked,
+          ruleId,
+          origin,
+        },
+      ];
+    });
+
+  return [
+    ...each(gateway?.tcpProxyRules, (rule, origin, reportError) =>
+      checkTcp(rule, origin, reportError, clusters, contextOf),
+    ),
+    ...each(gateway?.udpRules, (rule, origin, reportError) => checkUdp(rule, origin, reportError, clusters)),
+    ...each(gateway?.quicRules, (rule, origin, reportError) => checkQuic(rule, origin, reportError, clusters)),
+    ...each(gateway?.httpProxyRules, (rule, origin, reportError) => checkHttp(rule, origin, reportError, clusters)),
+    ...each(snapshot.l3?.rules, checkL3),
+  ];
+}
+
+type AnyRule = TcpProxyRule | UdpRule | QuicRule | HttpProxyRule | L3TunnelRule;
+type Checked = Pick<CheckedRule, 'listener' | 'matches' | 'routes'> & Partial<CheckedRule>;
+
+function checkTcp(
+  rule: TcpProxyRule,
+  origin: RuleOrigin,
+  reportError: ReportError,
+  clusters: ReadonlyMap<string, Cluster>,
+  contextOf: ContextOf,
+): Checked {
+  const outbound = checkOutbound(rule, reportError, clusters);
+  const names = rule.serverNames;
+  let kind = 'sni';
+  let unsupported: Unsupported | undefined;
+  let context: NamedRule['context'];
+  switch (rule.mode) {
+    case TcpProxyMode.RAW:
+      if (names.length === 0) kind = 'default';
+      break;
+    case TcpProxyMode.TLS: {
+      const made = contextOf(rule.tlsCredentialId);
+      if (made.ok) context = made.value;
+      else reportError('credential_id', made.error);
+      if (names.length === 0) reportError('server_names', 'expected at least one name');
+      break;
+    }
+    case TcpProxyMode.REALITY:
+      kind = 'reality';
+      unsupported = { what: 'REALITY listeners', field: 'security' };
+      checkReality(rule.reality, reportError);
+      if (names.length === 0) reportError('server_names', 'expected at least one name');
+      break;
+    default:
+      reportError('security', 'unknown mode');
+  }
+  const values = kind === 'default' ? [''] : names;
+  const route = outbound.next && { origin, next: outbound.next, tls: outbound.tls };
+  return {
+    listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
+    // Server names must be distinct across all kinds, because only the ClientHello tells the rules apart.
+    matches: values.map((name) => (kind === 'default' ? 'default' : `name ${name.toLowerCase()}`)),
+    routes: routesOf(origin, rule.transportProfile, kind, values, outbound.nextHopText),
+    action:
+      route && (kind === 'default' ? { kind: 'relay', route } : { kind: 'names', names, rule: { route, context } }),
+    unsupported: unsupported ?? outbound.unsupported,
+  };
+}
+
+function checkUdp(
+  rule: UdpRule,
+  origin: RuleOrigin,
+  reportError: ReportError,
+  clusters: ReadonlyMap<string, Cluster>,
+): Checked {
+  const outbound = checkOutbound(rule, reportError, clusters);
+  const fakeTcp = rule.transportProfile?.outer === OuterTransport.FAKE_TCP;
+  let kind = 'default';
+  let value = '';
+  let unsupported: Unsupported | undefined = fakeTcp ? { what: 'FAKE_TCP listeners', field: 'outer' } : undefined;
+  switch (rule.mode) {
+    case UdpMode.RAW:
+      break;
+    case UdpMode.ENC:
+      kind = 'local_key';
+      value = rule.noisePublicKey.toString('base64url');
+      unsupported ??= { what: 'Noise listeners', field: 'security' };
+      if (rule.noisePrivateKey.length !== 32 || rule.noisePublicKey.length !== 32) {
+        reportError('credential_id', 'expected keys of 32 bytes');
+      }
+      break;
+    default:
+      reportError('security', 'unknown mode');
+  }
+  return {
+    listener: { transport: fakeTcp ? 'tcp' : 'udp', addr: rule.listenAddr, port: rule.listenPort },
+    matches: [`${kind} ${value}`],
+    exclusive: fakeTcp,
+    routes: routesOf(origin, rule.transportProfile, kind, [value], outbound.nextHopText),
+    action: outbound.next && { kind: 'relay', route: { origin, next: outbound.next, tls: undefined } },
+    unsupported: unsupported ?? outbound.unsupported,
+  };
+}
+
+function checkQuic(
+  rule: QuicRule,
+  origin: RuleOrigin,
+  reportError: ReportError,
+  clusters: ReadonlyMap<string, Cluster>,
+): Checked {
+  const outbound = checkOutbound(rule, reportError, clusters);
+  checkReality(rule.reality, reportError);
+  const streams = rule.maxStreamsPerConnection;
+  if (streams < 1 || streams > 65_535) reportError('max_streams', 'expected 1..65535');
+  const names = rule.reality?.serverNames ?? [];
+  if (names.length === 0) reportError('server_names', 'expected at least one name');
+  return {
+    listener: { transport: 'udp', addr: rule.listenAddr, port: rule.listenPort },
+    matches: names.map((name) => `name ${name}`),
+    routes: routesOf(origin, rule.transportProfile, 'reality', names, outbound.nextHopText),
+    unsupported: { what: 'QUIC listeners', field: 'outer' },
+  };
+}
+
+function checkHttp(
+  rule: HttpProxyRule,
+  origin: RuleOrigin,
+  reportError: ReportError,
+  clusters: ReadonlyMap<string, Cluster>,
+): Checked {
+  const cluster = clusters.get(rule.upstreamCluster);
+  if (cluster === undefined) reportError('backend', 'the snapshot has no upstream cluster with this name');
+  if (rule.host === '') reportError('host', 'expected a host');
+  const next = { kind: 'cluster', name: rule.upstreamCluster } as const;
+  const { host, pathPrefix } = rule;
+  return {
+    listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
+    matches: [`http ${host.toLowerCase()}${normalPrefix(pathPrefix)}`],
+    routes: routesOf(origin, httpProfile, 'default', [host + pathPrefix], endpointsText(cluster)),
+    action: { kind: 'http', host, pathPrefix, route: { origin, next, tls: undefined } },
+  };
+}
+
+/** HTTP in the clear. */
+const httpProfile: TransportProfile = {
+  payload: PayloadProtocol.TCP,
+  outer: OuterTransport.TCP,
+  security: SecurityLayer.RAW,
+};
+
+function checkL3(rule: L3TunnelRule, origin: RuleOrigin, reportError: ReportError): Checked {
+  if (rule.tun === undefined) reportError('tunnels', 'the tunnel has no interface');
+  if (rule.datagramContextId < 1) reportError('tunnels', 'expected a context id of at least 1');
+  const unsupported = { what: 'L3 tunnels', field: 'tunnels' };
+  if (rule.role === L3Role.CONNECTOR) {
+    if (parseHostPort(rule.peerEndpoint) === undefined) reportError('tunnels', 'expected a peer endpoint host:port');
+    return { listener: undefined, matches: [], routes: [], unsupported };
+  }
+  if (rule.role !== L3Role.LISTENER) reportError('tunnels', 'unknown role');
+  checkReality(rule.realityInbound, reportError);
+  const local = parseHostPort(rule.localEndpoint);
+  if (local === undefined) reportError('tunnels', 'expected a local endpoint host:port');
+  const context = String(rule.datagramContextId);
+  return {
+    listener: local === undefined ? undefined : { transport: 'udp', addr: local.host, port: local.port },
+    matches: [`context ${context}`],
+    routes: routesOf(origin, rule.transportProfile, 'l3_context', [context], rule.tun?.interfaceName ?? ''),
+    unsupported,
+  };
+}
+
+function checkReality(reality: RealityInbound | undefined, reportError: ReportError): void {
+  if (reality?.privateKey.length !== 32) reportError('credential_id', 'expected a REALITY key of 32 bytes');
+  if (reality !== undefined && (reality.targetHost === '' || !isPort(reality.targetPort))) {
+    reportError('credential_id', 'expected a camouflage target host and port');
+  }
+}
+
+function routesOf(
+  origin: RuleOrigin,
+  profile: TransportProfile | undefined,
+  matchKind: string,
+  values: readonly string[],
+  nextHop: string,
+): readonly RuntimeRoute[] {
+  return values.map((matchValue) => ({
+    service: origin.resourceName,
+    payload: payloadNames[profile?.payload ?? 0] ?? '',
+    outer: outerNames[profile?.outer ?? 0] ?? '',
+    security: securityNames[profile?.security ?? 0] ?? '',
+    matchKind,
+    matchValue,
+    nextHop,
+  }));
+}
+
+/** Names as in the REST API, indexed by the enum's number on the wire. */
+const payloadNames = ['', 'tcp', 'udp', 'ip'];
+const outerNames = ['', 'tcp', 'udp', 'quic', 'fake_tcp'];
+const securityNames = ['', 'raw', 'tls', 'reality', 'noise'];

@@ -1,0 +1,202 @@
+/**
+ * Reads a snapshot as one target (listeners, what each relays to, clusters) or lists everything that is wrong with it.
+ * Opens no socket: the whole target is known to be valid before one is touched. Pure. Implements
+ * `docs/contract/agent-protocol.md#the-reference-agent`, `docs/contract/domain.md#listeners-and-collisions` and section 3
+ * of `docs/contract/service-specification.txt`.
+ */
+import type { ConfigApplyError, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
+import type { ListenerPolicy } from '../../gen/svc/control/v1/gateway.js';
+import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
+import { parseHostPort } from '../../kernel/host-port.js';
+import { err, ok } from '../../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
+import type { ContextOf } from './certificates.js';
+import { createHttpRoutes, createNameTable } from './matches.js';
+import type { HttpRoute } from './matches.js';
+import type {
+  Cluster,
+  Target,
+  UpstreamTls,
+  ListenerPlan,
+  NamedRule,
+  PlainService,
+  RelayRoute,
+  TcpService,
+} from './plan.js';
+import { applyError, checkRules } from './rule-checks.js';
+import type { CheckedRule, RuleAction } from './rule-checks.js';
+
+const maxRules = 16_384;
+
+interface PlanOptions {
+  /** Whether what this agent cannot run is an error. */
+  readonly rejectUnsupported: boolean;
+  /** Makes the contexts of the snapshot's certificates. */
+  readonly contextOf: ContextOf;
+}
+
+/** @returns the target, or the errors, each with the resource and the REST field that its rule comes from */
+export function planTarget(
+  snapshot: RuntimeConfigSnapshot,
+  { rejectUnsupported, contextOf }: PlanOptions,
+): Result<Target, readonly ConfigApplyError[]> {
+  const errors: ConfigApplyError[] = [];
+  const clusters = readClusters(snapshot, errors);
+  const rules = checkRules(snapshot, clusters, contextOf, errors);
+  if (rules.length > maxRules) {
+    const message = `expected at most ${maxRules} rules, got ${rules.length}`;
+    errors.push({ resourceType: '', resourceId: '', path: '', message });
+  }
+  const listeners = joinListeners(rules, snapshot.gateway?.listenerPolicies ?? [], errors);
+  const unsupported = unsupportedOf(snapshot, rules);
+  if (rejectUnsupported) errors.push(...unsupported);
+  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, pins: pinsOf(rules), unsupported });
+}
+
+/** Everything that this agent cannot run. */
+function unsupportedOf(snapshot: RuntimeConfigSnapshot, rules: readonly CheckedRule[]): readonly ConfigApplyError[] {
+  const sentence = (what: string): string => `not supported by this agent: ${what}`;
+  const found = rules.flatMap(({ origin, unsupported }) =>
+    unsupported === undefined ? [] : [applyError(origin, unsupported.field, sentence(unsupported.what))],
+  );
+  if (snapshot.node?.multiplex === true) {
+    const message = sentence('multiplexing several listeners over one port');
+    found.push({ resourceType: 'connectivity', resourceId: 'connectivity', path: 'multiplex', message });
+  }
+  return found;
+}
+
+function pinsOf(rules: readonly CheckedRule[]): Map<string, UpstreamTls> {
+  const pins = new Map<string, UpstreamTls>();
+  for (const { action } of rules) {
+    const tls = action?.kind === 'names' ? action.rule.route.tls : action?.route.tls;
+    if (tls !== undefined) pins.set(tls.ruleId, tls);
+  }
+  return pins;
+}
+
+function readClusters(snapshot: RuntimeConfigSnapshot, errors: ConfigApplyError[]): Map<string, Cluster> {
+  // The cluster of a registered upstream is named by its id, that of a route's hop by the rule.
+  const routes = new Map<string, RuleOrigin>();
+  for (const { upstreamCluster, origin } of snapshot.gateway?.httpProxyRules ?? []) {
+    if (origin !== undefined) routes.set(upstreamCluster, origin);
+  }
+  const clusters = new Map<string, Cluster>();
+  for (const cluster of snapshot.gateway?.upstreamClusters ?? []) {
+    const reportError = (path: string, message: string): void => {
+      const origin = routes.get(cluster.name);
+      if (origin !== undefined) errors.push(applyError(origin, 'backend', message));
+      else errors.push({ resourceType: 'l4_upstream', resourceId: cluster.name, path, message });
+    };
+    if (clusters.has(cluster.name)) reportError('name', 'the name of an upstream cluster must be unique');
+    if (cluster.endpoints.length === 0) reportError('endpoint', 'expected at least one endpoint');
+    const endpoints = cluster.endpoints.flatMap((text) => {
+      const endpoint = parseHostPort(text);
+      if (endpoint === undefined) reportError('endpoint', 'expected host:port, with an IPv6 host in brackets');
+      return endpoint === undefined ? [] : [endpoint];
+    });
+    clusters.set(cluster.name, { name: cluster.name, endpoints, enabled: cluster.enabled });
+  }
+  return clusters;
+}
+
+function listenerKey(transport: string, addr: string, port: number): string {
+  return `${transport} ${addr} ${port}`;
+}
+
+/** Rules with one transport, address and port share a listener. */
+function joinListeners(
+  rules: readonly CheckedRule[],
+  policies: readonly ListenerPolicy[],
+  errors: ConfigApplyError[],
+): Map<string, ListenerPlan> {
+  const groups = new Map<string, CheckedRule[]>();
+  for (const rule of rules) {
+    if (rule.listener === undefined) continue;
+    const key = listenerKey(rule.listener.transport, rule.listener.addr, rule.listener.port);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [rule]);
+    else group.push(rule);
+  }
+  const rawFirst = new Set(
+    policies.filter(putsRawFirst).map((policy) => listenerKey(policy.transport, policy.listenAddr, policy.listenPort)),
+  );
+  const listeners = new Map<string, ListenerPlan>();
+  for (const [key, group] of groups) {
+    const [first] = group;
+    if (first?.listener === undefined) continue;
+    checkSharing(group, errors);
+    const { transport, addr, port } = first.listener;
+    const place = { key, addr, port, origins: originsOf(group) };
+    // One unsupported rule makes the whole listener unsupported: its traffic would reach another rule's next hop.
+    const actions = group.flatMap(({ unsupported, action }) => (unsupported === undefined && action ? [action] : []));
+    const whole = actions.length === group.length ? actions : [];
+    const plan: ListenerPlan =
+      transport === 'tcp'
+        ? { ...place, routes: [], transport, service: tcpService(whole, rawFirst.has(key)) }
+        : { ...place, routes: [], transport, service: udpService(whole) };
+    const routes = plan.service === undefined ? [] : group.flatMap((rule) => rule.routes);
+    listeners.set(key, { ...plan, routes });
+  }
+  return listeners;
+}
+
+/** One origin for each resource. */
+function originsOf(group: readonly CheckedRule[]): ListenerPlan['origins'] {
+  const byResource = new Map(group.map(({ origin }) => [`${origin.resourceType} ${origin.resourceId}`, origin]));
+  return [...byResource.values()];
+}
+
+function putsRawFirst({ priorityOrder }: ListenerPolicy): boolean {
+  const [raw, tls] = [priorityOrder.indexOf('raw'), priorityOrder.indexOf('tls')];
+  return raw !== -1 && raw < tls;
+}
+
+/** Undefined without rules. */
+function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpService | undefined {
+  const names: (readonly [string, NamedRule])[] = [];
+  const http: HttpRoute<RelayRoute>[] = [];
+  let fallback: PlainService | undefined;
+  for (const action of actions) {
+    switch (action.kind) {
+      case 'relay':
+        fallback = action;
+        break;
+      case 'names':
+        for (const name of action.names) names.push([name, action.rule]);
+        break;
+      case 'http':
+        http.push(action);
+        break;
+      default:
+        action satisfies never;
+    }
+  }
+  if (http.length > 0) fallback = { kind: 'http', routes: createHttpRoutes(http) };
+  return names.length === 0 ? fallback : { kind: 'names', names: createNameTable(names), fallback, rawFirst };
+}
+
+/** The one RAW rule: whatever could share its socket is unsupported. */
+function udpService(actions: readonly RuleAction[]): RelayRoute | undefined {
+  const [only] = actions;
+  return actions.length === 1 && only?.kind === 'relay' ? only.route : undefined;
+}
+
+function checkSharing(group: readonly CheckedRule[], errors: ConfigApplyError[]): void {
+  const taken = new Set<string>();
+  // The HTTP routes of a listener are together its fallback.
+  const http = group.some(({ action }) => action?.kind === 'http');
+  for (const rule of group) {
+    if (group.length > 1 && rule.exclusive) {
+      errors.push(applyError(rule.origin, 'listen_port', 'a FAKE_TCP rule cannot share its listener'));
+    }
+    if (rule.action?.kind === 'relay' && http) {
+      errors.push(applyError(rule.origin, 'listen_port', 'a RAW rule cannot share its listener with HTTP routes'));
+    }
+    for (const match of rule.matches) {
+      if (taken.has(match))
+        errors.push(applyError(rule.origin, 'listen_port', 'another rule of this listener matches the same traffic'));
+      taken.add(match);
+    }
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * The certificates that a server shows to an agent: how they are read, which browsers also take compressed (RFC 8446,
+ * section 4.4.2; RFC 8879), and whether browsers would accept them for a name. The second is only for the text of an error
+ * and for how the agent leaves: nothing is entrusted to such a server.
+ */
+import { X509Certificate } from 'node:crypto';
+import { rootCertificates } from 'node:tls';
+import { brotliDecompressSync } from 'node:zlib';
+import { messageType } from '../../channel/tls/codes.js';
+import { Malformed, createReader, unlessMalformed } from '../../channel/tls/vectors.js';
+
+const brotli = 2;
+const uncompressedMax = 256 * 1024;
+
+/** The certificates in DER, the server's own first; undefined if the message is malformed or holds none. */
+export function readCertificates(type: number, body: Buffer): readonly Buffer[] | undefined {
+  const plain = type === messageType.compressedCertificate ? decompress(body) : body;
+  return plain && unlessMalformed(() => read(plain));
+}
+
+function read(body: Buffer): readonly Buffer[] {
+  const outer = createReader(body);
+  outer.vector(1);
+  const list = createReader(outer.vector(3));
+  outer.end();
+  const certificates: Buffer[] = [];
+  while (list.left > 0) {
+    certificates.push(list.vector(3));
+    list.vector(2);
+  }
+  if (certificates.length === 0) throw new Malformed('no certificate');
+  return certificates;
+}
+
+function decompress(body: Buffer): Buffer | undefined {
+  const compressed = unlessMalformed(() => {
+    const reader = createReader(body);
+    const algorithm = reader.uint(2);
+    const length = reader.uint(3);
+    const bytes = reader.vector(3);
+    reader.end();
+    return { algorithm, length, bytes };
+  });
+  if (compressed?.algorithm !== brotli || compressed.length > uncompressedMax) return undefined;
+  try {
+    const plain = brotliDecompressSync(compressed.bytes, { maxOutputLength: compressed.length });
+    return plain.length === compressed.length ? plain : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+let parsedRoots: readonly X509Certificate[] | undefined;
+const knownRoots = (): readonly X509Certificate[] =>
+  (parsedRoots ??= rootCertificates.map((pem) => new X509Certificate(pem)));
+
+/**
+ * @param chain DER, the server's own first
+ * @param now milliseconds since the Unix epoch
+ * @param roots authorities; by default those that Node knows
+ */
+export function isTrusted(
+  chain: readonly Buffer[],
+  serverName: string,
+  now: number,
+  roots: () => readonly X509Certificate[] = knownRoots,
+): boolean {
+  const certificates = parse(chain);
+  let current = certificates?.[0];
+  if (certificates === undefined || current?.checkHost(serverName) === undefined) return false;
+  const isIssuer = (one: X509Certificate, of: X509Certificate): boolean =>
+    one.ca && of.checkIssued(one) && of.verify(one.publicKey);
+  // Each step goes up by one, so no chain takes more steps than it has certificates.
+  for (let step = 0; step <= certificates.length; step += 1) {
+    const below: X509Certificate = current;
+    if (Date.parse(below.validFrom) > now || Date.parse(below.validTo) < now) return false;
+    if (roots().some((root) => isIssuer(root, below))) return true;
+    const above = certificates.find((one) => one !== below && isIssuer(one, below));
+    if (above === undefined) return false;
+    current = above;
+  }
+  return false;
+}
+
+function parse(chain: readonly Buffer[]): readonly X509Certificate[] | undefined {
+  try {
+    return chain.map((der) => new X509Certificate(der));
+  } catch {
+    return undefined;
+  }
+}

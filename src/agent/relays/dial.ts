@@ -1,0 +1,122 @@
+/**
+ * Opens the connection to a next hop: tries one endpoint after the other, each within a time limit, with TLS and pins if
+ * the route asks for them. The endpoints are chosen in `upstreams.ts`.
+ */
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { formatHostPort } from '../../kernel/host-port.js';
+import type { HostPort } from '../../kernel/host-port.js';
+import type { RelayRoute } from '../plan/plan.js';
+import { relayLimits } from './limits.js';
+import type { Link } from './links.js';
+import type { RelayDependencies } from './relay.js';
+import { plainSide } from './splice.js';
+import type { Side } from './splice.js';
+import { connectTls } from './tls.js';
+
+export type Dialled =
+  | { readonly kind: 'connected'; readonly side: Side; readonly link: Link }
+  /** The cluster is disabled or has no endpoint. */
+  | { readonly kind: 'refused' }
+  /** No endpoint answered, or none with the right key. */
+  | { readonly kind: 'failed'; readonly timedOut: boolean }
+  | { readonly kind: 'aborted' };
+
+/** Connects to the first endpoint of a route's next hop that answers. */
+export async function dialNextHop(
+  route: RelayRoute,
+  dependencies: RelayDependencies,
+  signal: AbortSignal,
+): Promise<Dialled> {
+  const { upstreams, links, clock } = dependencies;
+  const picked = upstreams.pick(route);
+  if (picked.kind === 'refused') return picked;
+  let timedOut = false;
+  for (const endpoint of picked.endpoints) {
+    const link = links.of(route.origin, endpoint, 'tcp');
+    const started = clock.monotonic();
+    const socket = await dial(endpoint, signal);
+    const connectMs = clock.monotonic() - started;
+    const side =
+      typeof socket === 'string' ? undefined : await secure(socket, { route, endpoint, dependencies, signal });
+    // Whoever left during the dial says nothing about the next hop.
+    if (signal.aborted) {
+      side?.reset();
+      return { kind: 'aborted' };
+    }
+    if (side === undefined) {
+      timedOut = socket === 'timeout';
+      link.failed();
+      continue;
+    }
+    link.connected(connectMs);
+    picked.settled(connectMs);
+    return { kind: 'connected', side, link };
+  }
+  picked.settled(undefined);
+  return { kind: 'failed', timedOut };
+}
+
+function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | 'timeout' | 'failed'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve('failed');
+    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
+    let timedOut = false;
+    const timer = setTimeout(() => {
+      timedOut = true;
+      socket.destroy();
+    }, relayLimits.connectTimeoutMs);
+    const abort = (): void => void socket.destroy();
+    const settle = (outcome: Socket | 'timeout' | 'failed'): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      resolve(outcome);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    // Never removed: an error without a listener would end the process.
+    socket.on('error', () => undefined);
+    socket.once('connect', () => {
+      socket.setKeepAlive(true, relayLimits.tcpKeepaliveMs);
+      socket.pause();
+      settle(socket);
+    });
+    socket.once('close', () => settle(timedOut ? 'timeout' : 'failed'));
+  });
+}
+
+interface Secured {
+  readonly route: RelayRoute;
+  readonly endpoint: HostPort;
+  readonly dependencies: RelayDependencies;
+  readonly signal: AbortSignal;
+}
+
+/** The connection, inside TLS if the route asks for it; undefined if the peer did not prove one of the pinned keys. */
+async function secure(socket: Socket, { route, endpoint, dependencies, signal }: Secured): Promise<Side | undefined> {
+  const { tls, origin } = route;
+  if (tls === undefined) return plainSide(socket);
+  let outcome = await connectTls(socket, tls);
+  if (outcome.kind === 'wrong_pin' && outcome.pin !== undefined) {
+    const newer = await dependencies.pins.arrival(tls.ruleId, outcome.pin);
+    const again = newer === undefined ? 'failed' : await dial(endpoint, signal);
+    if (newer !== undefined && typeof again !== 'string') outcome = await connectTls(again, newer);
+  }
+  const of = { next_hop: formatHostPort(endpoint), resource_type: origin.resourceType, resource_id: origin.resourceId };
+  switch (outcome.kind) {
+    case 'connected':
+      return outcome.side;
+    case 'wrong_pin':
+      dependencies.totals.handshakeFailed();
+      dependencies.refusals.note(
+        { reason: 'wrong_pin', ...of, got: outcome.pin ?? 'no certificate' },
+        'connection refused: the key of the next hop is none of the pinned ones',
+      );
+      return undefined;
+    case 'failed':
+      dependencies.totals.handshakeFailed();
+      dependencies.refusals.note({ reason: 'upstream_tls', ...of, error: outcome.reason }, 'no TLS with the next hop');
+      return undefined;
+    default:
+      return outcome satisfies never;
+  }
+}

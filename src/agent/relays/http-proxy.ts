@@ -1,0 +1,324 @@
+/**
+ * Proxies the HTTP requests of a listener's legacy routes on node:http: each request takes its own route and its own
+ * connection to the next hop; bodies stream both ways with backpressure. A WebSocket is handed to `http-upgrade.ts`.
+ * Implements `HttpProxyRule` of `docs/contract/wire.md#configuration`.
+ */
+import { createServer, request as sendRequest, STATUS_CODES } from 'node:http';
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream';
+import type { Duplex } from 'node:stream';
+import type { HttpRoutes } from '../plan/matches.js';
+import type { RelayRoute } from '../plan/plan.js';
+import { dialNextHop } from './dial.js';
+import type { Dialled } from './dial.js';
+import { readTarget, requestHeaders, responseHeaders, upgradeOf, withoutUpgrade } from './http-headers.js';
+import { answer, joinUpgraded, sendHead } from './http-upgrade.js';
+import { relayLimits } from './limits.js';
+import { followBytes } from './meters.js';
+import type { Meter } from './meters.js';
+import type { RelayDependencies } from './relay.js';
+import { reset } from './splice.js';
+
+const headerBytes = 16 * 1024;
+/** Requests that one connection may have under way. */
+const maxRequestsPerConnection = 32;
+
+export interface HttpProxy {
+  /** Sets the routes of all requests that begin from now on; undefined: there are none. */
+  route(routes: HttpRoutes<RelayRoute> | undefined): void;
+  /** Serves all requests of a connection. Resolves when it is closed. */
+  serve(client: Socket): Promise<void>;
+  /** Closes connections without a request; the others after their answers. */
+  drain(): void;
+}
+
+interface Connection {
+  readonly socket: Socket;
+  /** Counts the bytes since the last call. */
+  readonly count: () => void;
+  inFlight: number;
+  /** Called when the connection is closed: a response that waits for its turn is not told by Node. */
+  readonly onClose: Set<() => void>;
+  /** Ends the connection if the next request's headers take too long. */
+  timer: NodeJS.Timeout | undefined;
+}
+
+function asksForWebSocket({ method, rawHeaders }: IncomingMessage): boolean {
+  return method === 'GET' && upgradeOf(rawHeaders) === 'websocket';
+}
+
+/** Newer releases of Node ask before they treat a request as an upgrade; older ones, and the types, do not know it. */
+const onlyWebSockets: object = { shouldUpgradeCallback: asksForWebSocket };
+
+/** One request, counted as a session of the listener. */
+interface Session {
+  readonly connection: Connection;
+  /** Only its first call counts. */
+  end(failed: boolean): void;
+}
+
+/** What a request needs of its proxy. */
+interface Context {
+  readonly dependencies: RelayDependencies;
+  readonly routes: () => HttpRoutes<RelayRoute> | undefined;
+  readonly draining: () => boolean;
+}
+
+/** A request's next hop: connected, with the path and the `Host` header that it gets. */
+type Reached = Extract<Dialled, { kind: 'connected' }> & { readonly path: string; readonly authority: string };
+
+/** @param meter of the listener: each request is one of its sessions */
+export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): HttpProxy {
+  const connections = new Map<Duplex, Connection>();
+  let routes: HttpRoutes<RelayRoute> | undefined;
+  let draining = false;
+  const context: Context = { dependencies, routes: () => routes, draining: () => draining };
+
+  const server = createServer({
+    maxHeaderSize: headerBytes,
+    keepAliveTimeout: relayLimits.httpKeepAliveMs,
+    ...onlyWebSockets,
+  });
+  // Headers beyond a number of them would be dropped without a word; their size is bounded.
+  server.maxHeadersCount = 0;
+  server.requestTimeout = 0;
+
+  const awaitRequest = (connection: Connection, ms: number): void => {
+    clearTimeout(connection.timer);
+    connection.timer = setTimeout(() => connection.socket.destroy(), ms);
+  };
+
+  /** Undefined for a connection that asks for too much at once; it is closed. */
+  const begin = (socket: Duplex): Session | undefined => {
+    const connection = connections.get(socket);
+    if (connection === undefined) return undefined;
+    if (connection.inFlight >= maxRequestsPerConnection) {
+      meter.refused();
+      reset(connection.socket);
+      return undefined;
+    }
+    clearTimeout(connection.timer);
+    connection.inFlight += 1;
+    const end = meter.begin();
+    let over = false;
+    return {
+      connection,
+      end(failed) {
+        if (over) return;
+        over = true;
+        connection.count();
+        connection.inFlight -= 1;
+        end(failed);
+        if (connection.inFlight > 0 || connection.socket.destroyed) return;
+        if (draining) connection.socket.end();
+        awaitRequest(connection, relayLimits.httpKeepAliveMs + relayLimits.httpHeadersMs);
+      },
+    };
+  };
+
+  server.on('request', (request, response) => {
+    const session = begin(request.socket);
+    if (session !== undefined) passOn(request, response, session, context).catch(() => response.destroy());
+  });
+  server.on('upgrade', (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
+    const socket = connections.get(duplex)?.socket;
+    // Answers that are still to come would be mixed with what follows the upgrade.
+    if (socket === undefined || (connections.get(duplex)?.inFlight ?? 0) > 0) return void duplex.destroy();
+    if (asksForWebSocket(request)) {
+      const session = begin(socket);
+      if (session !== undefined) joinWebSocket(request, socket, head, session, context).catch(() => socket.destroy());
+      return;
+    }
+    // Any other offer is ignored, as servers may do. Without `onlyWebSockets` it comes here; the request is read again as
+    // one without it.
+    socket.unshift(Buffer.concat([sendHead(request, withoutUpgrade(request.rawHeaders)), head]));
+    server.emit('connection', socket);
+    socket.resume();
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    meter.refused();
+    answer(socket, 405);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, duplex: Duplex) => {
+    meter.refused();
+    const connection = connections.get(duplex);
+    if (connection === undefined || connection.inFlight > 0 || !duplex.writable) return void duplex.destroy();
+    answer(connection.socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400);
+  });
+
+  return {
+    route(next) {
+      routes = next;
+    },
+    serve: (socket) =>
+      new Promise((resolve) => {
+        if (socket.destroyed) return resolve();
+        const count = followBytes(socket, meter.received, meter.sent);
+        const connection: Connection = { socket, count, inFlight: 0, onClose: new Set(), timer: undefined };
+        connections.set(socket, connection);
+        awaitRequest(connection, relayLimits.httpHeadersMs);
+        socket.once('close', () => {
+          clearTimeout(connection.timer);
+          connections.delete(socket);
+          count();
+          for (const over of connection.onClose) over();
+          resolve();
+        });
+        server.emit('connection', socket);
+        socket.resume();
+      }),
+    drain() {
+      draining = true;
+      for (const { socket, inFlight } of connections.values()) if (inFlight === 0) socket.destroy();
+    },
+  };
+}
+
+/** Proxies one request. */
+async function passOn(
+  request: IncomingMessage,
+  response: ServerResponse,
+  session: Session,
+  context: Context,
+): Promise<void> {
+  const { connection } = session;
+  const gone = new AbortController();
+  const refuse = (status: number): void => {
+    if (response.headersSent) return void response.destroy();
+    const body = `${status} ${STATUS_CODES[status] ?? ''}\n`;
+    response.writeHead(status, { 'content-type': 'text/plain', 'content-length': body.length }).end(body);
+  };
+  let failed = false;
+  const fail = (status: number): void => {
+    failed = true;
+    refuse(status);
+  };
+  const over = (): void => {
+    connection.onClose.delete(over);
+    gone.abort();
+    // What is left of its body is dropped, so that the client gets the answer and may send its next request.
+    request.unpipe();
+    request.resume();
+    session.end(failed || !response.writableFinished);
+  };
+  connection.onClose.add(over);
+  response.once('close', over);
+
+  const reached = await reach(request, context, gone.signal);
+  if (typeof reached === 'number') return fail(reached);
+  const { stream } = reached.side;
+  const endLink = reached.link.meter.begin();
+  const countLink = followBytes(stream, reached.link.meter.received, reached.link.meter.sent);
+  const outgoing = forward(request, reached, undefined);
+  const idle = (): void => {
+    fail(request.complete || outgoing.writableNeedDrain ? 504 : 408);
+    outgoing.destroy();
+  };
+  stream.setTimeout(relayLimits.httpAnswerMs, idle);
+  stream.once('close', () => {
+    countLink();
+    endLink(failed);
+  });
+  gone.signal.addEventListener('abort', () => outgoing.destroy());
+  outgoing.on('error', () => {
+    // The answer may be complete before the request is; then the next hop may leave the rest unread.
+    if (!response.writableEnded) fail(502);
+  });
+  outgoing.once('response', (incoming) => {
+    stream.setTimeout(relayLimits.httpIdleMs);
+    response.sendDate = false;
+    const close = context.draining() ? ['Connection', 'close'] : [];
+    const headers = [...responseHeaders(incoming.rawHeaders), ...close];
+    response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? '', headers);
+    response.flushHeaders();
+    incoming.on('data', () => {
+      connection.count();
+      countLink();
+    });
+    // A next hop that breaks off must not look like an end: the client's connection is destroyed as well.
+    pipeline(incoming, response, () => undefined);
+  });
+  request.on('data', () => {
+    connection.count();
+    countLink();
+  });
+  // The head goes now, because a body may come much later, or answer what the next hop says first.
+  if (!request.complete) outgoing.flushHeaders();
+  request.pipe(outgoing);
+}
+
+/** Proxies a request for a WebSocket, which takes the connection over. */
+async function joinWebSocket(
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+  session: Session,
+  context: Context,
+): Promise<void> {
+  const { connection } = session;
+  let failed = true;
+  try {
+    const gone = new AbortController();
+    const abort = (): void => gone.abort();
+    socket.once('close', abort);
+    const reached = await reach(request, context, gone.signal);
+    socket.removeListener('close', abort);
+    if (typeof reached === 'number') return answer(socket, reached);
+    const { side, link } = reached;
+    const endLink = link.meter.begin();
+    const countLink = followBytes(side.stream, link.meter.received, link.meter.sent);
+    const count = (): void => {
+      connection.count();
+      countLink();
+    };
+    const outgoing = forward(request, reached, 'websocket');
+    failed = !(await joinUpgraded({ socket, head, side, outgoing, count }));
+    count();
+    endLink(failed);
+  } finally {
+    session.end(failed);
+  }
+}
+
+/** Finds the route of a request and connects to its next hop; or the status to answer with. */
+async function reach(
+  request: IncomingMessage,
+  { dependencies, routes }: Context,
+  gone: AbortSignal,
+): Promise<Reached | number> {
+  const target = readTarget(request.url ?? '', request.rawHeaders);
+  if (target === undefined) return 400;
+  const route = routes()?.match(target.host, target.path);
+  if (route === undefined) return 404;
+  const dialled = await dialNextHop(route, dependencies, gone);
+  switch (dialled.kind) {
+    case 'connected':
+      return { ...dialled, path: target.path, authority: target.authority };
+    case 'refused':
+      return 503;
+    case 'failed':
+      return dialled.timedOut ? 504 : 502;
+    case 'aborted':
+      return 502;
+    default:
+      return dialled satisfies never;
+  }
+}
+
+/** Sends the head of a request to its next hop. @param upgrade the protocol to upgrade to, if that is passed on */
+function forward(request: IncomingMessage, reached: Reached, upgrade: string | undefined): ClientRequest {
+  const method = request.method ?? 'GET';
+  const { rawHeaders } = request;
+  const clientAddress = request.socket.remoteAddress ?? 'unknown';
+  const outgoing = sendRequest({
+    createConnection: () => reached.side.stream,
+    method,
+    path: reached.path,
+    headers: requestHeaders({ method, rawHeaders, authority: reached.authority, clientAddress, upgrade }),
+    maxHeaderSize: headerBytes,
+  });
+  outgoing.maxHeadersCount = 0;
+  outgoing.once('socket', (socket) => socket.resume());
+  return outgoing;
+}

@@ -1,0 +1,127 @@
+/**
+ * What is measured of traffic: counters of bytes and sessions, the bytes of a socket whose data others read and write, and
+ * the latest measurements with their percentiles.
+ */
+import type { Socket } from 'node:net';
+
+/** Counters of a listener or a link. */
+export interface Counters {
+  bytesIn: number;
+  bytesOut: number;
+  activeSessions: number;
+  totalSessions: number;
+  errorSessions: number;
+  /** TLS handshakes, of either side. */
+  handshakeFailures: number;
+}
+
+/** Counts into its own counters and into its parent's: the node's totals, which outlive the listener. */
+export interface Meter {
+  readonly values: Readonly<Counters>;
+  /** Counts bytes from the client. */
+  received(bytes: number): void;
+  /** Counts bytes to the client. */
+  sent(bytes: number): void;
+  /**
+   * Counts a session that begins.
+   * @returns a function that ends the session; only its first call counts
+   */
+  begin(): (failed: boolean) => void;
+  /** Counts a session that was refused before it began. */
+  refused(): void;
+  handshakeFailed(): void;
+}
+
+export function createMeter(parent?: Meter): Meter {
+  const values: Counters = {
+    bytesIn: 0,
+    bytesOut: 0,
+    activeSessions: 0,
+    totalSessions: 0,
+    errorSessions: 0,
+    handshakeFailures: 0,
+  };
+  return {
+    values,
+    received(bytes) {
+      values.bytesIn += bytes;
+      parent?.received(bytes);
+    },
+    sent(bytes) {
+      values.bytesOut += bytes;
+      parent?.sent(bytes);
+    },
+    begin() {
+      values.totalSessions += 1;
+      values.activeSessions += 1;
+      const endParent = parent?.begin();
+      let open = true;
+      return (failed) => {
+        if (!open) return;
+        open = false;
+        values.activeSessions -= 1;
+        if (failed) values.errorSessions += 1;
+        endParent?.(failed);
+      };
+    },
+    refused() {
+      values.totalSessions += 1;
+      values.errorSessions += 1;
+      parent?.refused();
+    },
+    handshakeFailed() {
+      values.handshakeFailures += 1;
+      parent?.handshakeFailed();
+    },
+  };
+}
+
+/** The last `capacity` measurements and their percentiles. */
+export interface Samples {
+  add(value: number): void;
+  /** The percentile by nearest rank; 0 without measurements. `share` is 0..1. */
+  percentile(share: number): number;
+  clear(): void;
+}
+
+export function createSamples(capacity: number): Samples {
+  let values: number[] = [];
+  let next = 0;
+  return {
+    add(value) {
+      values[next] = value;
+      next = (next + 1) % capacity;
+    },
+    percentile(share) {
+      if (values.length === 0) return 0;
+      const sorted = values.toSorted((a, b) => a - b);
+      return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? 0;
+    },
+    clear() {
+      values = [];
+      next = 0;
+    },
+  };
+}
+
+/**
+ * Counts the bytes of a socket whose data somebody else reads and writes.
+ * @param received called with the bytes read since the last time
+ * @param sent called with the bytes written since the last time
+ * @returns counts now; to be called after bytes were moved, and once when the socket is closed
+ */
+export function followBytes(
+  socket: Socket,
+  received: (bytes: number) => void,
+  sent: (bytes: number) => void,
+): () => void {
+  let read = 0;
+  let written = 0;
+  return () => {
+    const now = { read: socket.bytesRead, written: socket.bytesWritten };
+    if (now.read > read) received(now.read - read);
+    if (now.written > written) sent(now.written - written);
+    read = Math.max(read, now.read);
+    written = Math.max(written, now.written);
+  };
+}

@@ -1,0 +1,37 @@
+/** The listeners of both transports as the runtime sees them, and their dependencies. Types only. */
+import type { Clock } from '../../kernel/clock.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { SampledLog } from '../../kernel/sampled-log.js';
+import type { Links } from './links.js';
+import type { Meter } from './meters.js';
+import type { Pins } from './pins.js';
+import type { Upstreams } from './upstreams.js';
+
+export interface RelayDependencies {
+  readonly upstreams: Upstreams;
+  readonly links: Links;
+  readonly pins: Pins;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Next hops that were refused, at a bounded rate. */
+  readonly refusals: SampledLog;
+  /** The node's totals. */
+  readonly totals: Meter;
+}
+
+export interface RelayListener {
+  readonly meter: Meter;
+  readonly state: 'running' | 'failed';
+  /** Releases address and port, so that an overlapping listener can be opened. Live TCP connections stay. */
+  suspend(): void;
+  /** Takes address and port again. Rejects if they are in use by now. */
+  resume(): Promise<void>;
+  /** Releases them for good; live TCP connections may stay for `drainMs`. Resolves when all are gone. */
+  close(drainMs: number): Promise<void>;
+}
+
+/** A listener whose service can be replaced for new sessions. */
+export interface RoutedListener<Service> extends RelayListener {
+  /** Until it is first set, TCP connections wait and datagrams are dropped. */
+  route(service: Service): void;
+}

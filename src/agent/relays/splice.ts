@@ -1,0 +1,103 @@
+/**
+ * Joins two connections into one: bytes both ways, with backpressure. A half-close is passed on as such, a failure as a
+ * reset, so that neither side takes a failure for a regular end.
+ */
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+
+/** How long a half-closed connection may be silent before it is closed. */
+const halfClosedIdleMs = 10 * 60_000;
+
+export interface Side {
+  readonly stream: Socket;
+  /** Closes the connection with a TCP reset. */
+  reset(): void;
+}
+
+export function plainSide(socket: Socket): Side {
+  return { stream: socket, reset: () => reset(socket) };
+}
+
+/** @param socket the connection below TLS */
+export function tlsSide(stream: TLSSocket, socket: Socket): Side {
+  return {
+    stream,
+    reset() {
+      // In this order: destroying the stream alone would close the connection below it in the regular way.
+      reset(socket);
+      stream.destroy();
+    },
+  };
+}
+
+/** Closes a connection with a TCP reset. */
+export function reset(socket: Socket): void {
+  if (!socket.destroyed) socket.resetAndDestroy();
+}
+
+export interface SpliceCounts {
+  /** Bytes from `client` to `upstream`. */
+  up(bytes: number): void;
+  /** Bytes from `upstream` to `client`. */
+  down(bytes: number): void;
+}
+
+/**
+ * Joins two connected sides that allow half-open connections.
+ * @param ended what the client had sent when it ended its direction, if that was before
+ * @returns true if both directions ended regularly
+ */
+export function splice(client: Side, upstream: Side, counts: SpliceCounts, ended?: Buffer): Promise<boolean> {
+  return new Promise((resolve) => {
+    let open = 2;
+    let failed = false;
+    let halfClosed = false;
+
+    const end = (to: Side): void => {
+      to.stream.end();
+      if (halfClosed) return;
+      halfClosed = true;
+      // One side has finished and the other may never do so: end the connection when it is silent for too long.
+      for (const side of [client, upstream]) {
+        side.stream.setTimeout(halfClosedIdleMs, () => side.reset());
+      }
+    };
+    const pump = (fromSide: Side, toSide: Side, count: (bytes: number) => void): void => {
+      const [from, to] = [fromSide.stream, toSide.stream];
+      from.on('data', (chunk: Buffer) => {
+        count(chunk.length);
+        if (!to.write(chunk)) from.pause();
+      });
+      to.on('drain', () => from.resume());
+      from.on('end', () => end(toSide));
+      from.on('error', () => {
+        failed = true;
+        toSide.reset();
+      });
+      from.on('close', () => {
+        if (!from.readableEnded || !from.writableFinished) failed = true;
+        if (failed) toSide.reset();
+        open -= 1;
+        if (open === 0) resolve(!failed);
+      });
+    };
+
+    // A socket that was lost before the listeners are attached would emit no more events.
+    if (client.stream.destroyed || upstream.stream.destroyed) {
+      client.reset();
+      upstream.reset();
+      return resolve(false);
+    }
+    pump(client, upstream, counts.up);
+    pump(upstream, client, counts.down);
+    if (ended !== undefined && ended.length > 0) {
+      counts.up(ended.length);
+      upstream.stream.write(ended);
+    }
+    // A paused socket without data still tells its end, which may have been before the listeners were attached.
+    if (client.stream.readableEnded) end(upstream);
+    if (upstream.stream.readableEnded) end(client);
+    client.stream.resume();
+    upstream.stream.resume();
+  });
+}

@@ -1,0 +1,218 @@
+/**
+ * One listening TCP socket with all its rules: accepts connections within bounds and relays each. A connection's server name
+ * is read if the listener has names, TLS is terminated if its rule says so, and the next hop is dialled and joined to it.
+ * What a listener serves can be replaced while it runs: live connections stay with what they were accepted for, except that
+ * each request of an HTTP connection takes the newest routes.
+ * Implements `docs/contract/agent-protocol.md#the-reference-agent`.
+ */
+import { createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { sleep } from '../../kernel/background.js';
+import { errorText, unreachable } from '../../kernel/errors.js';
+import type { TcpService, NamedRule, PlainService, RelayRoute } from '../plan/plan.js';
+import { dialNextHop } from './dial.js';
+import { peek } from './first-bytes.js';
+import { createHttpProxy } from './http-proxy.js';
+import type { HttpProxy } from './http-proxy.js';
+import { relayLimits } from './limits.js';
+import { createMeter } from './meters.js';
+import type { Meter } from './meters.js';
+import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
+import { reset, plainSide, splice } from './splice.js';
+import type { Side } from './splice.js';
+import { acceptTls } from './tls.js';
+
+const maxConnections = 16_384;
+
+/** Opens the listener; rejects with the system's error if it cannot bind. */
+export async function openTcpListener(
+  addr: string,
+  port: number,
+  dependencies: RelayDependencies,
+): Promise<RoutedListener<TcpService>> {
+  const { logger } = dependencies;
+  const meter = createMeter(dependencies.totals);
+  const sessions = new Map<Socket, Promise<void>>();
+  /** Connections of which it is not known yet who serves them, the oldest first. */
+  const undecided = new Set<Socket>();
+  const http = createHttpProxy(dependencies, meter);
+  const serve = createTcpRelay({ dependencies, meter, http, decided: (client) => undecided.delete(client) });
+  let closing = false;
+  let current: TcpService | undefined;
+  let waiting: Socket[] = [];
+  let state: RelayListener['state'] = 'running';
+
+  const start = (client: Socket, service: TcpService): void => {
+    if (service.kind === 'names') {
+      undecided.add(client);
+      // Who opens connections and says nothing makes room for those who come after.
+      const [oldest] = undecided;
+      if (undecided.size > relayLimits.tcpUndecidedPerListener && oldest !== undefined) reset(oldest);
+    }
+    const session = serve(client, service)
+      .catch((error: unknown) => {
+        logger.error({ error: errorText(error) }, 'a relayed connection failed');
+        reset(client);
+      })
+      .finally(() => {
+        undecided.delete(client);
+        sessions.delete(client);
+      });
+    sessions.set(client, session);
+  };
+
+  const accept = (client: Socket): void => {
+    client.on('error', () => undefined);
+    if (closing || sessions.size + waiting.length >= maxConnections) {
+      meter.refused();
+      return reset(client);
+    }
+    client.setKeepAlive(true, relayLimits.tcpKeepaliveMs);
+    if (current === undefined) waiting.push(client);
+    else start(client, current);
+  };
+
+  const listen = async (): Promise<Server> => {
+    const opened = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
+    await new Promise<void>((resolve, reject) => {
+      opened.once('error', reject);
+      opened.listen({ host: addr, port }, () => {
+        opened.removeListener('error', reject);
+        resolve();
+      });
+    });
+    opened.on('error', (error) => {
+      state = 'failed';
+      logger.error({ addr, port, error: errorText(error) }, 'a TCP listener failed');
+    });
+    state = 'running';
+    return opened;
+  };
+  let server = await listen();
+
+  return {
+    meter,
+    get state() {
+      return state;
+    },
+    route(service) {
+      current = service;
+      const plain = service.kind === 'names' ? service.fallback : service;
+      http.route(plain?.kind === 'http' ? plain.routes : undefined);
+      const clients = waiting;
+      waiting = [];
+      for (const client of clients) start(client, service);
+    },
+    suspend() {
+      // Releases the port at once. Its callback is not awaited: it comes only when all connections are closed.
+      server.close();
+      state = 'failed';
+    },
+    async resume() {
+      server = await listen();
+    },
+    async close(drainMs) {
+      closing = true;
+      server.close();
+      for (const client of [...waiting, ...undecided]) reset(client);
+      waiting = [];
+      http.drain();
+      const all = Promise.all(sessions.values());
+      if (drainMs > 0) {
+        const drained = new AbortController();
+        void all.finally(() => drained.abort());
+        await sleep(drainMs, drained.signal);
+      }
+      for (const client of sessions.keys()) reset(client);
+      await all;
+    },
+  };
+}
+
+interface TcpRelayOptions {
+  readonly dependencies: RelayDependencies;
+  /** Of the listener. */
+  readonly meter: Meter;
+  readonly http: HttpProxy;
+  /** Called when it is decided who serves the connection, after TLS if it is terminated here. */
+  readonly decided: (client: Socket) => void;
+}
+
+/** Serves connections; each promise resolves when its connection is over. */
+function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: TcpService) => Promise<void> {
+  const { dependencies, meter, http, decided } = options;
+
+  const relay = async (client: Side, route: RelayRoute, ended?: Buffer): Promise<void> => {
+    const end = meter.begin();
+    let complete = false;
+    try {
+      const gone = new AbortController();
+      const abort = (): void => gone.abort();
+      client.stream.once('close', abort);
+      if (client.stream.destroyed) abort();
+      const dialled = await dialNextHop(route, dependencies, gone.signal);
+      client.stream.removeListener('close', abort);
+      if (dialled.kind !== 'connected') return client.reset();
+      const { side, link } = dialled;
+      const endLink = link.meter.begin();
+      complete = await splice(
+        client,
+        side,
+        {
+          up(bytes) {
+            meter.received(bytes);
+            link.meter.sent(bytes);
+          },
+          down(bytes) {
+            meter.sent(bytes);
+            link.meter.received(bytes);
+          },
+        },
+        ended,
+      );
+      endLink(!complete);
+    } finally {
+      end(!complete);
+    }
+  };
+
+  const servePlain = (client: Socket, service: PlainService, ended?: Buffer): Promise<void> => {
+    decided(client);
+    switch (service.kind) {
+      case 'relay':
+        return relay(plainSide(client), service.route, ended);
+      case 'http':
+        // A client that left in the middle of a ClientHello has no request.
+        if (ended !== undefined) reset(client);
+        return http.serve(client);
+      default:
+        return unreachable(service);
+    }
+  };
+
+  const serveNamed = async (client: Socket, { route, context }: NamedRule): Promise<void> => {
+    if (context === undefined) {
+      decided(client);
+      return relay(plainSide(client), route);
+    }
+    const side = await acceptTls(client, context);
+    decided(client);
+    if (side !== undefined) return relay(side, route);
+    meter.refused();
+    meter.handshakeFailed();
+  };
+
+  return async (client, service) => {
+    if (service.kind !== 'names') return servePlain(client, service);
+    const { names, fallback, rawFirst } = service;
+    const early = fallback !== undefined && rawFirst;
+    const peeked = await peek(client, early ? relayLimits.clientHelloShortMs : relayLimits.clientHelloMs);
+    const named = peeked?.serverName === undefined ? undefined : names.match(peeked.serverName);
+    if (peeked !== undefined && named !== undefined) return serveNamed(client, named);
+    if (peeked !== undefined && fallback !== undefined) return servePlain(client, fallback, peeked.ended);
+    // Nobody to serve it.
+    decided(client);
+    meter.refused();
+    reset(client);
+  };
+}

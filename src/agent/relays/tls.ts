@@ -1,0 +1,87 @@
+/**
+ * TLS with a client, which is terminated here, and with a next hop. A next hop is trusted by pins alone: the key of its leaf
+ * certificate must be one of them, and the handshake proves that the peer has that key. Issuer, names and dates do not
+ * count, and there is no mode without pins.
+ */
+import { isIP } from 'node:net';
+import type { Socket } from 'node:net';
+import { TLSSocket, connect, createSecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
+import { spkiPin } from '../../channel/tls/spki-pin.js';
+import type { UpstreamTls } from '../plan/plan.js';
+import { relayLimits } from './limits.js';
+import { reset, tlsSide } from './splice.js';
+import type { Side } from './splice.js';
+
+/**
+ * @param socket whose first bytes are still to be read
+ * @returns undefined if the handshake failed or took too long; the connection is then closed
+ */
+export function acceptTls(socket: Socket, secureContext: SecureContext): Promise<Side | undefined> {
+  return new Promise((resolve) => {
+    if (socket.destroyed) return resolve(undefined);
+    const stream = new TLSSocket(socket, { isServer: true, secureContext });
+    const timer = setTimeout(() => stream.destroy(), relayLimits.tlsHandshakeMs);
+    const failed = (): void => {
+      clearTimeout(timer);
+      reset(socket);
+      resolve(undefined);
+    };
+    // Never removed: an error without a listener would end the process.
+    stream.on('error', () => undefined);
+    stream.once('secure', () => {
+      clearTimeout(timer);
+      stream.removeListener('close', failed);
+      stream.pause();
+      resolve(tlsSide(stream, socket));
+    });
+    stream.once('close', failed);
+  });
+}
+
+export type TlsOutcome =
+  | { readonly kind: 'connected'; readonly side: Side }
+  /** The peer's pin is none of the rule's; undefined if it has sent no certificate that can be read. */
+  | { readonly kind: 'wrong_pin'; readonly pin: string | undefined }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+let context: SecureContext | undefined;
+/** Without any authority: no certificate is trusted for who has issued it. */
+const sharedContext = (): SecureContext => (context ??= createSecureContext({ ca: [], minVersion: 'TLSv1.2' }));
+
+/** @param socket connected; it is closed unless the outcome is `connected` */
+export function connectTls(socket: Socket, { serverName, pins }: UpstreamTls): Promise<TlsOutcome> {
+  return new Promise((resolve) => {
+    if (socket.destroyed) return resolve({ kind: 'failed', reason: 'the connection was lost' });
+    const stream = connect({
+      socket,
+      secureContext: sharedContext(),
+      // Replaced by the pins.
+      rejectUnauthorized: false,
+      // RFC 6066 allows no addresses here.
+      ...(serverName === '' || isIP(serverName) !== 0 ? {} : { servername: serverName }),
+    });
+    let failure = 'the connection was closed during the handshake';
+    const settle = (outcome: TlsOutcome): void => {
+      clearTimeout(timer);
+      stream.removeListener('close', onClose);
+      if (outcome.kind !== 'connected') stream.destroy();
+      resolve(outcome);
+    };
+    const onClose = (): void => settle({ kind: 'failed', reason: failure });
+    const timer = setTimeout(
+      () => settle({ kind: 'failed', reason: 'no handshake in time' }),
+      relayLimits.tlsHandshakeMs,
+    );
+    // Never removed: an error without a listener would end the process.
+    stream.on('error', (error) => (failure = error.message));
+    stream.once('close', onClose);
+    stream.once('secureConnect', () => {
+      stream.pause();
+      const certificate = stream.getPeerX509Certificate();
+      const pin = certificate && spkiPin(certificate.raw);
+      if (pin !== undefined && pins.has(pin)) settle({ kind: 'connected', side: tlsSide(stream, socket) });
+      else settle({ kind: 'wrong_pin', pin });
+    });
+  });
+}

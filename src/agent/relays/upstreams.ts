@@ -1,0 +1,105 @@
+/**
+ * Chooses where a new session goes: the endpoints of a rule's next hop in the order to try them, round robin over a
+ * cluster. Keeps the metrics of each cluster. Opens no sockets.
+ */
+import type { UpstreamMetrics } from '../../gen/svc/control/v1/metrics.js';
+import type { HostPort } from '../../kernel/host-port.js';
+import type { Cluster, RelayRoute } from '../plan/plan.js';
+import { relayLimits } from './limits.js';
+import { createSamples } from './meters.js';
+import type { Samples } from './meters.js';
+
+/** Endpoints of a cluster that one connection tries. */
+const connectAttempts = 3;
+
+export type Pick =
+  | {
+      readonly kind: 'endpoints';
+      /** At least one, at most `connectAttempts`. */
+      readonly endpoints: readonly HostPort[];
+      /** Reports the result: how long the connect took in milliseconds, or undefined if all endpoints failed. */
+      settled(connectMs: number | undefined): void;
+    }
+  | { readonly kind: 'refused'; readonly reason: 'disabled' | 'unknown' };
+
+export interface Upstreams {
+  /** Replaces the clusters for new sessions. A cluster that stays keeps its turn and its metrics. */
+  set(clusters: ReadonlyMap<string, Cluster>): void;
+  pick(route: RelayRoute): Pick;
+  /** Metrics per cluster; latencies since the last call. */
+  metrics(): readonly UpstreamMetrics[];
+}
+
+interface Entry {
+  cluster: Cluster;
+  turn: number;
+  requests: number;
+  errors: number;
+  healthy: boolean;
+  readonly latency: Samples;
+}
+
+/** @param latency also gets every connect time, of all clusters and endpoints */
+export function createUpstreams(latency: Samples): Upstreams {
+  let entries = new Map<string, Entry>();
+
+  const pickCluster = (entry: Entry): Pick => {
+    const { endpoints, enabled } = entry.cluster;
+    if (!enabled) return { kind: 'refused', reason: 'disabled' };
+    if (endpoints.length === 0) return { kind: 'refused', reason: 'unknown' };
+    const start = entry.turn % endpoints.length;
+    entry.turn = start + 1;
+    entry.requests += 1;
+    const inTurn = [...endpoints.slice(start), ...endpoints.slice(0, start)];
+    return {
+      kind: 'endpoints',
+      endpoints: inTurn.slice(0, connectAttempts),
+      settled(connectMs) {
+        entry.healthy = connectMs !== undefined;
+        if (connectMs === undefined) entry.errors += 1;
+        else {
+          entry.latency.add(connectMs);
+          latency.add(connectMs);
+        }
+      },
+    };
+  };
+
+  return {
+    set(clusters) {
+      entries = new Map(
+        Array.from(clusters, ([name, cluster]) => {
+          const existing = entries.get(name);
+          if (existing === undefined) return [name, createEntry(cluster)];
+          existing.cluster = cluster;
+          return [name, existing];
+        }),
+      );
+    },
+    pick({ next }) {
+      if (next.kind === 'cluster') {
+        const entry = entries.get(next.name);
+        return entry === undefined ? { kind: 'refused', reason: 'unknown' } : pickCluster(entry);
+      }
+      return {
+        kind: 'endpoints',
+        endpoints: [next.endpoint],
+        settled: (connectMs) => {
+          if (connectMs !== undefined) latency.add(connectMs);
+        },
+      };
+    },
+    metrics: () =>
+      Array.from(entries, ([cluster, entry]) => {
+        const latencyP99Ms = entry.latency.percentile(0.99);
+        entry.latency.clear();
+        const { requests, errors, healthy } = entry;
+        return { cluster, requests: BigInt(requests), errors: BigInt(errors), healthy, latencyP99Ms };
+      }),
+  };
+}
+
+function createEntry(cluster: Cluster): Entry {
+  const latency = createSamples(relayLimits.latencySamples);
+  return { cluster, turn: 0, requests: 0, errors: 0, healthy: true, latency };
+}
