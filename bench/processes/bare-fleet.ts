@@ -2,10 +2,9 @@
  * A separate process with the cheap connections of light agents to the bare gRPC server: the same calls and bytes as a
  * session, without handshake and encryption.
  */
-import { openConnection } from '../../scripts/simulate/light/connection.js';
+import { defaultWindow, openConnection } from '../../scripts/simulate/light/connection.js';
 import type { Call } from '../../scripts/simulate/light/connection.js';
-import { createTurns } from '../../scripts/simulate/light/turns.js';
-import { tuning } from '../../scripts/simulate/light/tuning.js';
+import { connectingAtOnce, createTurns } from '../../scripts/simulate/light/turns.js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 import { bareService, kinds } from '../floors/bare-grpc.js';
@@ -42,7 +41,7 @@ const ignore = (): void => undefined;
 function connectOne({ port, snapshotBytes }: StartBare, index: number, done: () => void): void {
   const connection = openConnection({
     endpoint: { host: '127.0.0.1', port },
-    windowBytes: tuning.windowBytes,
+    windowBytes: defaultWindow,
     onClosed: done,
   });
   const opened = (): void => {
@@ -69,7 +68,7 @@ function connectOne({ port, snapshotBytes }: StartBare, index: number, done: () 
 
 const { tell } = answerParent({
   start(bare: StartBare) {
-    const turn = createTurns(tuning.connectingAtOnce);
+    const turn = createTurns(connectingAtOnce);
     for (let index = bare.first; index < bare.first + bare.count; index += 1) {
       turn((done) => connectOne(bare, index, done));
     }

@@ -26,7 +26,7 @@ export interface AgentOptions {
   /** 0..1, for jitter. */
   readonly random?: () => number;
   readonly events?: SessionEvents;
-  /** The data plane that snapshots are applied to; by default one that relays. */
+  /** The data plane; by default one that relays. */
   readonly gateway?: Gateway;
 }
 

@@ -13,7 +13,7 @@ import type { ControlEndpoint } from './reality/endpoint.js';
 export interface AgentConfig {
   readonly nodeId: string;
   readonly endpoint: ControlEndpoint;
-  /** Derived from the control PSK, which itself is not kept. */
+  /** Derived from the control PSK, which the agent does not keep. */
   readonly keys: AgentKeys;
   /** The service may grant less. */
   readonly rekeyIntervalSeconds: number;

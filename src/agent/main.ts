@@ -51,7 +51,7 @@ async function main(): Promise<number> {
     process.stderr.write(`${error.message}\n`);
     return 2;
   }
-  // Once read, the PSK need not remain in the environment, where a core dump or a child process would show it.
+  // The PSK must not stay in the environment, where a core dump or a child process would show it.
   delete process.env['SVC_CONTROL_PSK'];
   return run(config);
 }

@@ -21,14 +21,16 @@ import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
-import { openConnection } from './connection.js';
+import { defaultWindow, openConnection } from './connection.js';
 import type { Connection } from './connection.js';
 import { heartbeatPayload } from './payloads.js';
 import type { Heard, Tables } from './payloads.js';
 import { openSession } from './session.js';
 import type { LightIdentity, LightSession } from './session.js';
-import { tuning } from './tuning.js';
 import type { Turns } from './turns.js';
+
+/** The window of an agent that reads slowly. */
+const slowWindowBytes = 1024;
 
 /** How an agent behaves; the owner may change it at any time. */
 export interface Behaviour {
@@ -117,7 +119,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     };
     const mine = openConnection({
       endpoint: options.endpoint,
-      windowBytes: behaviour.slow ? tuning.slowWindowBytes : tuning.windowBytes,
+      windowBytes: behaviour.slow ? slowWindowBytes : defaultWindow,
       onClosed(detail) {
         over();
         if (connection === mine) lost(end ?? { kind: 'lost', detail });

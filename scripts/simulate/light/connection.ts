@@ -11,7 +11,6 @@ import { formatHostPort } from '../../../src/kernel/host-port.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { h2cPreface } from '../../../src/transport/listener/sniff.js';
 import { readTrailers } from './trailers.js';
-import { tuning } from './tuning.js';
 
 /** How a call ended. */
 export interface CallEnd {
@@ -52,7 +51,10 @@ interface ConnectionOptions {
   readonly onClosed: (detail: string) => void;
 }
 
-const defaultWindow = 65_535;
+/** How many bytes a peer may send ahead, by default of HTTP/2. */
+export const defaultWindow = 65_535;
+/** Unsent bytes at which a connection is given up. */
+const sendQueueBytes = 4 * 1024 * 1024;
 const maxFrameBytes = 16_384;
 const frameHead = 9;
 const grpcHead = 5;
@@ -214,7 +216,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     bytes.writeUInt32BE(message.length, 1);
     bytes.set(message, grpcHead);
     waitingBytes += length;
-    if (waitingBytes > tuning.sendQueueBytes) return close('the send queue is full: the service does not read');
+    if (waitingBytes > sendQueueBytes) return close('the send queue is full: the service does not read');
     stream.waiting.push(bytes);
     pump(stream);
   };

@@ -12,8 +12,7 @@ import { createLightAgent } from './agent.js';
 import type { Beating, LightAgent } from './agent.js';
 import { encodeTables } from './payloads.js';
 import type { TableSize } from './payloads.js';
-import { createTurns } from './turns.js';
-import { tuning } from './tuning.js';
+import { connectingAtOnce, createTurns } from './turns.js';
 
 export interface LightCredentials {
   readonly nodeId: string;
@@ -30,7 +29,7 @@ export interface Heartbeats {
 export interface LightFleetOptions {
   readonly endpoint: HostPort;
   readonly agents: readonly LightCredentials[];
-  /** How many connect at the same time; `tuning.connectingAtOnce` by default. */
+  /** How many connect at the same time; `connectingAtOnce` of `turns.ts` by default. */
   readonly connectingAtOnce?: number;
   /** An empty table at the intervals that the service tells by default. */
   readonly heartbeats?: Heartbeats;
@@ -108,7 +107,7 @@ export function startLightFleet(options: LightFleetOptions): LightFleet {
     answers: 0,
     rekeys: 0,
   };
-  const turn = createTurns(options.connectingAtOnce ?? tuning.connectingAtOnce);
+  const turn = createTurns(options.connectingAtOnce ?? connectingAtOnce);
 
   const agents = new Map<string, LightAgent>();
   const list = credentials.map(({ nodeId, controlPsk }, index) => {

@@ -1,6 +1,8 @@
-/** Who may connect now: many agents want to, and a process lets only some of them at the same time. */
+/** Limits how many agents of one process connect at the same time. */
 
-/** Calls back when it is the caller's turn; the callee calls `done` when it has connected, or has failed. */
+export const connectingAtOnce = 128;
+
+/** Calls back when it is the caller's turn; the callback calls `done` when it has connected, or has failed. */
 export type Turns = (connect: (done: () => void) => void) => void;
 
 /** Lets `atOnce` connect at the same time, in the order in which they ask. */

@@ -1,6 +1,6 @@
 /**
  * The gRPC channel to the service and the handshake on it. Its sessions are open but not attached yet: the Control
- * stream is `control-stream.ts`, when to connect is decided in `session-loop.ts`.
+ * stream is in `stream.ts`, and `session-loop.ts` decides when to connect.
  * Implements the agent's side of `docs/contract/agent-protocol.md#opensession`.
  */
 import { randomBytes } from 'node:crypto';
@@ -42,7 +42,7 @@ interface ControlClientOptions {
   readonly offset: ClockOffset;
 }
 
-/** Why a session was refused. Never taken as final, because a refusal is not authenticated. */
+/** Why a session was refused. The agent never takes it as final, because a refusal is not authenticated. */
 export interface OpenRefusal {
   readonly status: number;
   readonly detail: string;
@@ -169,7 +169,7 @@ function decodeGrant(bytes: Uint8Array): SessionGrant | undefined {
   }
 }
 
-/** The trailer of a refusal because of clock skew: milliseconds since the Unix epoch, in decimal. */
+/** Reads the trailer of a refusal for clock skew: milliseconds since the Unix epoch, in decimal. */
 function serverTimeOf(error: GrpcError): number | undefined {
   const [value] = error.metadata?.get('server-time-ms') ?? [];
   return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : undefined;

@@ -1,5 +1,5 @@
 /**
- * How long to wait before the next connection, depending on how the last one ended, and when to rekey. No timers.
+ * How long an agent waits before the next connection, depending on how the last one ended, and when it rekeys. Sets no timers.
  * Implements SUPERSEDED in `docs/contract/agent-protocol.md#control`, `docs/contract/agent-protocol.md#rekey`, the backoff
  * and `retry_after_ms` of `docs/contract/agent-protocol.md#the-reference-agent`, and
  * `docs/agent-protocol.md#how-a-session-ends`.
@@ -15,7 +15,7 @@ const retryAfterMaxMs = 60 * 60_000;
 
 export type ConnectionEnd =
   | StreamEnd
-  /** OpenSession was refused, which nobody has authenticated. */
+  /** OpenSession was refused; refusals are not authenticated. */
   | { readonly kind: 'refused'; readonly status: number; readonly detail: string };
 
 export interface ReconnectPace {
@@ -56,7 +56,7 @@ function leastAfter(end: ConnectionEnd, revoked: boolean): number {
     case 'lost':
       return 0;
     case 'refused':
-      // A revoked PSK is refused like this. A restored store may accept it again, so the agent never gives up.
+      // The service refuses a revoked PSK like this. A restored store may accept it again, so the agent never gives up.
       return revoked && end.status === GrpcStatus.UNAUTHENTICATED ? revokedRetryMs : 0;
     case 'closed': {
       const requestedMs = Math.min(end.close.retryAfterMs, retryAfterMaxMs);
@@ -66,7 +66,7 @@ function leastAfter(end: ConnectionEnd, revoked: boolean): number {
           return Math.max(requestedMs, supersededWaitMs);
         case SessionCloseReason.REVOKED:
           return Math.max(requestedMs, revokedRetryMs);
-        // A fault of this agent, which it would only repeat.
+        // This agent is at fault, and would only repeat it.
         case SessionCloseReason.PROTOCOL_ERROR:
           return Math.max(requestedMs, protocolErrorWaitMs);
         default:

@@ -1,7 +1,7 @@
 /**
  * Keeps one live session with the service for as long as the agent runs: connects, waits after a loss, and replaces the
  * session before its keys are too old. A disconnect changes nothing on the node.
- * Implements the agent's side of `docs/contract/agent-protocol.md#rekey` and how it reacts to the ends of
+ * Implements the agent's side of `docs/contract/agent-protocol.md#rekey`, and its reactions to a session's end in
  * `docs/contract/agent-protocol.md#control`.
  */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
@@ -210,6 +210,8 @@ interface Applier {
 }
 
 /**
+ * Applies snapshots one after the other. While one is being applied, at most one waits, and a newer one replaces it. Outlives
+ * sessions, so a lost connection does not interrupt an apply.
  * @param onReport called after each apply
  * @param onError called if the gateway threw, which leaves its configuration unknown
  */

@@ -16,7 +16,7 @@ import type { HostUsage } from '../host.js';
 import type { OpenedSession } from './client.js';
 import type { ControlStream, ServiceMessage, StreamEnd } from './stream.js';
 
-/** A session's first heartbeat follows at a random time within this. */
+/** The first heartbeat of a session is sent at a random time within this. */
 export const firstHeartbeatWithinMs = 2_000;
 
 export interface SessionDependencies {
@@ -28,7 +28,7 @@ export interface SessionDependencies {
   readonly usage: () => HostUsage;
   /** Called for each session, because addresses may have changed. */
   readonly hello: () => AgentHello;
-  /** Rises over the life of the process. */
+  /** The next number of a sequence that lasts as long as the process. */
   readonly nextSequence: () => bigint;
   readonly lastReport: () => ConfigApplyReport | undefined;
   readonly onSnapshot: (snapshot: RuntimeConfigSnapshot) => void;
@@ -132,11 +132,11 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   });
 
   stream.send({ $case: 'hello', value: dependencies.hello() });
-  // Before the request, so that the service does not send a snapshot again that this agent has rejected.
+  // Sent before the request, so that the service does not repeat a snapshot that this agent has rejected.
   const last = dependencies.lastReport();
   if (last !== undefined) stream.send({ $case: 'applyReport', value: last });
   requestConfig(false);
-  // At a random time, so that agents that reconnect together do not send their heartbeats together.
+  // The time is random, so that agents that reconnect together do not send their heartbeats together.
   heartbeats.start(dependencies.random() * Math.min(intervals.heartbeat, firstHeartbeatWithinMs));
   metrics.start(intervals.metrics);
 

@@ -109,7 +109,7 @@ export function attachStream(
   };
 
   call.on('data', receive);
-  // The status event always follows and says the same; without this listener the error would be thrown.
+  // The status event follows and says the same; an error without a listener would be thrown.
   call.on('error', () => undefined);
   call.on('status', (status: StatusObject) => lose(`stream ended with gRPC status ${status.code}: ${status.details}`));
 

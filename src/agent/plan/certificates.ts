@@ -13,8 +13,8 @@ import type { Result } from '../../kernel/result.js';
 export type ContextOf = (credentialId: string) => Result<SecureContext, string>;
 
 /**
- * Returns a function to be called once for each snapshot. What it returns makes the context of a credential, or says why
- * it cannot; contexts of the snapshot before are used again if certificate and key are the same.
+ * @returns a function to call once for each snapshot; it returns a function that makes the context of a credential, or says
+ *   why it cannot. A context of the snapshot before is reused if certificate and key are the same.
  */
 export function createCertificates(): (certificates: readonly TlsCertificate[]) => ContextOf {
   let last = new Map<string, SecureContext>();
@@ -43,7 +43,7 @@ export function createCertificates(): (certificates: readonly TlsCertificate[]) 
 function makeContext(cert: string, key: string): SecureContext {
   // Without these, OpenSSL would make a context that fails each handshake.
   if (cert === '' || key === '') throw new Error('expected both in PEM');
-  // A client that renegotiates makes the server do the expensive part again and again.
+  // Renegotiation would let a client demand the expensive part of a handshake again and again.
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
   return createSecureContext({ cert, key, minVersion: 'TLSv1.2', secureOptions });
 }

@@ -11,7 +11,7 @@ import type { Cluster, NextHop, UpstreamTls } from './plan.js';
 /** Reports an error at a field of the rule's resource, named as in the REST API. */
 export type ReportError = (field: string, message: string) => void;
 
-/** Something that this agent cannot run, and the field that asks for it, named as in `ReportError`. */
+/** Something that this agent cannot run, and the field that asks for it, named as in the REST API. */
 export interface Unsupported {
   readonly what: string;
   readonly field: string;

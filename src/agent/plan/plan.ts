@@ -1,4 +1,4 @@
-/** What a snapshot asks of the data plane. Types only: `target.ts` makes these, `runtime.ts` carries them out. */
+/** What a snapshot asks of the data plane, as types: `target.ts` makes these, `../runtime.ts` carries them out. */
 import type { SecureContext } from 'node:tls';
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
@@ -42,7 +42,7 @@ export interface NamedRule {
   readonly context: SecureContext | undefined;
 }
 
-/** What a TCP listener does with connections that it does not look into. */
+/** How a TCP listener serves connections without reading a server name. */
 export type PlainService =
   | { readonly kind: 'relay'; readonly route: RelayRoute }
   /** Each request of a connection has its own route. */
@@ -53,7 +53,7 @@ export type TcpService =
   | {
       readonly kind: 'names';
       readonly names: NameTable<NamedRule>;
-      /** For connections that select no rule by a name; undefined: they are closed. */
+      /** Serves connections that select no rule by a name; if undefined, they are closed. */
       readonly fallback: PlainService | undefined;
       /** A saved policy puts RAW before TLS: the fallback does not wait long for a late ClientHello. */
       readonly rawFirst: boolean;

@@ -26,14 +26,14 @@ export interface CheckedRule {
   /** True if the rule cannot share its listener. */
   readonly exclusive: boolean;
   readonly routes: readonly RuntimeRoute[];
-  /** What the listener does for the rule; undefined for a rule that this agent cannot run, or a wrong one. */
+  /** What the listener does for the rule; undefined for an invalid rule and for one that this agent cannot run. */
   readonly action: RuleAction | undefined;
   readonly unsupported: Unsupported | undefined;
 }
 
 /** What one rule adds to its listener. */
 export type RuleAction =
-  /** Takes what no name selects. */
+  /** Serves connections that no name selects. */
   | { readonly kind: 'relay'; readonly route: RelayRoute }
   | { readonly kind: 'names'; readonly names: readonly string[]; readonly rule: NamedRule }
   | { readonly kind: 'http'; readonly host: string; readonly pathPrefix: string; readonly route: RelayRoute };
@@ -68,7 +68,7 @@ export function checkRules(
   const ids = new Set<string>();
   const each = <R extends AnyRule>(
     rules: readonly R[] | undefined,
-    check: (rule: R, origin: RuleOrigin, reportError: ReportError) => Checked,
+    check: (rule: R, context: Context) => Checked,
   ): CheckedRule[] =>
     (rules ?? []).flatMap((rule) => {
       const { origin, ruleId } = rule;
@@ -79,44 +79,35 @@ export function checkRules(
       }
       ids.add(ruleId);
       const reportError: ReportError = (field, message) => errors.push(applyError(origin, field, message));
-      const checked = check(rule, origin, reportError);
+      const checked = check(rule, { origin, reportError, clusters, contextOf });
       if (checked.listener !== undefined) {
         if (isIP(checked.listener.addr) === 0) reportError('listen_addr', 'expected an IP address');
         if (!isPort(checked.listener.port)) reportError('listen_port', 'expected 1..65535');
       }
-      return [
-        {
-          unsupported: undefined,
-          exclusive: false,
-          action: undefined,
-          ...checked,
-          ruleId,
-          origin,
-        },
-      ];
+      return [{ unsupported: undefined, exclusive: false, action: undefined, ...checked, ruleId, origin }];
     });
 
   return [
-    ...each(gateway?.tcpProxyRules, (rule, origin, reportError) =>
-      checkTcp(rule, origin, reportError, clusters, contextOf),
-    ),
-    ...each(gateway?.udpRules, (rule, origin, reportError) => checkUdp(rule, origin, reportError, clusters)),
-    ...each(gateway?.quicRules, (rule, origin, reportError) => checkQuic(rule, origin, reportError, clusters)),
-    ...each(gateway?.httpProxyRules, (rule, origin, reportError) => checkHttp(rule, origin, reportError, clusters)),
+    ...each(gateway?.tcpProxyRules, checkTcp),
+    ...each(gateway?.udpRules, checkUdp),
+    ...each(gateway?.quicRules, checkQuic),
+    ...each(gateway?.httpProxyRules, checkHttp),
     ...each(snapshot.l3?.rules, checkL3),
   ];
+}
+
+/** What the check of one rule may use. */
+interface Context {
+  readonly origin: RuleOrigin;
+  readonly reportError: ReportError;
+  readonly clusters: ReadonlyMap<string, Cluster>;
+  readonly contextOf: ContextOf;
 }
 
 type AnyRule = TcpProxyRule | UdpRule | QuicRule | HttpProxyRule | L3TunnelRule;
 type Checked = Pick<CheckedRule, 'listener' | 'matches' | 'routes'> & Partial<CheckedRule>;
 
-function checkTcp(
-  rule: TcpProxyRule,
-  origin: RuleOrigin,
-  reportError: ReportError,
-  clusters: ReadonlyMap<string, Cluster>,
-  contextOf: ContextOf,
-): Checked {
+function checkTcp(rule: TcpProxyRule, { origin, reportError, clusters, contextOf }: Context): Checked {
   const outbound = checkOutbound(rule, reportError, clusters);
   const names = rule.serverNames;
   let kind = 'sni';
@@ -155,12 +146,7 @@ function checkTcp(
   };
 }
 
-function checkUdp(
-  rule: UdpRule,
-  origin: RuleOrigin,
-  reportError: ReportError,
-  clusters: ReadonlyMap<string, Cluster>,
-): Checked {
+function checkUdp(rule: UdpRule, { origin, reportError, clusters }: Context): Checked {
   const outbound = checkOutbound(rule, reportError, clusters);
   const fakeTcp = rule.transportProfile?.outer === OuterTransport.FAKE_TCP;
   let kind = 'default';
@@ -190,12 +176,7 @@ function checkUdp(
   };
 }
 
-function checkQuic(
-  rule: QuicRule,
-  origin: RuleOrigin,
-  reportError: ReportError,
-  clusters: ReadonlyMap<string, Cluster>,
-): Checked {
+function checkQuic(rule: QuicRule, { origin, reportError, clusters }: Context): Checked {
   const outbound = checkOutbound(rule, reportError, clusters);
   checkReality(rule.reality, reportError);
   const streams = rule.maxStreamsPerConnection;
@@ -210,12 +191,7 @@ function checkQuic(
   };
 }
 
-function checkHttp(
-  rule: HttpProxyRule,
-  origin: RuleOrigin,
-  reportError: ReportError,
-  clusters: ReadonlyMap<string, Cluster>,
-): Checked {
+function checkHttp(rule: HttpProxyRule, { origin, reportError, clusters }: Context): Checked {
   const cluster = clusters.get(rule.upstreamCluster);
   if (cluster === undefined) reportError('backend', 'the snapshot has no upstream cluster with this name');
   if (rule.host === '') reportError('host', 'expected a host');
@@ -229,14 +205,14 @@ function checkHttp(
   };
 }
 
-/** HTTP in the clear. */
+/** The profile of HTTP routes, which are in the clear. */
 const httpProfile: TransportProfile = {
   payload: PayloadProtocol.TCP,
   outer: OuterTransport.TCP,
   security: SecurityLayer.RAW,
 };
 
-function checkL3(rule: L3TunnelRule, origin: RuleOrigin, reportError: ReportError): Checked {
+function checkL3(rule: L3TunnelRule, { origin, reportError }: Context): Checked {
   if (rule.tun === undefined) reportError('tunnels', 'the tunnel has no interface');
   if (rule.datagramContextId < 1) reportError('tunnels', 'expected a context id of at least 1');
   const unsupported = { what: 'L3 tunnels', field: 'tunnels' };

@@ -29,7 +29,7 @@ import type { CheckedRule, RuleAction } from './rule-checks.js';
 const maxRules = 16_384;
 
 interface PlanOptions {
-  /** Whether what this agent cannot run is an error. */
+  /** Reject a snapshot with anything that this agent cannot run. */
   readonly rejectUnsupported: boolean;
   /** Makes the contexts of the snapshot's certificates. */
   readonly contextOf: ContextOf;
@@ -76,7 +76,7 @@ function pinsOf(rules: readonly CheckedRule[]): Map<string, UpstreamTls> {
 }
 
 function readClusters(snapshot: RuntimeConfigSnapshot, errors: ConfigApplyError[]): Map<string, Cluster> {
-  // The cluster of a registered upstream is named by its id, that of a route's hop by the rule.
+  // A registered upstream's cluster has the upstream's id as its name; only the rule names the cluster of a route's hop.
   const routes = new Map<string, RuleOrigin>();
   for (const { upstreamCluster, origin } of snapshot.gateway?.httpProxyRules ?? []) {
     if (origin !== undefined) routes.set(upstreamCluster, origin);
@@ -152,7 +152,7 @@ function putsRawFirst({ priorityOrder }: ListenerPolicy): boolean {
   return raw !== -1 && raw < tls;
 }
 
-/** Undefined without rules. */
+/** What a TCP socket serves; undefined without rules. */
 function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpService | undefined {
   const names: (readonly [string, NamedRule])[] = [];
   const http: HttpRoute<RelayRoute>[] = [];
@@ -176,7 +176,7 @@ function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpServi
   return names.length === 0 ? fallback : { kind: 'names', names: createNameTable(names), fallback, rawFirst };
 }
 
-/** The one RAW rule: whatever could share its socket is unsupported. */
+/** The one RAW rule of a UDP socket: all rules that could share it are unsupported. */
 function udpService(actions: readonly RuleAction[]): RelayRoute | undefined {
   const [only] = actions;
   return actions.length === 1 && only?.kind === 'relay' ? only.route : undefined;
@@ -184,7 +184,7 @@ function udpService(actions: readonly RuleAction[]): RelayRoute | undefined {
 
 function checkSharing(group: readonly CheckedRule[], errors: ConfigApplyError[]): void {
   const taken = new Set<string>();
-  // The HTTP routes of a listener are together its fallback.
+  // Together, the HTTP routes of a listener are its fallback.
   const http = group.some(({ action }) => action?.kind === 'http');
   for (const rule of group) {
     if (group.length > 1 && rule.exclusive) {

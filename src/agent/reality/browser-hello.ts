@@ -1,6 +1,6 @@
 /**
  * A ClientHello with the offers of a widespread browser, so that an agent does not stand out among the target's visitors.
- * Its session id is left empty for what REALITY puts there. The values follow what Chrome sends since 2024: GREASE
+ * Its session id is left empty for REALITY to fill. The values follow what Chrome sends since 2024: GREASE
  * (RFC 8701), extensions in random order, a hybrid key share, a pretended Encrypted Client Hello.
  */
 import { randomBytes, randomInt } from 'node:crypto';
@@ -34,7 +34,7 @@ const grease = (): number => randomInt(16) * 0x1010 + 0x0a0a;
 export function buildBrowserHello(serverName: string, shares: ClientShares): BrowserHello {
   const random = randomBytes(32);
   const [firstGrease, groupGrease, versionGrease] = [grease(), grease(), grease()];
-  // Two extensions of one type are not allowed.
+  // No two extensions may have the same type.
   const lastGrease = firstGrease ^ 0x1010;
   const name = Buffer.from(serverName, 'latin1');
   const h2 = vector(1, Buffer.from('h2'));
@@ -60,7 +60,7 @@ export function buildBrowserHello(serverName: string, shares: ClientShares): Bro
     ),
     extensionField(0x002d, vector(1, Uint8Array.of(1))),
     extensionField(extension.supportedVersions, vector(1, uint16s([versionGrease, tls13, legacyVersion]))),
-    // Certificates compressed by Brotli.
+    // Takes certificates compressed with Brotli.
     extensionField(0x001b, vector(1, uint(2, 2))),
     extensionField(0x44cd, vector(2, h2)),
     extensionField(0xfe0d, pretendedEch()),
@@ -79,7 +79,7 @@ export function buildBrowserHello(serverName: string, shares: ClientShares): Bro
 
 const share = (id: number, key: Uint8Array): readonly Buffer[] => [uint(2, id), vector(2, key)];
 
-/** What a browser sends that knows no key for an Encrypted Client Hello: HKDF-SHA256 with AES-128-GCM, and random bytes. */
+/** A browser without a key for an Encrypted Client Hello sends this: HKDF-SHA256 with AES-128-GCM, and random bytes. */
 function pretendedEch(): Buffer {
   const payload = randomBytes(144 + 32 * randomInt(4));
   return Buffer.concat([

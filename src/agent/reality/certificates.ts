@@ -1,7 +1,7 @@
 /**
  * The certificates that a server shows to an agent: how they are read, which browsers also take compressed (RFC 8446,
- * section 4.4.2; RFC 8879), and whether browsers would accept them for a name. The second is only for the text of an error
- * and for how the agent leaves: nothing is entrusted to such a server.
+ * section 4.4.2; RFC 8879), and whether browsers would accept them for a name. That only decides the text of an error and how
+ * the agent leaves: nothing is entrusted to such a server.
  */
 import { X509Certificate } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
@@ -55,6 +55,7 @@ const knownRoots = (): readonly X509Certificate[] =>
   (parsedRoots ??= rootCertificates.map((pem) => new X509Certificate(pem)));
 
 /**
+ * Whether browsers accept this chain of certificates for a name; then the target answered instead of the service.
  * @param chain DER, the server's own first
  * @param now milliseconds since the Unix epoch
  * @param roots authorities; by default those that Node knows

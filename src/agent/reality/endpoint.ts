@@ -6,7 +6,7 @@ import { isServerName, isShortId, readKey } from '../../channel/reality/text-for
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
 import type { HostPort } from '../../kernel/host-port.js';
 
-/** What an agent must know to be let in by REALITY. */
+/** What an agent needs to get in through REALITY. */
 export interface RealityAccess {
   /** X25519 public key of the service's listener, 32 bytes. */
   readonly publicKey: Buffer;

@@ -39,18 +39,18 @@ import { buildBrowserHello } from './browser-hello.js';
 import { readCertificates, isTrusted } from './certificates.js';
 import type { RealityAccess } from './endpoint.js';
 
-/** Of the client's program, as its claim says it. */
+/** The client's program version, as stated in its claim. */
 const version: SessionClaim['version'] = [1, 0, 0];
-/** Of the service's flight; the certificates of a target are the largest part of it. */
+/** Bounds a message of the service's flight; a target's certificates are the largest. */
 const flightMessageMax = 128 * 1024;
 const uselessRecordsMax = 32;
 
-/** A flight that is whole, and what belongs to it. */
+/** What a complete flight holds. */
 interface Flight {
   readonly protocol: string | undefined;
   /** DER, the server's own first. */
   readonly certificates: readonly Buffer[];
-  /** Of the transcript up to the certificate, which CertificateVerify signs. */
+  /** Hash of the transcript up to the certificate, which CertificateVerify signs. */
   readonly certificateHash: Buffer;
   readonly certificateVerify: Buffer;
 }
@@ -150,7 +150,7 @@ async function readHello(socket: Duplex, records: RecordReader): Promise<ServerH
   }
 }
 
-/** Reads up to the server's Finished, which it checks. The transcript ends with it. @returns what is wrong otherwise */
+/** Reads up to the server's Finished, and checks that; the transcript ends with it. @returns otherwise, what is wrong */
 async function readFlight(
   socket: Duplex,
   records: RecordReader,
@@ -195,7 +195,7 @@ async function readFlight(
   }
 }
 
-/** @returns false for a message that is malformed, or not expected at this place */
+/** @returns false for a message that is malformed or unexpected at this point */
 function takeMessage(
   flight: { -readonly [K in keyof Flight]?: Flight[K] },
   { type, bytes, body }: HandshakeMessage,
@@ -239,7 +239,7 @@ function finishFlight(
   return { protocol, certificates, certificateHash, certificateVerify };
 }
 
-/** The protocol that was agreed on, empty if none was; undefined if the message is malformed. */
+/** The agreed protocol, empty if there is none; undefined if the message is malformed. */
 function readProtocol(body: Buffer): string | undefined {
   return unlessMalformed(() => {
     const outer = createReader(body);
@@ -259,7 +259,10 @@ function readProtocol(body: Buffer): string | undefined {
 const visitMs = 5_000;
 const pageBytesMax = 256 * 1024;
 
-/** Never fails; the stream is closed afterwards. */
+/**
+ * Looks at the target's first page, as a visitor would, and leaves: a client that ended the connection at once would stand
+ * out. Never fails; the stream is closed afterwards.
+ */
 async function visit(stream: Duplex, serverName: string, protocol: string | undefined): Promise<void> {
   if (protocol === 'h2') await withDeadline(readPage(stream, serverName), visitMs);
   stream.destroy();

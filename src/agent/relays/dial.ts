@@ -39,7 +39,7 @@ export async function dialNextHop(
     const connectMs = clock.monotonic() - started;
     const side =
       typeof socket === 'string' ? undefined : await secure(socket, { route, endpoint, dependencies, signal });
-    // Whoever left during the dial says nothing about the next hop.
+    // A client that left during the dial says nothing about the next hop.
     if (signal.aborted) {
       side?.reset();
       return { kind: 'aborted' };

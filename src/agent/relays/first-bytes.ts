@@ -86,6 +86,7 @@ const other: FirstBytes = { kind: 'other' };
 const recordMax = 16_384;
 
 /**
+ * @internal
  * @param bytes everything that the client has sent so far
  * @param maxBytes of the ClientHello with the headers of its records; more is `other`
  */

@@ -1,6 +1,6 @@
 /**
- * The headers of a request or answer on their way through this proxy: what belongs to one connection only is removed,
- * what the next hop must know is added. Lists are flat as in Node's `rawHeaders`: name, value, name, value. Pure.
+ * The headers of a request or answer on their way through this proxy, which removes those of one connection and adds what the
+ * next hop must know. Lists are flat as in Node's `rawHeaders`: name, value, name, value. Pure.
  * Implements RFC 9110, sections 7.2 and 7.6.1, and RFC 9112, section 3.2.
  */
 
@@ -60,7 +60,7 @@ export interface RequestTarget {
 export function readTarget(url: string, rawHeaders: readonly string[]): RequestTarget | undefined {
   const hosts = valuesOf(rawHeaders, 'host');
   if (hosts.length > 1) return undefined;
-  // In the absolute form the host is that of the URL, whatever the header says.
+  // A URL in absolute form names the host, whatever the header says.
   const absolute = /^https?:\/\/([^/?#@]+)(.*)$/is.exec(url);
   const authority = absolute?.[1] ?? hosts[0] ?? '';
   const rest = absolute === null ? url : (absolute[2] ?? '');
@@ -82,7 +82,7 @@ interface ForwardedRequest {
   readonly upgrade: string | undefined;
 }
 
-/** Methods of whose requests nobody expects a body. */
+/** Methods whose requests usually have no body. */
 const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'DELETE']);
 
 /** The headers that the next hop gets. `Expect` is gone: this proxy has answered it. */
@@ -96,7 +96,7 @@ export function requestHeaders(request: ForwardedRequest): string[] {
   ];
   if (!has('x-forwarded-host')) added.push(['X-Forwarded-Host', authority]);
   if (!has('x-forwarded-proto')) added.push(['X-Forwarded-Proto', 'http']);
-  // The length of the body is said again for this connection, because Node guesses it by the method.
+  // The length of the body is stated again, because Node would guess it from the method.
   if (valuesOf(rawHeaders, 'transfer-encoding').length > 0) added.push(['Transfer-Encoding', 'chunked']);
   else if (!has('content-length') && !withoutBody.has(request.method)) added.push(['Content-Length', '0']);
   if (upgrade !== undefined) added.push(['Connection', 'Upgrade'], ['Upgrade', upgrade]);
@@ -108,7 +108,7 @@ export function responseHeaders(rawHeaders: readonly string[]): string[] {
   return endToEnd(rawHeaders).flat();
 }
 
-/** The headers of a request without its offer to upgrade the connection, which a server may ignore. */
+/** The headers of a request without its offer to upgrade, which a server may ignore. */
 export function withoutUpgrade(rawHeaders: readonly string[]): string[] {
   const left = pairs(rawHeaders).filter(([name]) => !['upgrade', 'connection', settings].includes(name.toLowerCase()));
   const options = [...tokensOf(rawHeaders, 'connection')].filter(
@@ -117,7 +117,7 @@ export function withoutUpgrade(rawHeaders: readonly string[]): string[] {
   return [...left, ...(options.length > 0 ? [['Connection', options.join(', ')]] : [])].flat();
 }
 
-/** Goes with an offer to upgrade to HTTP/2. */
+/** A header that comes with an offer to upgrade to HTTP/2. */
 const settings = 'http2-settings';
 
 /** The protocol that a request asks to upgrade to, in lower case. */

@@ -38,7 +38,7 @@ interface Connection {
   /** Counts the bytes since the last call. */
   readonly count: () => void;
   inFlight: number;
-  /** Called when the connection is closed: a response that waits for its turn is not told by Node. */
+  /** Called when the connection is closed: Node does not tell a response that waits for its turn. */
   readonly onClose: Set<() => void>;
   /** Ends the connection if the next request's headers take too long. */
   timer: NodeJS.Timeout | undefined;
@@ -80,7 +80,7 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
     keepAliveTimeout: relayLimits.httpKeepAliveMs,
     ...onlyWebSockets,
   });
-  // Headers beyond a number of them would be dropped without a word; their size is bounded.
+  // Node would silently drop headers beyond a number of them; their size is bounded.
   server.maxHeadersCount = 0;
   server.requestTimeout = 0;
 
@@ -130,8 +130,8 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
       if (session !== undefined) joinWebSocket(request, socket, head, session, context).catch(() => socket.destroy());
       return;
     }
-    // Any other offer is ignored, as servers may do. Without `onlyWebSockets` it comes here; the request is read again as
-    // one without it.
+    // Servers may ignore any other offer. Releases of Node without `onlyWebSockets` bring it here, and the request is read again
+    // without it.
     socket.unshift(Buffer.concat([sendHead(request, withoutUpgrade(request.rawHeaders)), head]));
     server.emit('connection', socket);
     socket.resume();
@@ -197,7 +197,7 @@ async function passOn(
   const over = (): void => {
     connection.onClose.delete(over);
     gone.abort();
-    // What is left of its body is dropped, so that the client gets the answer and may send its next request.
+    // The rest of its body is dropped, so that the client gets the answer and may send its next request.
     request.unpipe();
     request.resume();
     session.end(failed || !response.writableFinished);
@@ -222,7 +222,7 @@ async function passOn(
   });
   gone.signal.addEventListener('abort', () => outgoing.destroy());
   outgoing.on('error', () => {
-    // The answer may be complete before the request is; then the next hop may leave the rest unread.
+    // The next hop may answer before it has read the whole request, and leave the rest unread.
     if (!response.writableEnded) fail(502);
   });
   outgoing.once('response', (incoming) => {
@@ -243,7 +243,7 @@ async function passOn(
     connection.count();
     countLink();
   });
-  // The head goes now, because a body may come much later, or answer what the next hop says first.
+  // The head goes now, because the body may come much later, or only after the next hop has spoken.
   if (!request.complete) outgoing.flushHeaders();
   request.pipe(outgoing);
 }

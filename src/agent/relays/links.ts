@@ -1,6 +1,6 @@
 /**
- * Measurements of each link, which is a rule's resource and an endpoint that it dials. The round trip is that of the TCP
- * connect. Bounded: above the limit, traffic of new links is relayed but not measured.
+ * Measurements of each link: a rule's resource and an endpoint that it dials. The TCP connect gives the round trip. Above a
+ * limit, traffic of new links is relayed but not measured.
  */
 import type { LinkMetric } from '../../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../gen/svc/control/v1/transport.js';

@@ -1,5 +1,5 @@
 /**
- * What is measured of traffic: counters of bytes and sessions, the bytes of a socket whose data others read and write, and
+ * What is measured of traffic: counters of bytes and sessions, the bytes of a socket that other code reads and writes, and
  * the latest measurements with their percentiles.
  */
 import type { Socket } from 'node:net';
@@ -105,10 +105,10 @@ export function createSamples(capacity: number): Samples {
 }
 
 /**
- * Counts the bytes of a socket whose data somebody else reads and writes.
+ * Counts the bytes of a socket that other code reads and writes.
  * @param received called with the bytes read since the last time
  * @param sent called with the bytes written since the last time
- * @returns counts now; to be called after bytes were moved, and once when the socket is closed
+ * @returns a function that counts: call it after bytes were moved, and once when the socket is closed
  */
 export function followBytes(
   socket: Socket,

@@ -1,6 +1,6 @@
 /**
- * The pins of the running configuration. When the certificate of a next hop is replaced, that node may run the new one a
- * moment before this node has its pin: a connection that meets an unknown key waits for that moment.
+ * The pins of the running configuration. When a next hop's certificate is replaced, that node may run the new one a moment
+ * before this node has its pin. A connection that meets an unknown key therefore waits a moment for its pin.
  */
 import { createWaiters } from '../../kernel/waiters.js';
 import type { UpstreamTls } from '../plan/plan.js';

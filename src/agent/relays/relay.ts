@@ -26,7 +26,7 @@ export interface RelayListener {
   suspend(): void;
   /** Takes address and port again. Rejects if they are in use by now. */
   resume(): Promise<void>;
-  /** Releases them for good; live TCP connections may stay for `drainMs`. Resolves when all are gone. */
+  /** Releases both for good; live TCP connections may stay for `drainMs`. Resolves when all are gone. */
   close(drainMs: number): Promise<void>;
 }
 

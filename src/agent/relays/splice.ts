@@ -23,7 +23,7 @@ export function tlsSide(stream: TLSSocket, socket: Socket): Side {
   return {
     stream,
     reset() {
-      // In this order: destroying the stream alone would close the connection below it in the regular way.
+      // The socket goes first: destroying the stream alone would close the connection below it in the regular way.
       reset(socket);
       stream.destroy();
     },
@@ -44,7 +44,7 @@ export interface SpliceCounts {
 
 /**
  * Joins two connected sides that allow half-open connections.
- * @param ended what the client had sent when it ended its direction, if that was before
+ * @param ended what the client had sent, if it has already ended its direction
  * @returns true if both directions ended regularly
  */
 export function splice(client: Side, upstream: Side, counts: SpliceCounts, ended?: Buffer): Promise<boolean> {
@@ -82,7 +82,7 @@ export function splice(client: Side, upstream: Side, counts: SpliceCounts, ended
       });
     };
 
-    // A socket that was lost before the listeners are attached would emit no more events.
+    // A socket that is already lost emits no more events.
     if (client.stream.destroyed || upstream.stream.destroyed) {
       client.reset();
       upstream.reset();
@@ -94,7 +94,7 @@ export function splice(client: Side, upstream: Side, counts: SpliceCounts, ended
       counts.up(ended.length);
       upstream.stream.write(ended);
     }
-    // A paused socket without data still tells its end, which may have been before the listeners were attached.
+    // A paused socket without data still emits its end, perhaps before the listeners were attached.
     if (client.stream.readableEnded) end(upstream);
     if (upstream.stream.readableEnded) end(client);
     client.stream.resume();

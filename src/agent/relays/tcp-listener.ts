@@ -33,7 +33,7 @@ export async function openTcpListener(
   const { logger } = dependencies;
   const meter = createMeter(dependencies.totals);
   const sessions = new Map<Socket, Promise<void>>();
-  /** Connections of which it is not known yet who serves them, the oldest first. */
+  /** Connections whose rule is not known yet, the oldest first. */
   const undecided = new Set<Socket>();
   const http = createHttpProxy(dependencies, meter);
   const serve = createTcpRelay({ dependencies, meter, http, decided: (client) => undecided.delete(client) });
@@ -45,7 +45,7 @@ export async function openTcpListener(
   const start = (client: Socket, service: TcpService): void => {
     if (service.kind === 'names') {
       undecided.add(client);
-      // Who opens connections and says nothing makes room for those who come after.
+      // Connections that stay silent make room for later ones.
       const [oldest] = undecided;
       if (undecided.size > relayLimits.tcpUndecidedPerListener && oldest !== undefined) reset(oldest);
     }
@@ -104,7 +104,7 @@ export async function openTcpListener(
       for (const client of clients) start(client, service);
     },
     suspend() {
-      // Releases the port at once. Its callback is not awaited: it comes only when all connections are closed.
+      // Releases the port at once. The callback is not awaited, because it waits for all connections to close.
       server.close();
       state = 'failed';
     },
@@ -131,10 +131,10 @@ export async function openTcpListener(
 
 interface TcpRelayOptions {
   readonly dependencies: RelayDependencies;
-  /** Of the listener. */
+  /** The listener's. */
   readonly meter: Meter;
   readonly http: HttpProxy;
-  /** Called when it is decided who serves the connection, after TLS if it is terminated here. */
+  /** Called when the connection's rule is known, after TLS if it is terminated here. */
   readonly decided: (client: Socket) => void;
 }
 
@@ -210,7 +210,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
     const named = peeked?.serverName === undefined ? undefined : names.match(peeked.serverName);
     if (peeked !== undefined && named !== undefined) return serveNamed(client, named);
     if (peeked !== undefined && fallback !== undefined) return servePlain(client, fallback, peeked.ended);
-    // Nobody to serve it.
+    // No rule serves it.
     decided(client);
     meter.refused();
     reset(client);

@@ -41,12 +41,12 @@ export function acceptTls(socket: Socket, secureContext: SecureContext): Promise
 
 export type TlsOutcome =
   | { readonly kind: 'connected'; readonly side: Side }
-  /** The peer's pin is none of the rule's; undefined if it has sent no certificate that can be read. */
+  /** The peer's pin is not among the rule's; it is undefined if the peer sent no readable certificate. */
   | { readonly kind: 'wrong_pin'; readonly pin: string | undefined }
   | { readonly kind: 'failed'; readonly reason: string };
 
 let context: SecureContext | undefined;
-/** Without any authority: no certificate is trusted for who has issued it. */
+/** Knows no authority, so that no certificate is trusted for its issuer. */
 const sharedContext = (): SecureContext => (context ??= createSecureContext({ ca: [], minVersion: 'TLSv1.2' }));
 
 /** @param socket connected; it is closed unless the outcome is `connected` */
@@ -56,9 +56,9 @@ export function connectTls(socket: Socket, { serverName, pins }: UpstreamTls): P
     const stream = connect({
       socket,
       secureContext: sharedContext(),
-      // Replaced by the pins.
+      // The pins decide.
       rejectUnauthorized: false,
-      // RFC 6066 allows no addresses here.
+      // RFC 6066 allows no addresses in SNI.
       ...(serverName === '' || isIP(serverName) !== 0 ? {} : { servername: serverName }),
     });
     let failure = 'the connection was closed during the handshake';

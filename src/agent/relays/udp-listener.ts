@@ -26,7 +26,7 @@ const maxPending = 16;
 const sendQueueBytes = 1024 * 1024;
 
 interface UdpRelayOptions {
-  /** Silence after which a session ends, in milliseconds; default `idleByDefaultMs`. */
+  /** Silence after which a session ends, in milliseconds. */
   readonly idleMs?: number;
 }
 
@@ -147,7 +147,7 @@ export async function openUdpListener(
 
 interface SessionOptions {
   readonly endpoint: HostPort;
-  /** Of the listener. */
+  /** The listener's. */
   readonly meter: Meter;
   readonly link: Link;
   readonly clock: Clock;

@@ -39,7 +39,7 @@ interface Entry {
   readonly latency: Samples;
 }
 
-/** @param latency also gets every connect time, of all clusters and endpoints */
+/** @param latency gets the connect times of all clusters and endpoints as well */
 export function createUpstreams(latency: Samples): Upstreams {
   let entries = new Map<string, Entry>();
 
