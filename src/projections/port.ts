@@ -1,5 +1,5 @@
 /**
- * What other parts see of the read side: queries on the committed fleet and on what is stored, and how far both are.
+ * The read side as other parts see it: queries on the committed fleet and on the stored read models, and how far both are.
  * Types only.
  * Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and `docs/architecture.md#read-models`.
  */
@@ -154,7 +154,7 @@ export interface FleetQueries {
 }
 
 export interface Projections {
-  /** What the agents of nodes did. A node that was created a moment ago may have no facts yet. */
+  /** What agents reported. A node that was created a moment ago may have no facts yet. */
   readonly agents: {
     get(nodeId: string): Promise<NodeAgentFacts | undefined>;
     getMany(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeAgentFacts>>;

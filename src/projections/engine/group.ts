@@ -22,6 +22,7 @@ import { openParking } from './parked.js';
 import type { Parking } from './parked.js';
 import type { Projections } from '../port.js';
 import { createProgress, createStatusBoard } from './progress.js';
+import type { Progress, StatusBoard } from './progress.js';
 import { createPurge, removeExpired, startRemovals } from './removals.js';
 import type { ReadModel } from '../read-model.js';
 import { groupName, openCollections, openForQueries } from '../read-models.js';
@@ -56,8 +57,73 @@ export interface Group extends Pick<
 
 interface Opened {
   readonly queries: QueryCollections;
+  /** Queries may read this version: it has caught up with the log once. */
+  queryable(): boolean;
+  readonly number: number;
+  readonly parking: Parking;
   readonly runner: Runner;
   readonly removals: readonly Loop[];
+}
+
+/** Opens the read models in their layout, and starts to follow the log. @throws ServiceError `unavailable` */
+async function open(options: GroupOptions, progress: Progress, status: StatusBoard): Promise<Opened> {
+  const { eventStore, readStore, clock, logger, release, models } = options;
+  const layout = options.layout ?? (await readLayout(readStore, release));
+  const place = placeOf(release, layout.number);
+  const versionOf = (model: string): number => versionIn(layout, release, model);
+  const [queries, collections, active, checkpoint] = await Promise.all([
+    openForQueries(readStore, versionOf),
+    openCollections(readStore, models, versionOf),
+    readStore.activeVersion(groupName),
+    readStore.loadCheckpoint(groupName, place),
+  ]);
+  const parking = await openParking(readStore, place);
+  const isFirstFill = active === undefined || active < release;
+  let queryable = active === release;
+  const expiry = (): Promise<number> => removeExpired({ models, collections, clock });
+
+  /** Points the store to this version once it has caught up. The pointer of a newer release is left as it is. */
+  async function activate(): Promise<void> {
+    // A log that still delivers expired events may have just filled in what is no longer shown.
+    await expiry();
+    const before = await readStore.activeVersion(groupName);
+    if (before === undefined || before < release) {
+      await readStore.activate(groupName, release);
+      logger.info(
+        { version: release, before: before ?? null },
+        'queries read the read models of this version from now on',
+      );
+    }
+    queryable = true;
+  }
+
+  progress.passed(checkpoint === undefined ? 0 : passedBy(checkpoint));
+  const runner = startRunner({
+    eventStore,
+    readStore,
+    logger,
+    version: place,
+    target: { models, collections, parking, logger, rebuilding: () => isFirstFill && !queryable },
+    progress,
+    status,
+    after: checkpoint ?? 'start',
+    onCaughtUp: activate,
+    onAgentFact: options.onAgentFact,
+    onAnotherLog: (sentence) => options.onAnotherLog?.(sentence),
+  });
+  const purge = createPurge({
+    readStore,
+    async checkpoint() {
+      const stored = await readStore.loadCheckpoint(groupName, place);
+      return stored === undefined ? undefined : passedBy(stored);
+    },
+    collections: () => collections.values(),
+  });
+  const removals = [
+    startRemovals(tuning.tombstonePurgeEveryMs, 'tombstones', purge, logger),
+    startRemovals(tuning.expiryEveryMs, 'expired documents', expiry, logger),
+  ];
+  return { queries, queryable: () => queryable, number: layout.number, parking, runner, removals };
 }
 
 /**
@@ -65,16 +131,11 @@ interface Opened {
  * and queries answer `unavailable` meanwhile. Whether they have caught up is in `status()`.
  */
 export async function startGroup(options: GroupOptions): Promise<Group> {
-  const { eventStore, readStore, clock, logger, release, models } = options;
+  const { eventStore, clock, logger } = options;
   const stop = new AbortController();
   const progress = createProgress(0);
   let opened: Opened | undefined;
-  let parking: Parking | undefined;
-  let layoutNumber = options.layout?.number;
-  /** Queries may read this version: it has caught up with the log once. */
-  let queryable = false;
-  let expire: () => Promise<void> = async () => undefined;
-  const status = createStatusBoard(progress.position, () => parking?.list() ?? [], logger);
+  const status = createStatusBoard(progress.position, () => opened?.parking.list() ?? [], logger);
   const probe = createHeadProbe({
     eventStore,
     prefix: streams.prefix,
@@ -84,67 +145,6 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     handled: () => opened?.runner.handled() ?? 'start',
   });
 
-  /** Points the store to this version once it has caught up. The pointer of a newer release is left as it is. */
-  async function activate(): Promise<void> {
-    // A log that still delivers expired events may have just filled in what is no longer shown.
-    await expire();
-    const active = await readStore.activeVersion(groupName);
-    if (active === undefined || active < release) {
-      await readStore.activate(groupName, release);
-      logger.info(
-        { version: release, before: active ?? null },
-        'queries read the read models of this version from now on',
-      );
-    }
-    queryable = true;
-  }
-
-  async function open(): Promise<Opened> {
-    const layout = options.layout ?? (await readLayout(readStore, release));
-    const place = placeOf(release, layout.number);
-    const versionOf = (model: string): number => versionIn(layout, release, model);
-    const [queries, collections, active, checkpoint] = await Promise.all([
-      openForQueries(readStore, versionOf),
-      openCollections(readStore, models, versionOf),
-      readStore.activeVersion(groupName),
-      readStore.loadCheckpoint(groupName, place),
-    ]);
-    const openedParking = await openParking(readStore, place);
-    parking = openedParking;
-    layoutNumber = layout.number;
-    queryable = active === release;
-    const isFirstFill = active === undefined || active < release;
-    progress.passed(checkpoint === undefined ? 0 : passedBy(checkpoint));
-    const runner = startRunner({
-      eventStore,
-      readStore,
-      logger,
-      version: place,
-      target: { models, collections, parking: openedParking, logger, rebuilding: () => isFirstFill && !queryable },
-      progress,
-      status,
-      after: checkpoint ?? 'start',
-      onCaughtUp: activate,
-      onAgentFact: options.onAgentFact,
-      onAnotherLog: (sentence) => options.onAnotherLog?.(sentence),
-    });
-    const purge = createPurge({
-      readStore,
-      async checkpoint() {
-        const stored = await readStore.loadCheckpoint(groupName, place);
-        return stored === undefined ? undefined : passedBy(stored);
-      },
-      collections: () => collections.values(),
-    });
-    const expiry = (): Promise<number> => removeExpired({ models, collections, clock });
-    expire = async () => void (await expiry());
-    const removals = [
-      startRemovals(tuning.tombstonePurgeEveryMs, 'tombstones', purge, logger),
-      startRemovals(tuning.expiryEveryMs, 'expired documents', expiry, logger),
-    ];
-    return { queries, runner, removals };
-  }
-
   let failed: () => void = () => undefined;
   const firstFailure = new Promise<void>((resolve) => {
     failed = resolve;
@@ -152,7 +152,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   const opening = (async () => {
     for (let tries = 0; !stop.signal.aborted; tries += 1) {
       try {
-        opened = await open();
+        opened = await open(options, progress, status);
         status.set({ lastError: null });
         return;
       } catch (error) {
@@ -180,10 +180,10 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
 
   return {
     queries() {
-      if (opened !== undefined && queryable) return opened.queries;
+      if (opened?.queryable() === true) return opened.queries;
       throw new ServiceError('unavailable', 'the read models are being filled and cannot be queried yet');
     },
-    number: () => layoutNumber,
+    number: () => opened?.number ?? options.layout?.number,
     status: status.current,
     onStatusChange: status.onChange,
     reached,

@@ -1,5 +1,5 @@
 /**
- * Read model of agents, stored: what the agent of each node did, folded from the facts of `svc-agents-*`. Not the node,
+ * Stored read model: what the agent of each node did, folded from the facts of `svc-agents-*`. Not the node,
  * which is in the committed fleet, and not telemetry. Implements `docs/contract/rest.md#nodes`.
  */
 import { agentEvent } from '../../domain/agents/facts.js';

@@ -1,13 +1,15 @@
 /**
- * Queries of the audit, stored, for REST and for reverts. The read model says which entries there are; their content is read from the log.
+ * Queries on the stored audit, for REST and for reverts. The read model says which entries there are; their content is
+ * read from the log, where the commands of one page are often neighbours.
  * Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand } from '../../domain/audit/describe.js';
+import { readCommand } from '../../domain/log/upcast.js';
+import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { accountTypes, actorOf, auditGroups } from './audit.js';
 import type { AuditFields } from './audit.js';
-import { readCommands } from './log-commands.js';
 import { namesAt } from './names.js';
 import type { NameFields } from './names.js';
 import type { AuditEntry, AuditQuery, Projections } from '../port.js';
@@ -15,6 +17,73 @@ import { tuning } from '../tuning.js';
 
 type Audit = Collection<AuditFields>;
 type EntryDocument = StoredDocument<AuditFields>;
+
+interface CommandPlace {
+  readonly stream: string;
+  /** The revision of the command's first event. */
+  readonly revision: number;
+  readonly count: number;
+}
+
+interface Range {
+  readonly stream: string;
+  readonly from: number;
+  to: number;
+}
+
+/** Ranges that cover all places; places of one stream that are near each other share a range. */
+function rangesOf(places: readonly CommandPlace[]): readonly Range[] {
+  const sorted = [...places].sort((a, b) =>
+    a.stream < b.stream ? -1 : a.stream > b.stream ? 1 : a.revision - b.revision,
+  );
+  const ranges: Range[] = [];
+  for (const { stream, revision, count } of sorted) {
+    const last = ranges.at(-1);
+    const near = last?.stream === stream && revision - last.to <= tuning.auditReadGap;
+    if (last === undefined || !near) ranges.push({ stream, from: revision, to: revision + count });
+    else last.to = Math.max(last.to, revision + count);
+  }
+  return ranges;
+}
+
+const keyOf = (stream: string, revision: number): string => `${stream}@${revision}`;
+
+/**
+ * The commands at the places, in the same order and in their current shapes; undefined for one that the log no longer holds
+ * completely.
+ * @throws ServiceError `unavailable`
+ * @internal exported for tests
+ */
+export async function readCommands(
+  store: EventStore,
+  places: readonly CommandPlace[],
+): Promise<readonly (RecordedCommand | undefined)[]> {
+  const wanted = new Set(
+    places.flatMap(({ stream, revision, count }) =>
+      Array.from({ length: count }, (_, index) => keyOf(stream, revision + index)),
+    ),
+  );
+  const events = new Map<string, RecordedEvent>();
+  const ranges = [...rangesOf(places)];
+  const readNext = async (): Promise<void> => {
+    for (let range = ranges.pop(); range !== undefined; range = ranges.pop()) {
+      const options = { direction: 'forward', from: range.from, maxCount: range.to - range.from } as const;
+      for await (const event of store.read(range.stream, options)) {
+        if (event.revision >= range.to) break;
+        const key = keyOf(event.stream, event.revision);
+        if (wanted.has(key)) events.set(key, event);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: tuning.auditReads }, readNext));
+  return places.map(({ stream, revision, count }) => {
+    const parts = Array.from({ length: count }, (_, index) => events.get(keyOf(stream, revision + index)));
+    const [first, ...rest] = parts.filter((event) => event !== undefined);
+    return first === undefined || rest.length + 1 < count
+      ? undefined
+      : readCommand({ stream, events: [first, ...rest] });
+  });
+}
 
 /** The entries that a query selects; null when none can match. */
 function rangeOf({ includeAccounts, ...query }: AuditQuery): GroupRange | null {

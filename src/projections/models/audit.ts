@@ -1,6 +1,6 @@
 /**
- * Read model of the audit, stored: the place of each command in the log, and what queries filter on. Not the content of an entry:
- * `audit-queries.ts` reads it from the log. Implements `docs/contract/rest.md#audit`.
+ * Stored read model: the audit, as the place of each command in the log and the fields that queries filter on. The content
+ * of an entry is not stored: `audit-queries.ts` reads it from the log. Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand } from '../../domain/audit/describe.js';
 import { signinEvent } from '../../domain/accounts/signin.js';
@@ -65,7 +65,7 @@ function auditOrder(at: string, position: number): string {
   return `${at}/${String(position).padStart(16, '0')}`;
 }
 
-/** The actor of a command. That of a sign-in is the account that its event names. */
+/** The actor of a command. For a sign-in, the account that its event names. */
 export function actorOf(event: RecordedEvent): AuditEntry['actor'] {
   if (event.stream !== streams.signins) return event.metadata.actor;
   const { user_id, username } = signinEvent(event).data;

@@ -1,6 +1,6 @@
 /**
- * Read model of deployments, stored: each deploy of a chain, by the id of its command, with the generation that it gave each node.
- * Not the state of each node: that follows from the facts of its agent.
+ * Stored read model: each deploy of a chain, by the id of its command, with the generation that it gave each node. The state
+ * of each node follows from the facts of its agent instead.
  * Implements `docs/contract/rest.md#l4-chains` and `docs/contract/domain.md#generation`.
  */
 import { fleetEvent } from '../../domain/fleet/events.js';

@@ -1,5 +1,5 @@
 /**
- * Read model of names, stored: the names that each resource had over time, kept after its delete. The audit shows an entry with the
+ * Stored read model: the names that each resource had over time, kept after its delete. The audit shows an entry with the
  * name that its resource had then, which most events do not carry.
  * Implements `docs/contract/rest.md#audit`, `resource.name`.
  */

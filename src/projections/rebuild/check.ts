@@ -52,6 +52,14 @@ export interface CheckReport {
   readonly behind: number;
 }
 
+/** The report while it is being made. */
+interface Findings extends CheckReport {
+  documents: number;
+  readonly differences: string[];
+  differenceCount: number;
+  behind: number;
+}
+
 type Comparison =
   | { readonly kind: 'equal' }
   /** The read model in use has not reached the document's last event. */
@@ -79,19 +87,19 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
     const layout = await readLayout(readStore, release);
     const live = await openCollections(readStore, compared, (model) => versionIn(layout, release, model));
     const copies = await openCollections(scratch, compared, release);
-    const findings = createFindings();
-    for (const { name } of compared) {
+    const findings: Findings = { documents: 0, differences: [], differenceCount: 0, behind: 0 };
+    for (const model of compared) {
+      const { name, index } = model;
       const [inUse, copy] = [live.get(name), copies.get(name)];
       if (inUse === undefined || copy === undefined) continue;
       const lastDelete = (): number => deletes.get(name) ?? 0;
-      const model = compared.find((one) => one.name === name);
-      const over = model?.expired?.(options.clock.now());
-      const expired = (fields: Fields): boolean => over !== undefined && isInRange(model?.index, fields, over);
+      const over = model.expired?.(options.clock.now());
+      const expired = (fields: Fields): boolean => over !== undefined && isInRange(index, fields, over);
       const side = { expired, name, inUse, copy, fresh, options, release, layout, lastDelete };
       const done = await compareCollections(side, findings);
       if (!done) return undefined;
     }
-    return findings.report();
+    return findings;
   } finally {
     await fresh.close();
   }
@@ -145,33 +153,6 @@ function watchDeletes(store: ReadStore, deletes: Map<string, number>): ReadStore
   };
 }
 
-interface Findings {
-  compared(count: number): void;
-  add(difference: string): void;
-  late(count: number): void;
-  behind(): number;
-  report(): CheckReport;
-}
-
-function createFindings(): Findings {
-  const differences: string[] = [];
-  let [documents, differenceCount, behind] = [0, 0, 0];
-  return {
-    compared(count) {
-      documents += count;
-    },
-    add(difference) {
-      differenceCount += 1;
-      if (differences.length < tuning.compareShown) differences.push(difference);
-    },
-    late(count) {
-      behind += count;
-    },
-    behind: () => behind,
-    report: () => ({ documents, differences, differenceCount, behind }),
-  };
-}
-
 /** Compares every document that either side has; false when the signal ended it. */
 async function compareCollections(side: Side, findings: Findings): Promise<boolean> {
   const { options, name, inUse, copy } = side;
@@ -191,7 +172,7 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
       const compared = other === undefined ? [] : await other.getMany(ids);
       const comparedIds = new Set(compared.map(({ id }) => id));
       const fresh = ids.filter((id) => !comparedIds.has(id));
-      findings.compared(fresh.length);
+      findings.documents += fresh.length;
       await compareIds(side, fresh, findings);
       done += items.length;
       options.onProgress('comparing', done, items.length < tuning.compareDocuments ? done : done + items.length);
@@ -216,7 +197,10 @@ async function compareIds(side: Side, ids: readonly string[], findings: Findings
           late.push(id);
           break;
         case 'different':
-          findings.add(`${side.name} ${id}: ${comparison.how}`);
+          findings.differenceCount += 1;
+          if (findings.differences.length < tuning.compareShown) {
+            findings.differences.push(`${side.name} ${id}: ${comparison.how}`);
+          }
           break;
         default:
           unreachable(comparison);
@@ -225,8 +209,11 @@ async function compareIds(side: Side, ids: readonly string[], findings: Findings
     waiting = late;
     if (waiting.length === 0) return;
     // If no instance projects, one round of waiting for the first documents was enough.
-    const patient = findings.behind() === 0 && round < tuning.compareRounds;
-    if (!patient || side.options.signal.aborted) return findings.late(waiting.length);
+    const patient = findings.behind === 0 && round < tuning.compareRounds;
+    if (!patient || side.options.signal.aborted) {
+      findings.behind += waiting.length;
+      return;
+    }
     await sleep(2 * tuning.checkpointEveryMs, side.options.signal);
   }
 }

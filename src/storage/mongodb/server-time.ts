@@ -9,7 +9,7 @@ export async function serverTime(db: Db): Promise<number> {
   return localTime.getTime();
 }
 
-/** The primary's time when its answer has arrived: half of the way is the way back. */
+/** The primary's time when its answer has arrived: assumes that the way back took half of the round trip. */
 export async function timeOfServer(db: Db): Promise<StoreTime> {
   const sent = performance.now();
   const at = await serverTime(db);
