@@ -1,6 +1,6 @@
 /**
- * What REST asks of accounts: the hashing, sealing and rate limits around them. Their rules are in `src/domain/accounts`.
- * Implements `docs/contract/rest.md#authentication-and-roles`.
+ * The handlers of accounts for REST, with the hashing, sealing and rate limits around them. Their rules are in
+ * `src/domain/accounts`. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import { createUserFields } from './fields.js';

@@ -1,4 +1,4 @@
-/** What the handlers of accounts work with. Types only. */
+/** The dependencies of the handlers of accounts. Types only. */
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { Ids } from '../kernel/ids.js';

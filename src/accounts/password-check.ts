@@ -1,7 +1,7 @@
 /**
- * Whether somebody knows the password of an account: within the budget of failures, before any hash is computed, and with
- * the same work for a name that does not exist. Sign-ins and password changes share it, so that neither is a way round the
- * budget of the other. Not what follows from the outcome. Implements
+ * Whether somebody knows the password of an account: within the budget of failures, before any hash is computed, and
+ * with the same work for a name that does not exist. Sign-ins and password changes share it, so that neither is a way
+ * round the budget of the other. Callers decide what follows from the outcome. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { UserState } from '../domain/accounts/user.js';

@@ -11,7 +11,7 @@ import { limits } from '../kernel/limits.js';
 import type { TokenSubject } from '../security/tokens.js';
 import type { AccountParts } from './parts.js';
 
-/** What a token of the user says. */
+/** The subject of the user's token. */
 export function subjectOf(user: UserState): TokenSubject {
   return { sub: user.id, role: user.role, ver: user.token_version };
 }

@@ -1,6 +1,6 @@
 /**
- * The agent's environment variables as a typed value, read once. Not the node's configuration, which comes over the
- * control session and is never stored. Implements section 4.2 of `docs/contract/service-specification.txt` and
+ * The agent's environment variables as a typed value, read once. The node's configuration comes over the control
+ * session and is never stored. Implements section 4.2 of `docs/contract/service-specification.txt` and
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { z } from 'zod';

@@ -1,5 +1,5 @@
 /**
- * What the agent reports about its machine: processor and memory usage, addresses of its interfaces.
+ * The agent's report about its machine: processor and memory usage, addresses of its interfaces.
  */
 import { BlockList } from 'node:net';
 import { cpus, freemem, networkInterfaces, totalmem } from 'node:os';

@@ -1,5 +1,5 @@
 /**
- * What serves agents on the core: telemetry, their transport, the claims of commands, the loops that keep facts and
+ * Serves agents on the core: telemetry, their transport, the claims of commands, the loops that keep facts and
  * credentials up to date, and this instance's place among the others. See `docs/architecture.md`.
  */
 import { openCommandClaims } from '../instance/command-claims.js';

@@ -114,7 +114,7 @@ interface StartOptions {
   readonly ofProcess: Measured;
 }
 
-/** What answers on the REST port until the service is up. */
+/** The server that answers on the REST port until the service is up. */
 interface Start {
   freePort(): Promise<void>;
   /** See `StoreSettings`. */

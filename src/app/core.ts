@@ -63,7 +63,7 @@ export interface Core extends Installation {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** What is opened goes here; everything closes in reverse order. */
+  /** Everything that is opened is added here, and closes in reverse order. */
   readonly closers: Closers;
   /** Where what strangers cause is logged, so that no flood of it fills a disk. */
   readonly refusals: SampledLog;

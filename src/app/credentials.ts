@@ -1,7 +1,7 @@
 /**
- * What time does to credentials: ends the overlap of the former key of a certificate when it is due, and counts
- * certificates that expire. Every instance ends overlaps; the command of the second one finds nothing to do.
- * Implements `docs/contract/domain.md#l4-chain`, the event `CredentialOverlapEnded`.
+ * Ends the overlap of the former key of a certificate when it is due, and counts certificates that expire. Every
+ * instance ends overlaps; the command of the second one finds nothing to do. Implements
+ * `docs/contract/domain.md#l4-chain`, the event `CredentialOverlapEnded`.
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';

@@ -1,7 +1,7 @@
 /**
- * What a start writes: the compiler version of this release, and the log chain of each stream of commands. Written at once,
- * or as soon as the instance may write. The first admin is in `first-admin.ts`.
- * Implements `docs/contract/domain.md#generation` and `docs/log-chain.md`.
+ * The commands of a start: the compiler version of this release, and the log chain of each stream of commands. Written
+ * at once, or as soon as the instance may write. The first admin is in `first-admin.ts`. Implements
+ * `docs/contract/domain.md#generation` and `docs/log-chain.md`.
  */
 import { startLoop } from '../kernel/background.js';
 import { errorText, unreachable } from '../kernel/errors.js';
@@ -67,8 +67,9 @@ interface ChainedState {
 }
 
 /**
- * Begins the log chain of a stream that has none yet, and takes one that is under the key of an earlier master key over to
- * the present one, which finishes a rotation of the master key. Of several instances that start at once, one writes.
+ * Begins the log chain of a stream that has none yet, and takes one that is under the key of an earlier master key over
+ * to the present one, which finishes a rotation of the master key. When several instances start at once, one of them
+ * writes.
  * @throws ServiceError `unavailable`
  */
 export async function ensureLogChain<State extends ChainedState>(

@@ -1,7 +1,8 @@
 /**
- * What holds the log on this instance, as one value: the committed fleet and the accounts in memory, and the stored read
- * models. It answers what only all of them together can: may this instance write, should it get traffic, does a GET
- * show a command. It neither starts nor closes them. Implements `docs/contract/rest.md#consistency`.
+ * Everything that follows the log on this instance, as one value: the committed fleet and the accounts in memory, and
+ * the stored read models. It answers what only all of them together can: may this instance write, should it get
+ * traffic, does a GET show a command. It neither starts nor closes them. Implements
+ * `docs/contract/rest.md#consistency`.
  */
 import { chainBreakText } from '../domain/log-chain/links.js';
 import { sleep } from '../kernel/background.js';
@@ -75,7 +76,7 @@ export function createFollowers(parts: FollowerParts): Followers {
 
   const foldsStopped = (): boolean => ['unknown_event', 'broken_log'].includes(committed.state().kind);
 
-  /** What is in memory holds the log up to a revision of the fleet, or has stopped for good: the instance is read-only then. */
+  /** True when the folds in memory have reached a revision of the fleet, or have stopped for good: the instance is read-only then. */
   const memoryHolds = (head: number): boolean =>
     (foldsStopped() || committed.fleet().revision.value >= head) &&
     (accounts.caughtUp() || accounts.failure() !== undefined);

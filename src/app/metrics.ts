@@ -101,7 +101,7 @@ function restMetrics({ sockets, answers, waitingDeploys, requests }: MeasuredSer
   ];
 }
 
-/** What holds the log; the agent transport adds its own numbers. */
+/** Metrics of the followers of the log; the agent transport adds its own. */
 export function followerMetrics(
   committed: Pick<CommittedFleet, 'fleet' | 'state'>,
   delivery: Pick<DeliveryService, 'stats'>,
@@ -161,7 +161,7 @@ export function followerMetrics(
   ];
 }
 
-/** What became of facts. */
+/** Metrics of facts, by outcome. */
 function factMetrics(facts: Pick<FactRecorder, 'stats'>): readonly NumberSource[] {
   return [
     {

@@ -30,7 +30,7 @@ const version = '0.1.0';
 export interface RestOptions {
   readonly config: Config;
   readonly tls: TlsFiles | undefined;
-  /** What `/metrics` shows of the process around the service. */
+  /** Metrics of the process around the service. */
   readonly ofProcess: Measured;
 }
 

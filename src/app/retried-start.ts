@@ -1,6 +1,6 @@
 /**
- * Repeats a start while an external store goes away in the middle of it. Whatever an attempt has opened is closed before
- * the next one. A store that is away from the beginning is waited for where it is opened.
+ * Repeats a start while an external store goes away in the middle of it. Each attempt closes everything that it has
+ * opened before the next one begins. A store that is away from the beginning is waited for where it is opened.
  */
 import { sleep } from '../kernel/background.js';
 import { createClosers } from '../kernel/closers.js';

@@ -1,5 +1,5 @@
 /**
- * What nobody caught. The process survives two kinds alone, which touch no state of the service:
+ * Exceptions that nobody caught. The process survives two kinds alone, which touch no state of the service:
  * - node:http2 was asked to answer on a stream that its peer has ended, which a stranger can bring about;
  * - the client package of EventStoreDB lost its node with two calls under way. It tells both callers, but awaits neither
  *   its own second look for the leader, nor the start of a call on the channel that it has just closed.

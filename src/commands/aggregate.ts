@@ -1,4 +1,4 @@
-/** What a gateway runs: the state of one stream, and how commands are decided and folded there. Two exist. */
+/** An aggregate for a gateway: the state of one stream, and how commands are decided and folded there. Two exist. */
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts } from '../domain/accounts/accounts.js';

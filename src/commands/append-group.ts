@@ -79,7 +79,7 @@ export async function appendGroup(
 
 type Written = Extract<GroupOutcome, { readonly kind: 'appended' | 'conflict' }> | { readonly kind: 'nothing' };
 
-/** What the log holds in place of the group. An append is atomic, so the first event tells for all. */
+/** The events that the log holds in place of the group. An append is atomic, so the first event tells for all. */
 async function search(
   { eventStore, logger }: AppendGroupOptions,
   stream: string,

@@ -1,7 +1,7 @@
 /**
- * The keys and certificates of credentials before a command is decided: generates or reads them, and checks that a key and
- * its certificate belong together and are valid now. Not the sealing: that is in `credentials.ts`.
- * Implements `docs/contract/rest.md#credentials`.
+ * The keys and certificates of credentials before a command is decided: generates or reads them, and checks that a key
+ * and its certificate belong together and are valid now. `credentials.ts` seals. Implements
+ * `docs/contract/rest.md#credentials`.
  */
 import type { CredentialDefinition } from '../domain/credential/credential.js';
 import { timestamp } from '../kernel/clock.js';

@@ -29,7 +29,7 @@ export interface DecideGroupOptions {
   readonly logChain: LogChain;
 }
 
-/** What was decided for one call. */
+/** The decision for one call. */
 export type Decided =
   | {
       readonly kind: 'write';
@@ -132,7 +132,7 @@ function repeatOf(state: DecidingState, { key_hash, body_hash }: IdempotencyMark
 
 const refusedBy = ({ code, message }: Refusal): Answer => ({ kind: 'refused', error: new ServiceError(code, message) });
 
-/** What a caller may see of anything that was thrown. */
+/** The error that a caller may see, whatever was thrown. */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const stops = [UnknownEventError, BrokenChainError, BrokenLogError].some((kind) => error instanceof kind);

@@ -1,7 +1,7 @@
 /**
- * What one node can write into the log: so many bytes of facts a minute. Beyond it facts are held back; of each kind only
- * the newest, which is written when the budget allows. Not their order in the stream, nor retries (`stream-batch.ts`).
- * Implements `docs/contract/agent-protocol.md#control`, "what one node can write into the log".
+ * Bounds the bytes of facts that one node can write into the log in a minute. Beyond it facts are held back; of each
+ * kind only the newest, which is written when the budget allows. `stream-batch.ts` has their order in the stream, and
+ * retries. Implements `docs/contract/agent-protocol.md#control`, "what one node can write into the log".
  */
 import type { FactOutcome } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
@@ -103,7 +103,7 @@ export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
       const bytes = eventBytes(event);
       // No budget would ever allow it; it is refused there.
       if (bytes > tuning.factBytes) return write(nodeId, event, bytes);
-      // Behind a fact that is held back every other waits as well: the log keeps their order.
+      // All later facts wait behind one that is held back, because the log keeps their order.
       if (!held.has(nodeId) && take(nodeId, bytes)) return write(nodeId, event, bytes);
       return hold(nodeId, event, bytes);
     },

@@ -31,7 +31,7 @@ export interface FactRecorderOptions {
   readonly logger: Logger;
 }
 
-/** What the log keeps of the streams that it does not keep whole. */
+/** Retention of the streams that the log does not keep whole. */
 export const retentions: readonly { readonly stream: string; readonly retention: Retention }[] = [
   ...Array.from({ length: agentShards }, (_, shard) => ({
     stream: `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`,

@@ -1,7 +1,8 @@
 /**
  * Port: what REST calls to change something or to sign somebody in. Types only: the handlers are in `resources.ts`,
- * `nodes.ts`, `credentials.ts` and `src/accounts`. Bodies arrive validated and canonical. What needs other resources (references, names,
- * collisions) or the stored one (a PUT) is decided behind this port. Implements `docs/contract/rest.md#envelope`.
+ * `nodes.ts`, `credentials.ts` and `src/accounts`. Bodies arrive validated and canonical. Checks that need other
+ * resources (references, names, collisions) or the stored one (a PUT) are made behind this port. Implements
+ * `docs/contract/rest.md#envelope`.
  */
 import type { ChainState } from '../domain/chain/chain.js';
 import type { Role } from '../domain/accounts/user.js';
@@ -151,7 +152,7 @@ export interface LifecycleHandlers<T extends ResourceType> {
 export interface RevertHandlers {
   /** @returns the name that the entry's resource has afterwards, or null */
   revert(ctx: CommandContext, entry: RecordedCommand): Answer<{ readonly name: string | null }>;
-  /** What the revert would change. @throws ServiceError the refusal that the revert would get */
+  /** The changes that the revert would make. @throws ServiceError the refusal that the revert would get */
   preview(entry: RecordedCommand): Promise<readonly PreviewedChange[]>;
 }
 
@@ -182,7 +183,7 @@ export interface CommandHandlers {
   readonly settings: {
     update(ctx: CommandContext, ifMatch: IfMatch, fields: UpdateSettingsFields): Answer<SettingsState>;
   };
-  /** By what the entry is about. */
+  /** Keyed by the subject of the entry. */
   readonly reverts: { readonly fleet: RevertHandlers; readonly accounts: RevertHandlers };
   readonly accounts: {
     /**

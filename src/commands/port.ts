@@ -6,7 +6,7 @@ import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
 import type { Actor, EventMetadata, IdempotencyMark, RecordedCommand, RecordedEvent } from '../kernel/event.js';
 
-/** Who gives a command, in which request, and under which idempotency key. */
+/** The author of a command, its request, and its idempotency key. */
 export interface CommandContext {
   readonly actor: Actor;
   readonly requestId: string;
@@ -24,7 +24,7 @@ export type CommandOutcome<R> =
       readonly events: readonly RecordedEvent[];
       /** Log position of the last event; of the newest known event when nothing was written. */
       readonly position: number;
-      /** What `select` returned. */
+      /** The result of `select`. */
       readonly result: R;
     }
   /** The same key, caller, path and body were accepted before, so nothing was written. */

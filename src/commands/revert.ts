@@ -23,7 +23,7 @@ import type { RevertHandlers } from './handlers-port.js';
 import type { Gateway, ProjectionWait } from './port.js';
 import { tuning } from './tuning.js';
 
-/** What a revert asks of the audit's read model, which must hold the whole log. */
+/** A revert's queries on the audit's read model, which must hold the whole log. */
 export interface AuditTrail {
   /** The command of an entry in its current shape; undefined when there is none, or the log no longer holds it. */
   command(entryId: string): Promise<RecordedCommand | undefined>;
@@ -101,7 +101,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     return new Map([...found].map(([field, one]) => [field, one.id]));
   }
 
-  /** The newest entry that deleted the resource; that of its node, if it belongs to one. */
+  /** The newest entry that deleted the resource, or its node if it belongs to one. */
   async function deleterOf(type: string, id: string, behind: number): Promise<EntryAbout | undefined> {
     const own = await newest(type, id, behind, deletes);
     if (type !== policyKey.type) return own;

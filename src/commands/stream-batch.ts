@@ -1,6 +1,6 @@
 /**
- * Appends the facts of one stream in batches: a bounded queue, retried until the log has them. Not what a node may write
- * (`fact-budget.ts`). Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "batched".
+ * Appends the facts of one stream in batches: a bounded queue, retried until the log has them. `fact-budget.ts` says
+ * what a node may write. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "batched".
  *
  * Appends expect any revision, so a retry after an unknown outcome may write a fact twice on a store that forgets ids.
  * That does no harm: every reader of facts treats a repeat as the same fact.
@@ -20,7 +20,7 @@ import { tuning } from './tuning.js';
 export interface StreamBatchOptions {
   readonly eventStore: Pick<EventStore, 'append'>;
   readonly logger: Logger;
-  /** What the first fact waits for, so that others join its batch. */
+  /** How long the first fact waits for others to join its batch. */
   readonly delay: SharedDelay;
   /** Facts that may wait, and their bytes. */
   readonly maxFacts: number;
@@ -134,7 +134,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
     }
   };
 
-  /** Appends what waits now. What comes meanwhile waits for the next turn, or a steady stream would never share one. */
+  /** Appends what waits now. Facts that come meanwhile wait for the next turn, or a steady stream would never share one. */
   const appendWaiting = async (): Promise<void> => {
     const newest = [...queue].at(-1);
     while (newest !== undefined && queue.has(newest)) await appendNext();

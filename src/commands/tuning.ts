@@ -23,7 +23,7 @@ export const tuning = {
    */
   standingFactsHeldDays: 45,
   standingFactsDays: 50,
-  /** How soon after a start all nodes are looked at, and how often then. */
+  /** How soon after a start all nodes are checked, and how often from then on. */
   standingFactsFirstMs: 60_000,
   standingFactsEveryMs: 30 * 60_000,
   /** Nodes looked at together; the time between two appends; how long one waits for the read models; its tries. */
@@ -33,7 +33,7 @@ export const tuning = {
   standingFactsTries: 5,
   /** How far the clocks of nodes and of authorities may be from this one: certificates begin that much earlier. */
   certificateClockSkewMs: 5 * 60_000,
-  /** How often it is looked whether the overlap of a certificate key is due. */
+  /** How often the ends of overlaps of certificate keys are checked. */
   overlapsEveryMs: 5_000,
   signinsBatchMs: 250,
   signinsQueue: 10_000,
@@ -47,6 +47,6 @@ export const tuning = {
   factBudgets: 100_000,
   /** Facts held back of all nodes together, in bytes. */
   heldFactsBytes: 64 * 1024 * 1024,
-  /** How often it is looked whether a fact that was held back may be written. */
+  /** How often held-back facts are retried. */
   heldFactsEveryMs: 250,
 } as const;

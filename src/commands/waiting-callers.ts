@@ -16,7 +16,7 @@ export interface Call<State, Command> {
   readonly select: (state: State) => unknown;
 }
 
-/** What became of a command. */
+/** The outcome of a command. */
 export type Answer =
   | {
       readonly kind: 'written';

@@ -117,7 +117,7 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     rejecting(newestGeneration) {
       let count = 0;
       for (const [nodeId, { record }] of active) {
-        // Nearly all nodes have rejected nothing, and the others are asked about at each reading of the metrics.
+        // Nearly all nodes have rejected nothing; each reading of the metrics asks about the others.
         if (record === undefined || record.history.rejected.length === 0) continue;
         const generation = newestGeneration(nodeId);
         if (record.history.rejected.some((stamp) => stamp.generation === generation)) count += 1;

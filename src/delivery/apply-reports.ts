@@ -57,7 +57,7 @@ export interface ApplyReportsDeps {
   readonly retries: Pick<Retries, 'rejected'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
-  /** Where it is told that a node rejected its configuration, or applies again. */
+  /** The log for nodes that reject their configuration, or apply again. */
   readonly sessionLog: Logger;
   /** The newest generation of a node. */
   generation(nodeId: string): number | undefined;

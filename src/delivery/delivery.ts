@@ -57,7 +57,7 @@ export interface DeliveryDeps {
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
   /** Records a fact that an agent told on a session; resolves once it is settled what becomes of it. */
   readonly recordFact: RecordFact;
-  /** What the node applied and rejected last, from the log; undefined for a node without facts. */
+  /** The node's last apply and last reject, from the log; undefined for a node without facts. */
   readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;
   /** Compiles a node at an earlier generation, secrets sealed (`src/projections/history/`). */
   readonly compileEarlier: (nodeId: string, generation: number) => Promise<NodeSnapshot | undefined>;

@@ -29,7 +29,7 @@ let sharedWriter = new BinaryWriter();
 
 /** The snapshot as it is sent to the agent. The same input always gives the same bytes. */
 export function encodeSnapshot(snapshot: NodeSnapshot, secrets: OpenedSecrets): SnapshotPush {
-  // What a writer has written stays in its memory, which secrets must not.
+  // A writer keeps in memory what it has written, and secrets must not stay there.
   if (secrets.size > 0) return encodeWith(new BinaryWriter(), snapshot, secrets);
   const writer = sharedWriter;
   // After an error the writer holds half a message: only one that comes to its end is used again.

@@ -41,7 +41,7 @@ export interface NodeSessions {
   offered(): number;
 }
 
-/** What all sessions of an instance share. */
+/** Everything that the sessions of an instance share. */
 interface Parts extends Pick<
   NodeSessionsDeps,
   'applyReports' | 'clock' | 'histories' | 'reportTurns' | 'retries' | 'sessions'
@@ -129,7 +129,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     const isOffered = rejectOf(record.history, newest.stamp) === undefined || tryAgain(record) === push.generation;
     for (const session of sessions.waitingFor(nodeId, push.generation)) {
       session.considered = push.generation;
-      // What it has rejected, and whatever follows from that, is sent when it asks.
+      // Its rejects, and their consequences, are sent when it asks.
       if (!isOffered) continue;
       if (record.retry !== undefined) record.retry.offeredTo = session.sessionId;
       deps.timeToApplied.offered(session.offers, push.generation, deps.clock.monotonic());

@@ -1,6 +1,6 @@
 /**
- * What the agent transport and REST see of delivery. Types only.
- * Implements `docs/contract/agent-protocol.md#configuration`.
+ * Delivery as the agent transport and REST see it. Types only. Implements
+ * `docs/contract/agent-protocol.md#configuration`.
  */
 import type { ApplyError } from '../domain/agents/facts.js';
 import type { NodeState } from '../domain/node/node.js';
@@ -49,8 +49,8 @@ export interface NodeSession {
   /** Answers a ConfigRequest. Nothing is offered to the slot before the first one. */
   request(configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
   /**
-   * What the agent says next will be about a snapshot that is being brought to others as well: resolves when it may be worked
-   * on. Undefined when that is now.
+   * The agent's next report will be about a snapshot that is being pushed to others as well: resolves when it may be
+   * worked on. Undefined when that is now.
    */
   reportTurn(): Promise<void> | undefined;
   /**

@@ -20,7 +20,7 @@ export interface SessionState {
   pushed: { readonly generation: number; readonly at: number } | undefined;
   /** The newest push that it was offered and that its agent has not taken, and since when nothing was taken, monotonic. */
   unsent: { readonly generation: number; readonly since: number } | undefined;
-  /** What it was offered and has not answered yet, for the measure of the time to applied. */
+  /** The offer that it has not answered yet, to measure the time to applied. */
   readonly offers: Offers;
   closed: boolean;
   /** A newer session of its node has said hello: what this one still reports does not count. */

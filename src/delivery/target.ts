@@ -29,13 +29,13 @@ export interface Reject extends Stamp {
   readonly errors: string;
 }
 
-/** What is known about a node's applies, beside its newest snapshot. */
+/** Knowledge about a node's applies, beside its newest snapshot. */
 export interface ApplyHistory {
   /** The newest snapshot that it applied and whose exact bytes are stored. */
   readonly lastGood: Stamp | undefined;
   /** Snapshots that it rejected, without applying it or a later one since. Only the newest and the last-good one matter. */
   readonly rejected: readonly Reject[];
-  /** What was recorded as applied last: a repeat is not recorded again. */
+  /** The apply that was recorded last: a repeat is not recorded again. */
   readonly applied: Stamp | undefined;
   /** A reject was recorded after it, so the next apply is no repeat. */
   readonly rejectedSince: boolean;
@@ -68,7 +68,7 @@ export const rejectOf = (history: ApplyHistory, stamp: Stamp): Reject | undefine
 export function targetOf(newest: Stamp, history: ApplyHistory, again?: number): Target {
   if (again === newest.generation || rejectOf(history, newest) === undefined) return 'newest';
   const { lastGood } = history;
-  // Nothing that it has not rejected: then the newest, which is what it should run.
+  // No snapshot is left that it has not rejected, so it is offered the newest, which it should run.
   return lastGood !== undefined && rejectOf(history, lastGood) === undefined ? 'last_good' : 'newest';
 }
 
@@ -92,7 +92,7 @@ export function afterReject(history: ApplyHistory, reject: Reject, isRepeat = fa
   };
 }
 
-/** What a node's agent reported last, as the read models have it from the log. */
+/** The last reports of a node's agent, as the read models have them from the log. */
 export type RecordedApplyReports = Pick<NodeAgentFacts, 'applied' | 'rejected' | 'version_conflict_at'>;
 
 /** A node's apply history as the log has it. */

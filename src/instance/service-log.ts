@@ -1,7 +1,7 @@
 /**
  * The log of the service: JSON lines on standard output. Its callers cannot hand it more than words and numbers
- * (`src/kernel/logger.ts`); this is the second defence: fields named like a secret are masked, and so is what looks like one
- * inside a text. What is logged is decided where it happens. `docs/reference/log.md` describes the lines.
+ * (`src/kernel/logger.ts`); this is the second defence: fields named like a secret are masked, and so is what looks
+ * like one inside a text. Each part decides what it logs. `docs/reference/log.md` describes the lines.
  */
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';

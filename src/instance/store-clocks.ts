@@ -92,7 +92,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
       return;
     }
     const before = compared.get(name)?.time;
-    // What was recorded stays recorded: an event with an earlier time behind it does not make a clock right.
+    // A recorded time stays recorded: an event with an earlier time behind it does not make a clock right.
     const kept = time.kind === 'not_before' && before !== undefined && before.at > time.at ? before : time;
     compared.set(name, { time: kept, since: clock.monotonic() });
   }

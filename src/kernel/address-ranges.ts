@@ -1,4 +1,4 @@
-/** A set of address ranges, from CIDRs: asked whether a peer is one of the proxies or balancers. Not a parser of settings. */
+/** A set of address ranges, from CIDRs: asked whether a peer is one of the proxies or balancers. It parses no settings. */
 import { BlockList, isIPv6 } from 'node:net';
 
 /** @param cidrs valid ones, such as `10.0.0.0/8` or `2001:db8::1`. @returns whether an address is in one of them */

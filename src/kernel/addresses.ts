@@ -1,7 +1,7 @@
 /**
  * The canonical form of addresses: IP literals (IPv6 by RFC 5952), DNS names, `host:port`. Any valid notation is read.
- * Not a resolver, and not the overlap of listeners (`src/domain/listeners/address.ts`).
- * Implements `docs/contract/rest.md#envelope`.
+ * It resolves nothing; the overlap of listeners is in `src/domain/listeners/address.ts`. Implements
+ * `docs/contract/rest.md#envelope`.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { formatHostPort, isPort, splitHostPort } from './host-port.js';

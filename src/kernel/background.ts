@@ -1,6 +1,6 @@
 /**
  * Waiting and looping that can be stopped: a sleep that an AbortSignal ends, a deadline around a promise, a loop with
- * `close()`. Not a job queue; how long to wait between tries is in `retry.ts`.
+ * `close()`. `retry.ts` says how long to wait between tries.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 

@@ -1,7 +1,7 @@
 /**
- * CIDRs as numbers: reading, canonical text, overlap. IPv4 and IPv6 never overlap; an IPv4-mapped IPv6 address is refused,
- * because it would be a second way to write an IPv4 address that overlap does not see. Not the set of ranges that a peer is
- * looked up in (`address-ranges.ts`). Implements `docs/contract/domain.md#l3-network`.
+ * CIDRs as numbers: reading, canonical text, overlap. IPv4 and IPv6 never overlap; an IPv4-mapped IPv6 address is
+ * refused, because it would be a second way to write an IPv4 address that overlap does not see. `address-ranges.ts`
+ * looks peers up in sets of ranges. Implements `docs/contract/domain.md#l3-network`.
  */
 import { isIPv4 } from 'node:net';
 import { canonicalIp, ipv6Groups, mappedIpv4 } from './addresses.js';

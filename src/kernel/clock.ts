@@ -1,5 +1,5 @@
 /**
- * Time as a dependency, so that decisions and tests own it. Not a scheduler: loops are in `background.ts`.
+ * Time as a dependency, so that decisions and tests own it. Loops are in `background.ts`.
  */
 
 export interface Clock {

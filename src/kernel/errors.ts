@@ -90,7 +90,7 @@ export function httpStatusOf(code: ErrorCode): number {
 interface ErrorHints {
   readonly retryAfterSeconds?: number;
   readonly allow?: readonly string[];
-  /** What the log says instead of a message that repeats words of the client, which may be a secret in the wrong place. */
+  /** The text for the log in place of a message that repeats words of the client, which may be a secret in the wrong place. */
   readonly logged?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * An event as the log holds it: its metadata and its place. What events mean belongs to each resource of `src/domain/`.
- * Implements `docs/contract/domain.md#commands-and-events`.
+ * An event as the log holds it: its metadata and its place. The meaning of events belongs to each resource of
+ * `src/domain/`. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { JsonObject } from './json.js';
 import { limits } from './limits.js';

@@ -1,7 +1,7 @@
 /**
  * Write-behind by key: the newest value of each key is written in batches, and tried again while the store is away.
- * Telemetry and last-good snapshots go through it. Not a queue: a newer value of a key replaces the older one, and `put`
- * never waits. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * Telemetry and last-good snapshots go through it. A newer value of a key replaces the older one, and `put` never
+ * waits. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { timedOut, withDeadline } from './background.js';
 import { backoff } from './retry.js';
@@ -18,7 +18,7 @@ export interface KeyedBatchOptions<V> {
   readonly maxWeight?: number;
   weigh?(value: V): number;
   write(entries: readonly (readonly [key: string, value: V])[]): Promise<void>;
-  /** A write failed, and its entries wait for the next try. Of several failures in a row only the first is reported. */
+  /** A write failed, and its entries wait for the next try. Only the first of several failures in a row is reported. */
   onError(error: unknown): void;
   /** A value was dropped for want of room. */
   onDropped?(key: string): void;

@@ -1,7 +1,7 @@
 /**
- * The limits that the contract states, each group with the section that states it. Not the settings: those are
- * environment variables (`src/app/config/`) or connectivity settings (`src/domain/settings`). Not tuning: a number that
- * no contract states is in the `tuning.ts` of its folder, or in the file that uses it.
+ * The limits that the contract states, each group with the section that states it. Settings are environment variables
+ * (`src/app/config/`) or connectivity settings (`src/domain/settings`). A number that no contract states is in the
+ * `tuning.ts` of its folder, or in the file that uses it.
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -47,7 +47,7 @@ export const limits = {
     answerProgressMs: 30 * SECOND,
     /** Of all connections together. */
     waitingAnswerBytes: 64 * MiB,
-    /** What one address may ask for without a token, `/healthz`, `/readyz` and sign-ins aside. */
+    /** Requests of one address without a token, `/healthz`, `/readyz` and sign-ins aside. */
     withoutToken: { perSecond: 10, burst: 50 },
     metricsEveryMs: 1 * SECOND,
     // docs/contract/rest.md#l4-chains
@@ -155,7 +155,7 @@ export const limits = {
     commandExpiryMs: 10 * MINUTE,
     // docs/contract/agent-protocol.md#control
     recordedErrorBytes: 16 * KiB,
-    /** What may be read of one node: heartbeats, metrics and config requests, the entries in them, bytes of frames. */
+    /** Reading budget of one node: heartbeats, metrics and config requests, the entries in them, bytes of frames. */
     reading: {
       payloads: { perSecond: 2, burst: 20 },
       entries: { perSecond: 4_000, burst: 40_000 },

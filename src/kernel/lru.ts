@@ -1,6 +1,5 @@
 /**
- * A map with bounds that drops its least recently used entries. Not a cache with times: a caller that needs expiry keeps
- * it in the value.
+ * A map with bounds that drops its least recently used entries. A caller that needs expiry keeps the time in the value.
  */
 export interface Lru<K, V> {
   /** The value; reading it counts as a use. */

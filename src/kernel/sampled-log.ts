@@ -1,8 +1,8 @@
 /**
- * A log of what strangers can cause, or what repeats for as long as its cause lasts. No flood can fill it: at most one line
- * a second for each reason and address, with the number left out since the last one, and a budget of bytes for all lines
- * together. What the budget does not admit is summed up by reason in one line. Everything is counted by reason for
- * `/metrics`. Not for what happens only once or only by an operator's hand: that goes to the logger.
+ * A log of what strangers can cause, or what repeats for as long as its cause lasts. No flood can fill it: at most one
+ * line a second for each reason and address, with the number left out since the last one, and a budget of bytes for all
+ * lines together. Lines beyond the budget are summed up by reason in one line. Everything is counted by reason for
+ * `/metrics`. Events that happen once, or only by an operator's hand, go to the logger.
  */
 import { addressKey } from './address-key.js';
 import type { Clock } from './clock.js';
@@ -47,7 +47,7 @@ const flushEveryMs = 10_000;
 /** All lines together: below 64 KiB a minute, after a burst of 16 KiB. */
 const bytesPerSecond = 1_000;
 const burstBytes = 16 * 1024;
-/** What a logger adds to the fields: level, time, the names of both. */
+/** The bytes that a logger adds to the fields: level, time, the names of both. */
 const bytesAroundFields = 80;
 /** Only pairs of reason and address with a recent line are kept, so the budget keeps them far below this bound. */
 const pairsMax = 1_024;
@@ -59,7 +59,7 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
   /** By reason and address, the oldest line first. */
   const lines = new Map<string, LastLine>();
   const counts = new Map<string, number>();
-  /** What no line of its pair has told or will tell, by reason. */
+  /** Counts that no line of their pair has told or will tell, by reason. */
   const untold = new Map<string, number>();
   const bytes = createTokenBucket(bytesPerSecond, burstBytes, clock.monotonic());
 

@@ -1,13 +1,13 @@
 /**
- * One value for many callers that takes a while to make: whoever asks gets one that was begun late enough, and at most one
- * is being made at a time. Not an LRU (`lru.ts`): it holds one value.
+ * One value for many callers that takes a while to make: whoever asks gets one that was begun late enough, and at most
+ * one is being made at a time. It holds one value; `lru.ts` holds many.
  */
 
 /** When a value was begun. */
 export interface Begun {
-  /** What `stamp` gave then. */
+  /** The value of `stamp` at that time. */
   readonly stamp: number;
-  /** What `now` gave then, in milliseconds. */
+  /** The value of `now` at that time, in milliseconds. */
   readonly begunAt: number;
   /** How long it took, in milliseconds; undefined while it is being made. */
   readonly tookMs: number | undefined;

@@ -3,7 +3,7 @@
  * learns the cost only afterwards may take more than there is, and waits until the debt is paid.
  */
 export interface TokenBucket {
-  /** Milliseconds until so many tokens are available, one by default; 0: now. With 0 tokens: until no debt is left. */
+  /** Milliseconds until this many tokens are available, one by default; 0: now. With 0 tokens: until no debt is left. */
   wait(now: number, tokens?: number): number;
   /** Takes tokens, one by default, available or not. */
   take(now: number, tokens?: number): void;

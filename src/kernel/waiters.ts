@@ -1,4 +1,4 @@
-/** Waits for conditions that others bring about, each with a deadline. Not a queue: the order means nothing. */
+/** Waits for conditions that others bring about, each with a deadline. Their order means nothing. */
 interface Waiters {
   /** True once the condition holds; false after `timeoutMs`, when too many wait already, or when it is closed. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;

@@ -85,7 +85,7 @@ export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollow
     }
   }
 
-  /** What precedes the checkpoint in other streams: the subscription begins behind it. @throws FoldError, ServiceError */
+  /** Reads the events before the checkpoint in other streams: the subscription begins behind it. @throws FoldError, ServiceError */
   async function readOthers(): Promise<void> {
     if (first.revision() < 0) return;
     const begin = pointOf(first);

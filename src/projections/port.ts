@@ -1,7 +1,7 @@
 /**
- * The read side as other parts see it: queries on the committed fleet and on the stored read models, and how far both are.
- * Types only.
- * Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and `docs/architecture.md#read-models`.
+ * The read side as other parts see it: queries on the committed fleet and on the stored read models, and how far both
+ * are. Types only. Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and
+ * `docs/architecture.md#read-models`.
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
@@ -154,7 +154,7 @@ export interface FleetQueries {
 }
 
 export interface Projections {
-  /** What agents reported. A node that was created a moment ago may have no facts yet. */
+  /** Facts about the agents of nodes. A node that was created a moment ago may have no facts yet. */
   readonly agents: {
     get(nodeId: string): Promise<NodeAgentFacts | undefined>;
     getMany(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeAgentFacts>>;

@@ -36,7 +36,7 @@ export interface KeyringContent {
   readonly sealing: readonly SealingKey[];
 }
 
-/** What a sealed value of this installation is bound to. */
+/** The place that a sealed value of this installation is bound to. */
 export type Place = Omit<SealContext, 'installationId'>;
 
 export interface Keyring {

@@ -107,7 +107,7 @@ export async function* commandsAfter(
   if (commands.length > 0) yield commands;
 }
 
-/** What has been handed out over all subscriptions, and what the current one still holds back. */
+/** The progress over all subscriptions: commands handed out, and events that the current one still holds back. */
 function createProgress(after: ResumePoint | 'start'): {
   point(): ResumePoint | 'start';
   /** Starts again at the point: the events of an incomplete command will be delivered again. */

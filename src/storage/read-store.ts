@@ -1,9 +1,9 @@
 /**
- * Port: read models, and the small shared state beside the log (telemetry, leases, last-good
- * snapshots). No transactions: writes of projected documents are guarded by log positions, a delete is a guarded
- * tombstone, and the checkpoint is written last, so any number of instances may project the same events. All other writes
- * except those of leases are durable when they resolve. Not a query language: documents by id, and one index per
- * collection. Implements `docs/architecture.md#read-models`.
+ * Port: read models, and the small shared state beside the log (telemetry, leases, last-good snapshots). No
+ * transactions: writes of projected documents are guarded by log positions, a delete is a guarded tombstone, and the
+ * checkpoint is written last, so any number of instances may project the same events. All other writes except those of
+ * leases are durable when they resolve. Documents are found by id, or by the one index of their collection. Implements
+ * `docs/architecture.md#read-models`.
  */
 import type { Json } from '../kernel/json.js';
 import type { ResumePoint, StoreTime } from './event-store.js';

@@ -1,6 +1,6 @@
 /**
- * What was read last of each node, for as long as the read store is away: presence, what agents did, and what they told.
- * A read that fails is answered from here, and says so by `stale`. Holds no more than was read; a node that was never asked
+ * The last known reports of each node, for as long as the read store is away: presence, facts and telemetry. A read
+ * that fails is answered from here, and says so by `stale`. Holds no more than was read; a node that was never asked
  * for is shown as one that has told nothing. Implements `docs/contract/rest.md#errors`, `x-telemetry-stale`.
  */
 import { ServiceError } from '../kernel/errors.js';

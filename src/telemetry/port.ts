@@ -1,5 +1,5 @@
 /**
- * What the agent transport and REST see of telemetry: presence and the newest reports of each node. None of it is an
+ * Telemetry as the agent transport and REST see it: presence and the newest reports of each node. None of it is an
  * event. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 export interface RuntimeRoute {

@@ -1,8 +1,8 @@
 /**
- * Who is online: a lease per node, held by its live session. The session's instance renews it in batches; without
- * renewal it ends by the store's clock. An instance knows its own live sessions before their leases are taken, and does
- * not ask the store about them. Not the history of sessions, which is in `svc-agents-*`.
- * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * Presence: one lease per node, held by its live session. The session's instance renews it in batches; without renewal
+ * it ends by the store's clock. An instance knows its own live sessions before their leases are taken, and does not ask
+ * the store about them. The history of sessions is in `svc-agents-*`. Implements
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { shutdownMs } from '../kernel/closers.js';

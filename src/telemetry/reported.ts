@@ -1,9 +1,9 @@
 /**
- * What agents report, from the wire to the form in which it is stored, and the tables of a heartbeat as they are shown. Tables
- * are stored as bytes of the wire and decoded when they are read: most are never read, and a full table costs more to decode
- * than the rest of a heartbeat. Numbers are made safe for JSON: 64-bit counters are capped at 2^53 - 1, and NaN and infinities
- * become 0, or null where a value was not measured. Pure; limits are checked before.
- * Implements `docs/contract/wire.md#heartbeat-and-metrics`.
+ * Converts reports of agents from the wire to their stored form, and the tables of a heartbeat to the form in which
+ * they are shown. Tables are stored as bytes of the wire and decoded when they are read: most are never read, and a
+ * full table costs more to decode than the rest of a heartbeat. Numbers are made safe for JSON: 64-bit counters are
+ * capped at 2^53 - 1, and NaN and infinities become 0, or null where a value was not measured. Pure; limits are checked
+ * before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
  */
 import { hash } from 'node:crypto';
 import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';

@@ -69,7 +69,7 @@ const seconds = 60;
 
 /** How often something happened in the last minute, to the second. @internal exported for tests */
 export function createRate(clock: Pick<Clock, 'monotonic'>): Rate {
-  /** What happened in each of the last seconds; a second and the one a minute later have the same place. */
+  /** Counts of each of the last seconds; a second and the one a minute later share a place. */
   const counts = Array.from({ length: seconds }, () => 0);
   let last = Math.floor(clock.monotonic() / 1000);
 

@@ -27,7 +27,7 @@ export interface UpstreamTls {
   readonly pins: ReadonlySet<string>;
 }
 
-/** What is dialled for a new connection. */
+/** The next hop of a new connection. */
 export interface RelayRoute {
   readonly origin: RuleOrigin;
   readonly next: NextHop;
@@ -81,6 +81,6 @@ export interface Target {
   readonly clusters: ReadonlyMap<string, Cluster>;
   /** By rule id: how each rule that dials with TLS does it. */
   readonly pins: ReadonlyMap<string, UpstreamTls>;
-  /** What this agent leaves out, for its log. */
+  /** The parts that this agent leaves out, for its log. */
   readonly unsupported: readonly ConfigApplyError[];
 }

@@ -21,7 +21,7 @@ export interface CheckedRule {
   readonly origin: RuleOrigin;
   /** Undefined for a rule without a listening socket: an L3 connector. */
   readonly listener: { readonly transport: Transport; readonly addr: string; readonly port: number } | undefined;
-  /** What the rule matches; must be distinct among the rules of one listener. */
+  /** The match of the rule; distinct among the rules of one listener. */
   readonly matches: readonly string[];
   /** True if the rule cannot share its listener. */
   readonly exclusive: boolean;
@@ -31,7 +31,7 @@ export interface CheckedRule {
   readonly unsupported: Unsupported | undefined;
 }
 
-/** What one rule adds to its listener. */
+/** The addition of one rule to its listener. */
 export type RuleAction =
   /** Serves connections that no name selects. */
   | { readonly kind: 'relay'; readonly route: RelayRoute }

@@ -14,7 +14,7 @@ export interface Peeked {
   /** Undefined for anything but a whole ClientHello with a name, in time. */
   readonly serverName: string | undefined;
   /**
-   * What the client sent if it has already ended its direction, in which case nothing can be put back. Undefined: the
+   * The bytes of a client that has already ended its direction, in which case nothing can be put back. Undefined: the
    * bytes are in the socket again.
    */
   readonly ended: Buffer | undefined;

@@ -70,7 +70,7 @@ export function readTarget(url: string, rawHeaders: readonly string[]): RequestT
   return { host: host.toLowerCase().replace(/\.$/, ''), path, authority };
 }
 
-/** What a proxy adds to requests. */
+/** The headers that a proxy adds to requests. */
 const replaced: ReadonlySet<string> = new Set(['host', 'expect', 'x-forwarded-for']);
 
 interface ForwardedRequest {

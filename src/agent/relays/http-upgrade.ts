@@ -1,6 +1,6 @@
 /**
- * What happens on a client's connection beside node:http: a WebSocket, which becomes a relay once the next hop has
- * switched, and answers written by hand where there is no ServerResponse.
+ * Handles a client's connection beside node:http: a WebSocket, which becomes a relay once the next hop has switched,
+ * and answers written by hand where there is no ServerResponse.
  */
 import { STATUS_CODES } from 'node:http';
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -34,7 +34,7 @@ export function answer(socket: Socket, status: number): void {
 
 interface Upgrade {
   readonly socket: Socket;
-  /** What the client has sent after its request. */
+  /** Bytes that the client has sent after its request. */
   readonly head: Buffer;
   readonly side: Side;
   /** The request to the next hop, not ended yet. */

@@ -217,7 +217,7 @@ export function describedVariables(): readonly DescribedVariable[] {
   }));
 }
 
-/** What `--print-config` prints: the effective variables, one `NAME=value` per line, secrets masked. @throws ConfigError */
+/** The text of `--print-config`: the effective variables, one `NAME=value` per line, secrets masked. @throws ConfigError */
 export function printableConfig(env: Environment): string {
   readVariables(env);
   const given = withoutEmpty(env);

@@ -59,7 +59,7 @@ export interface Installation {
   readonly clocks: StoreClocks;
 }
 
-/** What is opened goes to `closers`, also when the opening fails. @throws StartError, ServiceError `unavailable` */
+/** Everything that is opened is added to `closers`, also when the opening fails. @throws StartError, ServiceError `unavailable` */
 export async function openInstallation(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
   try {
     return await open(settings, deps);

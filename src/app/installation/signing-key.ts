@@ -1,7 +1,7 @@
 /**
- * The key that signs tokens, replaced: by `npm run keys:rotate-signing`, which appends the new key to `svc-service`, and in
- * every running instance, which follows that stream. Every token that the earlier key signed ends with it. Not the
- * identity that agents pin, which stays. See `docs/how-to/rotate-keys.md#signing-key`.
+ * The key that signs tokens, replaced: by `npm run keys:rotate-signing`, which appends the new key to `svc-service`,
+ * and in every running instance, which follows that stream. Every token that the earlier key signed ends with it. The
+ * identity that agents pin stays. See `docs/how-to/rotate-keys.md#signing-key`.
  */
 import { readCommand } from '../../domain/log/upcast.js';
 import type { ServiceKeyEvent } from '../../domain/service/identity.js';
@@ -39,7 +39,7 @@ export async function replaceSigningKey({ eventStore, keyring, clock, ids }: Ser
     };
     const proposal = propose([{ type: 'TokenSigningKeyReplaced', data }], systemContext('key rotation'), clock, ids);
     await eventStore.append(streams.service, newest.at.revision, proposal.events);
-    // What is written is read from the log, whatever the answer: the answer may be lost after the append.
+    // The log decides what was written, whatever the answer: the answer may be lost after the append.
     const now = await newestSigningKey(eventStore);
     if (now?.event.data.signing_public === data.signing_public) return data.signing_public;
     await sleep(backoff(storeRetry, tries));
@@ -56,7 +56,7 @@ export interface SigningKeyFold extends LogFold {
 export interface SigningKeyOptions {
   readonly keyring: Keyring;
   readonly tokens: Pick<Tokens, 'replaceKey'>;
-  /** What `tokens` signs by, and where it was read. */
+  /** The key that `tokens` signs with, and where it was read. */
   readonly current: Pick<ServiceIdentity, 'signingPublic' | 'at'>;
   readonly logger: Logger;
 }

@@ -10,7 +10,7 @@ import { maxPlaintextBytes } from './failure.js';
 const lastFragment = 0x00;
 const moreFollow = 0x01;
 
-/** What one plaintext carries besides its fragment byte. */
+/** The capacity of one plaintext besides its fragment byte. */
 export const maxFragmentBytes = maxPlaintextBytes - 1;
 
 /**

@@ -42,7 +42,7 @@ export const kkPsk0: HandshakePattern = {
   ],
 };
 
-/** What one side knows before the first message. */
+/** The knowledge of one side before the first message. */
 export interface HandshakeParty {
   readonly prologue: Uint8Array;
   /** 32 bytes. */

@@ -15,7 +15,7 @@ const saltBytes = 20;
 const randomBytes = 32;
 const keyInfo = Buffer.from('REALITY', 'latin1');
 
-/** What a client says in its session id. */
+/** The claim of a client in its session id. */
 export interface SessionClaim {
   /** Of the client's program: major, minor, patch, each 0 to 255. */
   readonly version: readonly [number, number, number];
@@ -57,7 +57,7 @@ export function sealClaim(authKey: Uint8Array, random: Buffer, hello: Uint8Array
 }
 
 /**
- * What the session id of a ClientHello claims; undefined unless it was sealed under the key, for exactly this message.
+ * The claim in the session id of a ClientHello; undefined unless it was sealed under the key, for exactly this message.
  * @param hello the whole message as it came, with the session id at `sessionIdAt`
  */
 export function openClaim(

@@ -1,7 +1,7 @@
 /**
- * The temporary certificate of a REALITY server: an Ed25519 key of this process, and in the place of the signature a MAC
- * under the key that server and client share. So the client knows the server, and nobody else can make one. Not a
- * certificate that any authority knows. Implements `docs/reality.md#the-certificate`.
+ * The temporary certificate of a REALITY server: an Ed25519 key of this process, and in the place of the signature a
+ * MAC under the key that server and client share. So the client knows the server, and nobody else can make one. No
+ * authority knows this certificate. Implements `docs/reality.md#the-certificate`.
  */
 import { X509Certificate, createHmac, generateKeyPairSync, sign, timingSafeEqual, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

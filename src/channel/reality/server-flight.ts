@@ -47,7 +47,7 @@ export function buildServerFlight(
   };
 }
 
-/** What the CertificateVerify of a server signs. */
+/** The bytes that the CertificateVerify of a server signs. */
 export function signedContent(transcriptHash: Uint8Array): Buffer {
   const context = Buffer.from('TLS 1.3, server CertificateVerify', 'latin1');
   return Buffer.concat([Buffer.alloc(64, 0x20), context, Buffer.alloc(1), transcriptHash]);

@@ -6,7 +6,7 @@ import { extension, group, legacyVersion, messageType, tls13 } from './codes.js'
 import { Malformed, createReader, unlessMalformed } from './vectors.js';
 import type { Reader } from './vectors.js';
 
-/** What every ClientHello holds, of any version of TLS. */
+/** The parts of every ClientHello, of any version of TLS. */
 export interface HelloFields {
   /** The message with its header. */
   readonly bytes: Buffer;

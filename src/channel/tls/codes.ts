@@ -39,7 +39,7 @@ export const alert = {
 } as const;
 
 export const tls13 = 0x0304;
-/** What TLS 1.3 writes where older versions put theirs. */
+/** The version that TLS 1.3 writes where older versions put theirs. */
 export const legacyVersion = 0x0303;
 /** Type, version and length of a record. */
 export const recordHeaderBytes = 5;
@@ -49,5 +49,5 @@ export const messageHeaderBytes = 4;
 export const plaintextMax = 16_384;
 /** Of a record after its header, when it is encrypted. */
 export const ciphertextMax = plaintextMax + 256;
-/** What some middleboxes expect to see after a hello: a whole record. */
+/** A whole record, which some middleboxes expect after a hello. */
 export const changeCipherSpecRecord: Uint8Array = Uint8Array.of(recordType.changeCipherSpec, 3, 3, 0, 1, 1);

@@ -12,7 +12,7 @@ import type { ServerHello } from './server-hello.js';
 const x25519Bytes = 32;
 
 interface Agreed {
-  /** What the other side needs. */
+  /** The share for the other side. */
   readonly share: Buffer;
   readonly secret: Uint8Array;
 }

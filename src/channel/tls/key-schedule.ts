@@ -1,6 +1,6 @@
 /**
- * From a shared secret and the transcript to the secrets of a connection (RFC 8446, section 7.1), without pre-shared keys.
- * Not the ciphers made of them: `record-cipher.ts`.
+ * From a shared secret and the transcript to the secrets of a connection (RFC 8446, section 7.1), without pre-shared
+ * keys. The ciphers made of them are elsewhere: `record-cipher.ts`.
  */
 import { createHash, createHmac } from 'node:crypto';
 import type { Suite } from './suites.js';
@@ -12,11 +12,11 @@ export interface TrafficSecrets {
 }
 
 export interface HandshakeSecrets extends TrafficSecrets {
-  /** From which the secrets of application data are derived. */
+  /** The secrets of application data are derived from it. */
   readonly master: Buffer;
 }
 
-/** What both sides have said so far: the handshake messages in their order, without record headers. */
+/** The transcript: all handshake messages so far in their order, without record headers. */
 export interface Transcript {
   add(message: Uint8Array): void;
   /** Of everything added so far. */

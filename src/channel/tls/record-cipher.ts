@@ -1,6 +1,6 @@
 /**
- * One direction of encrypted records (RFC 8446, section 5.2): seals contents into whole records, with padding if asked, and
- * opens records. Not their framing in a stream of bytes: `record-reader.ts`.
+ * One direction of encrypted records (RFC 8446, section 5.2): seals contents into whole records, with padding if asked,
+ * and opens records. Their framing in a stream of bytes is elsewhere: `record-reader.ts`.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { CipherGCM, CipherGCMTypes, DecipherGCM } from 'node:crypto';
@@ -9,7 +9,7 @@ import { expandLabel, nextSecret } from './key-schedule.js';
 import type { Suite } from './suites.js';
 
 const tagBytes = 16;
-/** What a sealed record is longer than its content: header, the type of the content, tag. */
+/** The overhead of a sealed record: header, the type of the content, tag. */
 export const recordOverhead = recordHeaderBytes + 1 + tagBytes;
 
 export interface Opened {

@@ -15,7 +15,7 @@ export interface RecordReader {
   push(bytes: Buffer): void;
   /** The next whole record; `malformed`, from then on, once the bytes are no record. */
   next(): TlsRecord | 'incomplete' | 'malformed';
-  /** What was pushed and not returned yet. */
+  /** Bytes that were pushed and not returned yet. */
   rest(): Buffer;
 }
 

@@ -17,7 +17,7 @@ export interface TlsStreamOptions {
   readonly records: RecordReader;
   readonly receive: RecordCipher;
   readonly send: RecordCipher;
-  /** What a peer may send after the handshake beside data: a client gets tickets, which this one does not use. */
+  /** A peer may send more than data after the handshake: a client gets tickets, which this one does not use. */
   readonly tickets: 'ignored' | 'unexpected';
 }
 
@@ -188,7 +188,7 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
   socket.on('end', () => void end());
   socket.on('error', (error) => stream.destroy(error));
   socket.on('close', () => {
-    // What came before the end is still there to be read.
+    // Bytes that came before the end can still be read.
     if (!ended) stream.destroy();
   });
   socket.pause();

@@ -17,7 +17,7 @@ export interface Reader {
   readonly at: number;
   uint(bytes: 1 | 2 | 3): number;
   take(count: number): Buffer;
-  /** The content after a length of so many bytes. */
+  /** The content behind a length of this many bytes. */
   vector(lengthBytes: 1 | 2 | 3): Buffer;
   /** @throws Malformed unless everything was taken */
   end(): void;

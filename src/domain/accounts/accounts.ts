@@ -27,7 +27,7 @@ import type { AccountCommand, AccountEvent, UserState } from './user.js';
 export interface Accounts {
   readonly revision: Cell<number>;
   readonly position: Cell<number>;
-  /** Where the log chain stands. Whoever folds commands of the log checks it and moves it on. */
+  /** Where the log chain stands. The fold of the log's commands checks it and moves it on. */
   readonly logChain: Cell<ChainHead>;
   readonly users: Table<UserState>;
   /** User name → id. */

@@ -1,6 +1,6 @@
 /**
- * Decides the revert of an edit of a profile. What the fields hold is sealed, so no sentence shows it. The fleet's reverts are
- * decided in `revert/decide.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
+ * Decides the revert of an edit of a profile. The fields are sealed, so no sentence shows their values. The fleet's
+ * reverts are decided in `revert/decide.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';

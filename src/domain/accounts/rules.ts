@@ -1,6 +1,6 @@
 /**
- * What a user name and a password look like. Not whether they are right: names are unique in the fold (`accounts.ts`), and
- * passwords are compared in `src/security`. Implements `docs/contract/rest.md#authentication-and-roles`.
+ * The form of user names and passwords. The fold keeps names unique (`accounts.ts`), and `src/security` compares
+ * passwords. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { limits } from '../../kernel/limits.js';
 

@@ -1,6 +1,6 @@
 /**
- * What agents did: the facts of the streams `svc-agents-*`. Facts are recorded, not decided. Not telemetry, which is never
- * in the log. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * The facts about agents, in the streams `svc-agents-*`. Facts are recorded, not decided. Telemetry is never in the
+ * log. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
@@ -13,7 +13,7 @@ export interface ApplyError {
   readonly message: string;
 }
 
-/** What the data of every fact may have. */
+/** Fields that the data of every fact may have. */
 interface FactMarks {
   /**
    * Facts expire. One that still counts is written again, with its content and `occurred_at` unchanged; this is when,
@@ -74,8 +74,8 @@ export type AgentEvent =
     };
 
 /**
- * What became of a fact: it is durable; a newer one of its kind is written in its place; its session was superseded before
- * it was written; or the log refuses it for good.
+ * The outcome of a fact: it is durable; a newer one of its kind is written in its place; its session was superseded
+ * before it was written; or the log refuses it for good.
  */
 export type FactOutcome = 'recorded' | 'coalesced' | 'superseded' | 'refused';
 

@@ -1,10 +1,11 @@
 /**
- * What is known of a node's agent: a fold of the facts of `svc-agents-*`. Not presence and not telemetry, which are not in
- * the log. Implements `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
+ * The state of a node's agent: a fold of the facts of `svc-agents-*`. Presence and telemetry are not in the log.
+ * Implements `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
  *
- * Of an apply and a reject the later in the log counts. But facts may arrive late: an instance that was cut off from the
- * log writes them when it reaches it again. So a session that is older than the recorded one tells nothing, nor does what
- * was reported before the recorded one was opened, and generations below the applied one count as late.
+ * When both an apply and a reject are known, the later one in the log counts. But facts may arrive late: an instance
+ * that was cut off from the log writes them when it reaches it again. So a session that is older than the recorded one
+ * tells nothing, nor does what was reported before the recorded one was opened, and generations below the applied one
+ * count as late.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { AgentEvent, ApplyError } from './facts.js';

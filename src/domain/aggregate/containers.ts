@@ -5,7 +5,7 @@
  * Implements `docs/contract/domain.md#commands-and-events`.
  */
 
-/** What one container of a draft has changed. It has changed nothing any more once it is merged or dropped. */
+/** The changes of one container of a draft. It has changed nothing any more once it is merged or dropped. */
 interface Change {
   merge(): void;
   drop(): void;

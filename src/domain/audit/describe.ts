@@ -1,7 +1,7 @@
 /**
- * A command as an audit entry: what was done to which resource, and which fields changed. How one event is shown is in its
- * declaration. Not the read model: that holds the position of a command and passes its events to this file.
- * Implements `docs/contract/rest.md#audit`.
+ * A command as an audit entry: what was done to which resource, and which fields changed. How one event is shown is in
+ * its declaration. The read model holds the position of a command and passes its events to this file. Implements
+ * `docs/contract/rest.md#audit`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';

@@ -66,7 +66,7 @@ export interface ChainState extends ResourceMeta, ChainFields {
 export const chainStatuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
 export type ChainStatus = (typeof chainStatuses)[number];
 
-/** What a delete removes besides the definition, and an undo restores. */
+/** The parts besides the definition that a delete removes and an undo restores. */
 interface DeletedWithChain {
   readonly deployed: DeployedDefinition | null;
 }

@@ -8,7 +8,7 @@ import { chainKey, definitionsOf } from './chain.js';
 import { effectiveNames } from './names.js';
 import { listenerTransport } from './transports.js';
 
-/** What the hop shares its listener by: server names, its public key, or nothing. */
+/** The keys by which the hop shares its listener: server names, its public key, or nothing. */
 function familyOf(fleet: Pick<FleetView, 'get'>, hop: Hop): Pick<Claim, 'family' | 'values'> {
   if (hop.outer === 'fake_tcp') return { family: 'exclusive', values: [] };
   if (hop.security === 'noise') {

@@ -16,7 +16,7 @@ import { claimsOfChain } from './claims.js';
 import { definitionProblems } from './definition.js';
 import { referenceRefusal } from './references.js';
 
-/** What gives a hop an address. */
+/** The sources of a hop's address. */
 const addressOfHop = "its address or the hop's dial_addr";
 
 export const decideChain: Decisions<ChainCommand, ChainEvent> = {

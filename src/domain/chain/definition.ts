@@ -1,7 +1,7 @@
 /**
- * The rules that a chain's definition must keep by itself: the combinations of payload, outer and security, and the fields
- * that go with them. REST checks bodies with them, `decide.ts` whole definitions. Not whether what it refers to exists and
- * fits: that is in `references.ts`. Implements `docs/contract/domain.md#l4-chain`.
+ * The rules that a chain's definition must keep by itself: the combinations of payload, outer and security, and the
+ * fields that go with them. REST checks bodies with them, `decide.ts` whole definitions. `references.ts` checks whether
+ * the resources that it refers to exist and fit. Implements `docs/contract/domain.md#l4-chain`.
  */
 import { repeatedNodes } from '../node/hops.js';
 import type { Hop, Payload, Target } from './chain.js';

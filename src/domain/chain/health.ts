@@ -4,7 +4,7 @@
  */
 import type { ChainState } from './chain.js';
 
-/** What a fault makes of the chain, the worst first. */
+/** States of a chain by fault, the worst first. */
 const faultStates = ['down', 'degraded', 'unknown'] as const;
 type FaultState = (typeof faultStates)[number];
 
@@ -12,7 +12,7 @@ export const healthStates = ['ok', ...faultStates] as const;
 
 export interface ChainHealth {
   readonly state: (typeof healthStates)[number];
-  /** Sentences, those of the worst state first; none when all is well. */
+  /** Sentences, the worst state first; none when all is well. */
   readonly reasons: readonly string[];
 }
 

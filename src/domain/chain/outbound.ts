@@ -1,6 +1,6 @@
 /**
- * What a hop's rule dials: the listening side of the next hop, or the chain's target.
- * Implements `docs/contract/domain.md#l4-chain` and `docs/contract/wire.md#configuration`.
+ * The outbound of a hop's rule: the listening side of the next hop, or the chain's target. Implements
+ * `docs/contract/domain.md#l4-chain` and `docs/contract/wire.md#configuration`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import { realityOutbound, spkiPins, x25519Material } from '../credential/material.js';

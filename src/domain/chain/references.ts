@@ -1,6 +1,7 @@
 /**
- * What a chain's definition asks of the resources that it refers to, when it is saved and when one of them is edited.
- * Not the rules of a definition by itself: those are in `definition.ts`. Implements `docs/contract/domain.md#l4-chain`.
+ * The conditions of a chain's definition on the resources that it refers to, checked when it is saved and when one of
+ * them is edited. The rules of a definition by itself are in `definition.ts`. Implements
+ * `docs/contract/domain.md#l4-chain`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { CredentialState } from '../credential/credential.js';
@@ -63,7 +64,7 @@ function hopProblem(fleet: Resources, hop: Hop, index: number): string | undefin
 
 type NameProblem = { readonly kind: 'unknown'; readonly at: number } | { readonly kind: 'none' | 'no_exact' };
 
-/** What is wrong with the names of a hop, given the names of its credential. */
+/** The problems of a hop's names, given the names of its credential. */
 function nameProblem(resources: Resources, hop: Hop, index: number): NameProblem | undefined {
   if (hop.security !== 'tls' && hop.security !== 'reality') return undefined;
   if (hop.security === 'reality') {

@@ -1,7 +1,7 @@
 /**
- * The rule that a deployed chain adds to the snapshot of one of its nodes, with the upstream cluster and the certificate
- * that it needs. Not what it dials: that is in `outbound.ts`.
- * Implements `docs/contract/domain.md#l4-chain` and `docs/contract/wire.md#configuration`.
+ * The rule that a deployed chain adds to the snapshot of one of its nodes, with the upstream cluster and the
+ * certificate that it needs. `outbound.ts` says what it dials. Implements `docs/contract/domain.md#l4-chain` and
+ * `docs/contract/wire.md#configuration`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
@@ -17,9 +17,9 @@ import { effectiveNames } from './names.js';
 import { hopProfile, outboundToHop, outboundToTarget } from './outbound.js';
 
 /**
- * What a chain adds to a node's snapshot: nothing unless it is enabled, deployed and has a hop there, and nothing while no
- * address of the next hop is known. A rule without a next hop would have the agent reject the snapshot and go on with its
- * last one.
+ * The rules of a chain in a node's snapshot: none unless it is enabled, deployed and has a hop there, and none while no
+ * address of the next hop is known. A rule without a next hop would have the agent reject the snapshot and go on with
+ * its last one.
  */
 export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string): NodeRules {
   const { deployed } = chain;
@@ -43,7 +43,7 @@ export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string
   return ruleOf(fleet, hop, base, dialled.pins, upstream === undefined ? [] : [clusterOf(upstream)]) ?? noRules;
 }
 
-/** What every rule of a chain has. */
+/** The fields of every rule of a chain. */
 type RuleBase = Pick<
   TcpProxyRule,
   'rule_id' | 'origin' | 'listen_addr' | 'listen_port' | 'transport_profile' | 'outbound'

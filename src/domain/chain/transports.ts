@@ -1,6 +1,6 @@
 /**
- * The transport table: which payload, outer and security a hop may have, and what goes with them. Not the rules of a
- * definition, which read it (`definition.ts`). Implements `docs/contract/domain.md#l4-chain`.
+ * The transport table: which payload, outer and security a hop may have, and what goes with them. The rules of a
+ * definition read it (`definition.ts`). Implements `docs/contract/domain.md#l4-chain`.
  */
 import type { KeyType } from '../credential/credential.js';
 import type { IntendedRoute, ListenerKey } from '../listeners/intent.js';

@@ -1,6 +1,6 @@
 /**
- * Compiles the whole configuration of one node from the fleet, with placeholders for secrets. What a resource adds is in its
- * declaration. Implements `docs/contract/wire.md#configuration`, which also fixes the order of rules.
+ * Compiles the whole configuration of one node from the fleet, with placeholders for secrets. Each declaration says
+ * what its resource adds. Implements `docs/contract/wire.md#configuration`, which also fixes the order of rules.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';

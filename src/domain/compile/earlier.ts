@@ -1,7 +1,7 @@
 /**
- * The configuration that a node had at an earlier generation: the log is folded again, command by command, until the node's
- * generation would pass the wanted one, and the node is compiled there, by today's compiler. Not where the commands come
- * from (`src/projections/history/`). Implements `docs/contract/rest.md#nodes`.
+ * The configuration that a node had at an earlier generation: the log is folded again, command by command, until the
+ * node's generation would pass the wanted one, and the node is compiled there, by today's compiler.
+ * `src/projections/history/` provides the commands. Implements `docs/contract/rest.md#nodes`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';

@@ -1,6 +1,6 @@
 /**
- * What a deploy would change: it is applied to a draft of the fleet.
- * Implements `docs/contract/rest.md#l4-chains`, plan.
+ * The plan of a deploy: the deploy is applied to a draft of the fleet. Implements `docs/contract/rest.md#l4-chains`,
+ * plan.
  */
 import { jsonEqual } from '../../kernel/json.js';
 import { chainKey, nodesOf } from '../chain/chain.js';

@@ -72,7 +72,7 @@ export const fieldsOfKeyType = {
   reality: ['x25519_credential_id', 'server_names', 'short_ids', 'target_host', 'target_port'],
 } as const satisfies { readonly [T in KeyType]: readonly (keyof CredentialDefinition)[] };
 
-/** What fields hold that a type does not have. */
+/** The value of fields that a type does not have. */
 export const noFields: Omit<CredentialDefinition, 'name' | 'key_type'> = {
   public_key: null,
   private_key: null,

@@ -56,7 +56,7 @@ export const decideCredential: Decisions<CredentialCommand, CredentialEvent> = {
   },
 };
 
-/** What a request calls a field of the definition. */
+/** The name of a field of the definition in requests. */
 const requested: { readonly [F in keyof CredentialDefinition]?: string } = {
   public_key: 'private_key',
   certificate_pem: 'certificate_pem, self_signed',

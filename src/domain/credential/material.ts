@@ -1,6 +1,6 @@
 /**
- * What rules take from credentials: keys as placeholders, names, pins. Each function gives undefined for a credential that
- * does not exist or is of another type; commands see to it that no live definition meets that.
+ * Material that rules take from credentials: keys as placeholders, names, pins. Each function gives undefined for a
+ * credential that does not exist or is of another type; commands see to it that no live definition meets that.
  * Implements `docs/contract/wire.md#configuration`.
  */
 import { streams } from '../../kernel/event.js';

@@ -1,7 +1,7 @@
 /**
- * Folds whole commands into the fleet: states, indexes, and which nodes a command touched. The code is the same for every
- * resource; what differs is in the declarations. Not the decisions: those are in `decide.ts`.
- * Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/domain.md#generation`.
+ * Folds whole commands into the fleet: states, indexes, and which nodes a command touched. The code is the same for
+ * every resource; what differs is in the declarations. Decisions are in `decide.ts`. Implements
+ * `docs/contract/domain.md#commands-and-events` and `docs/contract/domain.md#generation`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
@@ -82,7 +82,7 @@ function forgetNode(fleet: Fleet, nodeId: string): void {
   setSingletons(fleet, ({ withoutNode }, value) => withoutNode(value, nodeId));
 }
 
-/** What the delete of the node took along. */
+/** The resources that the delete of the node took along. */
 function restoreWithNode(fleet: Fleet, node: object, context: EventContext): void {
   for (const type of resourceTypes) {
     const owned = (resources[type] as unknown as AnyResource).ownedByNode?.restoredWith(node, context) ?? [];

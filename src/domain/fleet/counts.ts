@@ -25,7 +25,7 @@ export interface ResourceCounts {
 const piece = 1000;
 
 /**
- * Counts; yields between two pieces. What changes meanwhile may be counted as it was or as it is.
+ * Counts; yields between two pieces. A resource that changes meanwhile may be counted as it was or as it is.
  * @param now milliseconds since the epoch
  */
 export function* countResources(fleet: Fleet, now: number): Generator<void, ResourceCounts> {

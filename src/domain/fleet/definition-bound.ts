@@ -13,8 +13,8 @@ import type { AnyState } from './resources.js';
 import { declaringResource, resourceOf } from './resources.js';
 
 /**
- * An upper bound of the bytes that a value takes as JSON. What a definition is after an event, it has from the state before
- * and from the event: nearly always, both together are within the bound, and the fold need not be tried. Counted, as a text
+ * An upper bound of the bytes that a value takes as JSON. A definition after an event consists of the state before and
+ * of the event: nearly always, both together are within the bound, and the fold need not be tried. Counted, as a text
  * of each definition would be made only to see its length.
  */
 function mostBytes(value: unknown): number {

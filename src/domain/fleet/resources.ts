@@ -1,7 +1,7 @@
 /**
- * The list of the fleet's resources, and lookups in it. A new resource is a line here. What is the same for all resources
- * follows from its declaration; code that needs a line of its own for each resource does not compile without it.
- * Implements `docs/architecture.md#adding-a-resource`.
+ * The list of the fleet's resources, and lookups in it. A new resource is a line here. Behaviour that all resources
+ * share follows from their declarations; code that needs a line of its own for each resource does not compile without
+ * it. Implements `docs/architecture.md#adding-a-resource`.
  */
 import { l4Chain } from '../chain/declaration.js';
 import { credential } from '../credential/declaration.js';

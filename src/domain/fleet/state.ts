@@ -1,4 +1,4 @@
-/** The tables, singletons and indexes of the fleet. Not the questions that resources may ask: those are in `view.ts`. */
+/** The tables, singletons and indexes of the fleet. The questions that resources may ask are in `view.ts`. */
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import type { Cell, Index, Table } from '../aggregate/containers.js';
 import type { RevertTable } from '../aggregate/reverts.js';
@@ -11,7 +11,7 @@ export interface FleetState {
   readonly revision: Cell<number>;
   /** The log position of that revision. */
   readonly position: Cell<number>;
-  /** Where the log chain stands at that revision. Whoever folds commands of the log checks it and moves it on. */
+  /** Where the log chain stands at that revision. The fold of the log's commands checks it and moves it on. */
   readonly logChain: Cell<ChainHead>;
 
   readonly tables: { readonly [T in ResourceType]: Table<StateOf<T>> };

@@ -51,7 +51,7 @@ export function viewOf(state: FleetState): FleetView {
     return bySentence;
   }
 
-  /** What the listeners of the referrers would collide with, if their claims follow the edit. */
+  /** The claims that the listeners of the referrers would collide with, if they follow the edit. */
   function collisionAfter(type: string, edited: AnyState): Refusal | undefined {
     const before = tableOf(type)?.get(edited.id);
     const shaping = resourceOfType(type)?.indexed?.shapesClaims ?? [];

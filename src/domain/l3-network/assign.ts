@@ -1,6 +1,7 @@
 /**
- * What an L3 network is given when operators leave it out: its number, the names of its interfaces, context ids. The decision
- * writes all of it into the event, so every instance has the same. Implements `docs/contract/domain.md#l3-network`.
+ * Assigns the parts of an L3 network that operators leave out: its number, the names of its interfaces, context ids.
+ * The decision writes all of it into the event, so every instance has the same. Implements
+ * `docs/contract/domain.md#l3-network`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { FleetView } from '../resource/fleet-view.js';

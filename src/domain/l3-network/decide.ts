@@ -130,7 +130,7 @@ function referenceRefusal(fleet: FleetView, network: NetworkState): Refusal | un
   return undefined;
 }
 
-/** What keeps a network from being live: listeners, context ids and interfaces of others, and listeners that nobody can dial. */
+/** Conflicts that keep a network from being live: listeners, context ids and interfaces of others, and listeners that nobody can dial. */
 function liveRefusal(fleet: FleetView, network: NetworkState): Refusal | undefined {
   return (
     conflict(listenerTaken(fleet, network)) ??

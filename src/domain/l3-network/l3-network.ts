@@ -50,7 +50,7 @@ interface Settings {
   readonly server_name: string;
 }
 
-/** What operators send: without the number of the network, which is assigned once. */
+/** An operator's definition, without the number of the network, which is assigned once. */
 export interface RequestedNetwork extends Settings {
   readonly members: readonly RequestedMember[];
   readonly tunnels: readonly RequestedTunnel[];

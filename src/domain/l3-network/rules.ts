@@ -17,7 +17,7 @@ export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }
   return dialEndpoint(fleet, { node_id: listener_node_id, listen_port });
 }
 
-/** What a network adds to a node's snapshot, in the order of its tunnels. */
+/** The rules of a network in a node's snapshot, in the order of its tunnels. */
 export function networkRulesOn(fleet: FleetView, network: NetworkState, nodeId: string): NodeRules {
   if (!network.enabled) return noRules;
   const l3 = tunnelsOn(network, nodeId).flatMap((tunnel) => [
@@ -69,7 +69,7 @@ type CommonPart = Omit<
   'rule_id' | 'role' | 'local_endpoint' | 'peer_endpoint' | 'reality_inbound' | 'reality_outbound'
 >;
 
-/** What both roles have in common; undefined when an end is no member, which no command leads to. */
+/** The parts that both roles share; undefined when an end is no member, which no command leads to. */
 function commonPart(network: NetworkState, tunnel: Tunnel, ownNode: string, otherNode: string): CommonPart | undefined {
   const [own, other] = [memberOn(network, ownNode), memberOn(network, otherNode)];
   if (own === undefined || other === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Overlap of canonical IP literals. Not a parser: the REST edge brings addresses into canonical form.
- * Implements `docs/contract/domain.md#listeners-and-collisions`.
+ * Overlap of canonical IP literals. REST brings addresses into canonical form. Implements
+ * `docs/contract/domain.md#listeners-and-collisions`.
  */
 
 function isIpv6(address: string): boolean {

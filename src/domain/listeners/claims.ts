@@ -1,7 +1,7 @@
 /**
  * Claims on the listeners of nodes, and the index of all claims, which finds a collision in constant time however many
- * routes share a port. Not which resource claims what: that is in each declaration.
- * Implements `docs/contract/domain.md#listeners-and-collisions`.
+ * routes share a port. Each declaration says what its resource claims. Implements
+ * `docs/contract/domain.md#listeners-and-collisions`.
  */
 import type { Index, Values } from '../aggregate/containers.js';
 import { createIndex } from '../aggregate/containers.js';
@@ -9,7 +9,7 @@ import type { Owner } from '../references/references.js';
 import type { ListenerKey } from './intent.js';
 
 /**
- * What a claim is for. `sharing` in `collisions.ts` says which families may live on one listener key:
+ * The purpose of a claim. `sharing` in `collisions.ts` says which families may live on one listener key:
  * - `raw`: the fallback without a name
  * - `http`: legacy routes, told apart by host and path prefix; together they are the fallback
  * - `names`: REALITY, TLS and SNI pre-read on tcp, QUIC REALITY on udp, told apart by server name
@@ -27,7 +27,7 @@ export interface Claim {
   readonly addr: string;
   readonly port: number;
   readonly family: ClaimFamily;
-  /** What tells the claims of the family apart; no two owners on one listener key may have the same. */
+  /** The key that distinguishes the claims of the family; no two owners on one listener key may have the same. */
   readonly values: readonly string[];
   /** Of `l3` claims only: what all tunnels on one listener key have in common, and what no other route there may have. */
   readonly tunnel?: { readonly credentialId: string; readonly serverName: string };
@@ -42,7 +42,7 @@ export function listenersOf(claims: readonly Claim[], nodeId: string): readonly 
 
 type PortOfNode = Pick<Claim, 'nodeId' | 'transport' | 'port'>;
 
-/** What claims are found by. */
+/** The key by which claims are found. */
 export interface ClaimEntries {
   readonly addresses: Index;
   readonly byFamily: Index;

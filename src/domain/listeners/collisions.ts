@@ -9,7 +9,7 @@ import type { Values } from '../aggregate/containers.js';
 import type { Claim, ClaimFamily, ClaimIndex } from './claims.js';
 import { claimFamilies } from './claims.js';
 
-/** What decides about a collision. */
+/** The input of a collision check. */
 export interface ListenerView extends NameView {
   readonly claims: ClaimIndex;
   /** The TCP port that multiplexing holds on `::` of a node; null for none. */

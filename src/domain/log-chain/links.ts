@@ -38,7 +38,7 @@ export type BreakKind =
   | 'too_early'
   /** It was written after another command than the one before it. */
   | 'misplaced'
-  /** Its MAC is not that of its events. */
+  /** Its MAC does not fit its events. */
   | 'altered'
   /** It is linked under a key that this instance cannot have. */
   | 'unknown_key';

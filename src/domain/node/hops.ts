@@ -1,6 +1,6 @@
 /**
- * What the hops of chains and of routes have in common: each is on another node that exists, and the hop before dials it.
- * Not what a hop listens for: that is with each of them. Implements `docs/contract/domain.md#l4-chain`.
+ * Rules that the hops of chains and of routes share: each is on another node that exists, and the hop before dials it.
+ * Each of them says what its hops listen for. Implements `docs/contract/domain.md#l4-chain`.
  */
 import { formatHostPort } from '../../kernel/host-port.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -14,7 +14,7 @@ interface AnyHop {
   readonly dial_addr?: string;
 }
 
-/** The hops whose node is that of an earlier hop already. */
+/** The hops that repeat the node of an earlier hop. */
 export function* repeatedNodes(
   hops: readonly Pick<AnyHop, 'node_id'>[],
 ): Generator<{ readonly index: number; readonly earlier: number }> {

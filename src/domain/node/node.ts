@@ -1,6 +1,6 @@
 /**
- * A gateway node as operators describe it: state, events, commands. Not its telemetry, and not what its agent did: that is
- * in `agents/`. Implements `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
+ * A gateway node as operators describe it: state, events, commands. What its agent did is in `agents/`. Implements
+ * `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
  */
 import { isDialableIp } from '../../kernel/addresses.js';
 import type { FieldChange } from '../resource/change.js';
@@ -61,7 +61,7 @@ interface NodePsk extends IssuedPsk {
   readonly issued_at: string;
 }
 
-/** What a delete removes besides the definition, and an undo restores. */
+/** The parts besides the definition that a delete removes and an undo restores. */
 export interface DeletedWithNode {
   readonly override: MultiplexOverride | null;
   readonly policies: readonly PolicyOfNode[];

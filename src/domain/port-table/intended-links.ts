@@ -1,6 +1,6 @@
 /**
- * The links from one node to others that resources intend, current and deployed. Not what agents measure of them.
- * Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ * The links from one node to others that resources intend, current and deployed. Agents measure them; that is in REST's
+ * `link-measurements.ts`. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import type { AnyState } from '../fleet/resources.js';

@@ -1,6 +1,7 @@
 /**
- * The listeners that the current definitions of enabled resources intend on a node; routes on one listener are merged. Not
- * the listeners that agents report. Implements `docs/contract/domain.md#l4-chain`, listener intent.
+ * The listeners that the current definitions of enabled resources intend on a node; routes on one listener are merged.
+ * REST's `port-runtime.ts` shows the listeners that agents report. Implements `docs/contract/domain.md#l4-chain`,
+ * listener intent.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';
@@ -17,7 +18,7 @@ export function byListener(a: ListenerKey, b: ListenerKey): number {
   return compare(a.transport, b.transport) || a.listenPort - b.listenPort || compare(a.listenAddr, b.listenAddr);
 }
 
-/** A listener's key as one string. What agents report may name any transport. */
+/** A listener's key as one string. Reports of agents may name any transport. */
 export function listenerKey({
   transport,
   listenAddr,

@@ -1,7 +1,7 @@
 /**
- * The listeners that a node has once it has applied its newest snapshot: those of deployed chains, enabled routes and L3
- * networks. Not those of definitions that are not deployed (`intended-listeners.ts`), nor what agents report.
- * Implements `docs/contract/rest.md#dashboard`, intended.
+ * The listeners that a node has once it has applied its newest snapshot: those of deployed chains, enabled routes and
+ * L3 networks. Definitions that are not deployed are in `intended-listeners.ts`. Implements
+ * `docs/contract/rest.md#dashboard`, intended.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { contributorsOf } from '../compile/compile-node.js';

@@ -1,6 +1,7 @@
 /**
- * The port table of one node: the listeners that are intended there, each with its policy, and the policies of listeners
- * that nothing intends. Not what its agent reports. Implements `docs/contract/rest.md#port-management`.
+ * The port table of one node: the listeners that are intended there, each with its policy, and the policies of
+ * listeners that nothing intends. What its agent reports is added by REST. Implements
+ * `docs/contract/rest.md#port-management`.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { policiesOf, priorityLabels } from '../listener-policy/policy.js';

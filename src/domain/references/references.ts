@@ -1,6 +1,6 @@
 /**
- * Owner keys, which name any resource in indexes, and the way that sentences name it. Not which resource refers to which:
- * each declaration says that of its own.
+ * Owner keys, which name any resource in indexes, and the way that sentences name it. Each declaration says which
+ * resources its own refers to.
  */
 
 /** `<resource type>/<id>`: the resource that a reference, a claim or a rule belongs to. */

@@ -1,6 +1,6 @@
 /**
- * What a declaration tells the audit about one event: its verb, its changes, and why it cannot be reverted. Declarations
- * mask secrets with `masked`. Not the entry: `audit/describe.ts` makes that from a whole command.
+ * The audit's view of one event, from its declaration: its verb, its changes, and why it cannot be reverted.
+ * Declarations mask secrets with `masked`. Not the entry: `audit/describe.ts` makes that from a whole command.
  * Implements `docs/contract/rest.md#audit`.
  */
 import type { Json } from '../../kernel/json.js';
@@ -38,7 +38,7 @@ export interface EventAudit {
 /** Stands for a secret. */
 export const masked = '***';
 
-/** @param changes or what makes them when they are asked for: the read model of the audit asks only for the verb */
+/** @param changes or a function that makes them on demand: the read model of the audit needs only the verb */
 export function eventAudit(
   verb: AuditVerb,
   changes: readonly AuditChange[] | (() => readonly AuditChange[]),

@@ -14,7 +14,7 @@ export interface FieldChange<T = Json> {
 export type Changes = { readonly [field: string]: FieldChange };
 
 /**
- * What a partial update changes. Absent fields stay; equal values are no change.
+ * The changes of a partial update. Absent fields stay; equal values are no change.
  * @param fields those that may change, in the order that the event lists them in
  */
 export function changesOf<S extends object>(

@@ -1,7 +1,7 @@
 /**
  * The shape of a declaration: everything in which one resource differs from the others, as one value. The fleet derives
  * the rest from it: fold, dispatch of commands, indexes, checkpoint, schema versions, audit, names, read model. A
- * declaration without one of the required parts does not compile. Not the list of resources: that is `fleet/resources.ts`.
+ * declaration without one of the required parts does not compile. The list of resources is `fleet/resources.ts`.
  * Implements `docs/architecture.md#adding-a-resource`.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
@@ -16,7 +16,7 @@ import type { ResourceMeta } from './meta.js';
 import type { Decision } from './refusal.js';
 import type { Undo } from './undo.js';
 
-/** What a fold knows of an event besides its type and data. */
+/** The context of an event besides its type and data. */
 export interface EventContext {
   /** When it happened, RFC 3339. */
   readonly at: string;
@@ -60,7 +60,7 @@ export type Decisions<C extends AnyCommand, E extends AnyEvent> = {
   readonly [T in C['type']]: (fleet: FleetView, command: Extract<C, { readonly type: T }>) => Decision<E>;
 };
 
-/** What the fleet's indexes hold of a resource. */
+/** The entries of a resource in the fleet's indexes. */
 export interface Indexed<S> {
   /** The fields that the other members read: an update that keeps their values moves no index. */
   readonly dependsOn: readonly (keyof S)[];
@@ -74,7 +74,7 @@ export interface Indexed<S> {
   nodes(state: S): Iterable<string>;
 }
 
-/** What a resource adds to the snapshots of nodes. */
+/** The additions of a resource to the snapshots of nodes. */
 export interface Compiled<S> {
   rulesOn(fleet: FleetView, state: S, nodeId: string): NodeRules;
   /** An upper bound of the encoded size of those rules in bytes, from lengths alone. */

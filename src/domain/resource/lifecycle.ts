@@ -1,7 +1,7 @@
 /**
  * The lifecycle that every resource has: the types of its create, update and delete events and commands, made from its
- * definition, and the complete list of a definition's fields. Not the decisions: those are in `rules.ts` and in each
- * resource's `decide.ts`.
+ * definition, and the complete list of a definition's fields. Decisions are in `rules.ts` and in each resource's
+ * `decide.ts`.
  */
 import type { Changes } from './change.js';
 import type { IfMatch } from './if-match.js';
@@ -17,7 +17,7 @@ export interface AnyCommand {
   readonly type: string;
 }
 
-/** What a resource that comes back after its delete goes on from. */
+/** The state from which a deleted resource continues when it is restored. */
 export interface Former {
   /** RFC 3339. */
   readonly created_at: string;

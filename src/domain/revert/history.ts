@@ -1,7 +1,7 @@
 /**
- * What the log tells about the resource of an entry, for the decision of its revert: the fold holds values, not who set
- * them. Made from the entries about the resource; it holds until the resource changes again.
- * Implements `docs/contract/domain.md#audit-and-revert`.
+ * The history of an entry's resource, which the decision of its revert needs: the fold holds values, not who set them.
+ * Made from the entries about the resource; it holds until the resource changes again. Implements
+ * `docs/contract/domain.md#audit-and-revert`.
  */
 import type { Actor, RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { fleetEvent } from '../fleet/events.js';
@@ -33,7 +33,7 @@ export interface History {
   readonly changedBy: ReadonlyMap<string, string>;
   /** The entry that deleted the resource, if it is gone and nothing brings it back. */
   readonly deletedBy?: EntryAbout | undefined;
-  /** What a resource that comes back goes on from. Of the revert of a delete only. */
+  /** The state from which a restored resource continues. Of the revert of a delete only. */
   readonly former?: Former;
 }
 
@@ -86,7 +86,7 @@ export const verbOf = (action: string): string => action.slice(action.indexOf('.
 const work: ReadonlySet<string> = new Set(['create', 'update', 'deploy']);
 
 /**
- * The later work that the undo of a create would destroy, oldest first. What agents reported is nobody's work.
+ * The later work that the undo of a create would destroy, oldest first. Nobody loses work with reports of agents.
  * @param reverted says whether an entry stands reverted
  */
 export function laterWork({ later }: History, reverted: (entryId: string) => boolean): readonly EntryAbout[] {

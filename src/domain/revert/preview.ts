@@ -1,4 +1,4 @@
-/** What a revert would change, for those who ask before they do it. Implements `docs/contract/rest.md#audit`, `dry_run`. */
+/** The preview of a revert. Implements `docs/contract/rest.md#audit`, `dry_run`. */
 import { auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
 import type { FleetEvent } from '../fleet/events.js';
 import type { Fleet } from '../fleet/fleet.js';

@@ -46,7 +46,7 @@ function refusalOf(fleet: FleetView, route: RouteState): Refusal | undefined {
     unknownNode(fleet, route.hops) ??
     nameTaken(fleet, routeKey.type, route.name, route.version === 0 ? undefined : route.id) ??
     collisionRefusal(fleet, route) ??
-    // What is saved is live, unless it is disabled.
+    // A saved route is live unless it is disabled.
     (route.enabled ? undialable(fleet, route.hops, 'its address') : undefined)
   );
 }

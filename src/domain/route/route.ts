@@ -35,7 +35,7 @@ export type RouteCommand = LifecycleCommand<'Route', RouteDefinition>;
 
 export const routeKey: ResourceKey<RouteState> = { type: 'route' };
 
-/** What tells two routes on one listener apart. A host has no `/`, so no two pairs give the same text. */
+/** The key that distinguishes two routes on one listener. A host has no `/`, so no two pairs give the same text. */
 export function matchOf({ host, path_prefix }: Pick<RouteDefinition, 'host' | 'path_prefix'>): string {
   return host + path_prefix;
 }

@@ -1,6 +1,6 @@
 /**
- * What a route puts into the snapshots of its nodes, claims on them, and shows of them in the port table.
- * Implements `docs/contract/domain.md#legacy-route`, `docs/contract/wire.md#configuration` and listener intent of
+ * The rules of a route in the snapshots of its nodes, its claims on them, and its rows in the port table. Implements
+ * `docs/contract/domain.md#legacy-route`, `docs/contract/wire.md#configuration` and listener intent of
  * `docs/contract/domain.md#l4-chain`.
  */
 import type { Claim } from '../listeners/claims.js';

@@ -1,6 +1,5 @@
 /**
- * A secret as events hold it: sealed. Not the sealing itself: that is in `src/security/`.
- * Implements `docs/contract/domain.md#commands-and-events`.
+ * A secret as events hold it: sealed. `src/security/` seals. Implements `docs/contract/domain.md#commands-and-events`.
  */
 export interface SealedSecret {
   readonly alg: 'xc20p';

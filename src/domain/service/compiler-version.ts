@@ -1,7 +1,7 @@
 /**
- * The compiler version of the log: raised when a release with a higher number starts, lowered by an operator who goes back
- * to an older release. Not the number of this release: that is in `compile/version.ts`.
- * Implements `docs/contract/domain.md#generation`.
+ * The compiler version of the log: raised when a release with a higher number starts, lowered by an operator who goes
+ * back to an older release. The number of this release is in `compile/version.ts`. Implements
+ * `docs/contract/domain.md#generation`.
  */
 import { err, ok } from '../../kernel/result.js';
 import { eventAudit, fieldChanges } from '../resource/audit-change.js';

@@ -1,7 +1,6 @@
 /**
- * The keyring in the log: the one event of `svc-keyring`, which is replaced by each new version. Not its keys, which only
- * the master key opens (`src/security/keyring.ts`).
- * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * The keyring in the log: the one event of `svc-keyring`, which is replaced by each new version. Only the master key
+ * opens its keys (`src/security/keyring.ts`). Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
 import type { EventSchemas } from '../resource/declaration.js';
 

@@ -1,6 +1,6 @@
 /**
- * The rules that the connectivity settings must keep by themselves: the range of each number, and rules between two fields.
- * REST checks bodies with them, `decide.ts` whole settings. Not the rules that need the fleet: those are in `decide.ts`.
+ * The rules that the connectivity settings must keep by themselves: the range of each number, and rules between two
+ * fields. REST checks bodies with them, `decide.ts` whole settings. Rules that need the fleet are in `decide.ts`.
  * Implements `docs/contract/configuration.md#configuration` and `docs/contract/rest.md#connectivity-settings`.
  */
 import type { PartialUpdate } from '../resource/lifecycle.js';

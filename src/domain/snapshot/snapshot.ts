@@ -1,6 +1,6 @@
 /**
- * The compiler's output: the whole configuration of one node as plain data, with a placeholder for each secret. Not the
- * wire: delivery opens the placeholders and encodes. The fields mean what `docs/contract/wire.md#configuration` says.
+ * The compiler's output: the whole configuration of one node as plain data, with a placeholder for each secret.
+ * Delivery opens the placeholders and encodes it. The fields mean what `docs/contract/wire.md#configuration` says.
  */
 import type { SealedSecret } from '../secret/sealed.js';
 
@@ -61,7 +61,7 @@ export interface Outbound {
   readonly noise_public_key: string | null;
 }
 
-/** What every rule has that occupies a listener. */
+/** The fields of every rule that occupies a listener. */
 export interface ListenerRule {
   readonly rule_id: string;
   readonly origin: RuleOrigin;
@@ -171,7 +171,7 @@ export interface NodeSnapshot {
   readonly node: { readonly multiplex: boolean; readonly multiplex_port: number };
 }
 
-/** What one resource adds to the snapshot of a node; what it leaves out, it adds nothing to. */
+/** The additions of one resource to the snapshot of a node; a list that it leaves out gets none. */
 export interface NodeRules {
   readonly tcp?: readonly TcpProxyRule[];
   readonly http?: readonly HttpProxyRule[];

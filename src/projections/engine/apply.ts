@@ -1,7 +1,7 @@
 /**
  * Applies whole commands to every read model: loads the documents they concern, folds in memory, and makes one guarded
- * write per document. Repeating it changes nothing. Not the checkpoint, which is written after it (`runner.ts`).
- * Implements `docs/architecture.md#read-models`.
+ * write per document. Repeating it changes nothing. The checkpoint is written after it (`runner.ts`). Implements
+ * `docs/architecture.md#read-models`.
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';

@@ -1,6 +1,6 @@
 /**
  * Folds a batch of whole commands into writes: pure, one entity at a time, each write guarded by the log position that
- * it reflects. Not their storage (`apply.ts`). Implements `docs/architecture.md#read-models`.
+ * it reflects. `apply.ts` stores them. Implements `docs/architecture.md#read-models`.
  */
 import { errorText } from '../../kernel/errors.js';
 import { lastEvent } from '../../kernel/event.js';

@@ -1,7 +1,7 @@
 /**
  * The projection group: the read models in one layout. Opens them, runs their runner, and lets callers wait for a
- * position. Not the choice of the layout, and not the change to another one (`projections.ts`).
- * Implements `docs/architecture.md#read-models` and `docs/contract/rest.md#consistency`.
+ * position. `projections.ts` chooses the layout and changes to another one. Implements
+ * `docs/architecture.md#read-models` and `docs/contract/rest.md#consistency`.
  */
 import type { AgentEvent } from '../../domain/agents/facts.js';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';

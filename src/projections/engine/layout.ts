@@ -1,8 +1,8 @@
 /**
  * The layout: which version of its collection each read model of a release is read from. A rebuild fills other
- * collections and then points the layout to them; the layout is one document. Not the pointer of releases
- * (`ReadStore.activate`), which names the release whose read models have caught up with the log.
- * Implements `docs/architecture.md#read-models`.
+ * collections and then points the layout to them; the layout is one document. The pointer of releases
+ * (`ReadStore.activate`) is another one: it names the release whose read models have caught up with the log. Implements
+ * `docs/architecture.md#read-models`.
  */
 import type { Json } from '../../kernel/json.js';
 import type { Collection, CollectionSpec, ReadStore } from '../../storage/read-store.js';

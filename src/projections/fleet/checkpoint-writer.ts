@@ -1,7 +1,7 @@
 /**
- * Writes a checkpoint of the committed fleet after a fixed number of fleet events, in the background and one at a time; the
- * first one sooner, so that no start replays what the start before it has replayed.
- * Not its format (`fold-checkpoint.ts`). Implements `docs/contract/domain.md#commands-and-events`.
+ * Writes a checkpoint of the committed fleet after a fixed number of fleet events, in the background and one at a time;
+ * the first one sooner, so that no start replays what the start before it has replayed. Its format is in
+ * `fold-checkpoint.ts`. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { captureFleet } from '../../domain/fleet/checkpoint.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';

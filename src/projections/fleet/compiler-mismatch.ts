@@ -1,7 +1,7 @@
 /**
  * The sentence for an instance whose compiler version is not the log's. Such an instance serves no configuration and
- * gets no traffic; the sentence tells an operator which instance has to change. Not how a mismatch is detected: see
- * `delivery-state.ts`. Implements `docs/contract/domain.md#generation`.
+ * gets no traffic; the sentence tells an operator which instance has to change. `serving-state.ts` detects a mismatch.
+ * Implements `docs/contract/domain.md#generation`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { ServingState } from '../port.js';

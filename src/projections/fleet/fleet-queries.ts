@@ -1,6 +1,6 @@
 /**
- * What REST asks of the committed fleet, in memory: resources, the port table, intended links, names, counts. Nothing here
- * waits for a store. Implements `docs/architecture.md#read-models`.
+ * REST's queries on the committed fleet, in memory: resources, the port table, intended links, names, counts. Nothing
+ * here waits for a store. Implements `docs/architecture.md#read-models`.
  */
 import { planDeploy } from '../../domain/compile/plan.js';
 import { referrersOf } from '../../domain/fleet/referrers.js';

@@ -14,7 +14,7 @@ import { lastEvent, streams } from '../../kernel/event.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { MissingEventsError } from '../log-follower.js';
 
-/** What one batch of whole commands did. */
+/** The effects of one batch of whole commands. */
 export interface FoldBatch {
   /** Nodes whose configuration changed, including deleted ones. */
   readonly touched: ReadonlySet<string>;

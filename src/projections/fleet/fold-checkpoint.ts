@@ -1,7 +1,7 @@
 /**
- * The stored checkpoint of the committed fleet: loads and verifies it, and writes a new one in slices. A checkpoint that
- * fails its verification is not used at all. Not when one is written (`checkpoint-writer.ts`).
- * Implements `docs/contract/domain.md#commands-and-events` and `docs/log-chain.md`.
+ * The stored checkpoint of the committed fleet: loads and verifies it, and writes a new one in slices. A checkpoint
+ * that fails its verification is not used at all. `checkpoint-writer.ts` decides when one is written. Implements
+ * `docs/contract/domain.md#commands-and-events` and `docs/log-chain.md`.
  *
  * A start does not read what the checkpoint holds, so the checkpoint must be as hard to forge as the log: its last line is
  * a seal, and the log must hold the command that it ends with.

@@ -1,7 +1,7 @@
 /**
- * Read models of the resources whose answers show the folded state: in memory, the committed fleet's own tables. Derived
- * from the declarations. Of nodes it is what operators described; what their agents did is in `../models/agents.ts`.
- * Implements `docs/architecture.md#adding-a-resource`.
+ * Read models of the resources whose answers show the folded state: in memory, the committed fleet's own tables.
+ * Derived from the declarations. A node is shown as operators described it; what its agent did is in
+ * `../models/agents.ts`. Implements `docs/architecture.md#adding-a-resource`.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import type { AnyResource, AnyState, PlainType } from '../../domain/fleet/resources.js';

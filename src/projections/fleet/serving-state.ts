@@ -1,7 +1,7 @@
 /**
  * Whether this instance may serve configuration: it must be near the end of the log, know every event, have found its
- * chain unbroken, and have the compiler version that the log is at. Not how near it is to the log's end (`../log-connection.ts`).
- * Implements `docs/contract/domain.md#generation` and `docs/contract/domain.md#commands-and-events`.
+ * chain unbroken, and have the compiler version that the log is at. `../log-connection.ts` tells how near it is to the
+ * log's end. Implements `docs/contract/domain.md#generation` and `docs/contract/domain.md#commands-and-events`.
  *
  * The compiler version in the log may rise and fall under a running instance. The instance serves only while it is its
  * own version, and never writes it: that is done once, at the start, so that a lowered version stays lowered.

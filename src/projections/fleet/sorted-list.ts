@@ -16,7 +16,7 @@ interface Row<S> {
   readonly nameKey: string;
 }
 
-/** What is listed: states by id. A changed state is another object. */
+/** The states to list, by id. A changed state is another object. */
 interface States<S> {
   readonly size: number;
   get(id: string): S | undefined;

@@ -1,6 +1,6 @@
 /**
- * Stored read model: what the agent of each node did, folded from the facts of `svc-agents-*`. Not the node,
- * which is in the committed fleet, and not telemetry. Implements `docs/contract/rest.md#nodes`.
+ * Stored read model of agents: what the agent of each node did, folded from the facts of `svc-agents-*`. The node
+ * itself is in the committed fleet, and telemetry in `src/telemetry`. Implements `docs/contract/rest.md#nodes`.
  */
 import { agentEvent } from '../../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../../domain/agents/node-agent-facts.js';

@@ -28,7 +28,7 @@ export type AuditFields = {
   readonly actor_type: AuditEntry['actor']['type'];
   readonly actor_id: string | null;
   readonly actor_name: string | null;
-  /** What queries select by (`auditGroups`). */
+  /** The groups that queries select by (`auditGroups`). */
   readonly groups: readonly string[];
   /** The entry that this one reverts. */
   readonly reverts: string | null;

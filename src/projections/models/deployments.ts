@@ -1,7 +1,7 @@
 /**
- * Stored read model: each deploy of a chain, by the id of its command, with the generation that it gave each node. The state
- * of each node follows from the facts of its agent instead.
- * Implements `docs/contract/rest.md#l4-chains` and `docs/contract/domain.md#generation`.
+ * Stored read model of deployments: each deploy of a chain, by the id of its command, with the generation that it gave
+ * each node. The state of each node follows from the facts of its agent. Implements `docs/contract/rest.md#l4-chains`
+ * and `docs/contract/domain.md#generation`.
  */
 import { fleetEvent } from '../../domain/fleet/events.js';
 import { lastEvent, streams } from '../../kernel/event.js';

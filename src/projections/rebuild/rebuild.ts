@@ -149,7 +149,7 @@ async function ofThisLog(
 const inScope = (models: readonly ReadModel[], only: string | null): readonly ReadModel[] =>
   only === null ? models : models.filter(({ name }) => name === only);
 
-/** What a rebuild that is given up has filled. */
+/** The collections of a rebuild that is given up. */
 function filledBy({ number, only }: Filling, release: number, models: readonly ReadModel[]): Leftover {
   const version = placeOf(release, number);
   return { number, collections: inScope(models, only).map(({ name }) => ({ name, version })) };

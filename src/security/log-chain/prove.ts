@@ -30,7 +30,7 @@ export interface StreamProof {
   readonly linked: number;
   /** Commands before the chain began; the first link covers them. */
   readonly unlinked: number;
-  /** Of the last command; undefined when no chain has begun. */
+  /** The MAC of the last command; undefined when no chain has begun. */
   readonly head: LogHead | undefined;
   /** The first break; the stream is not read beyond it. */
   readonly finding: Finding | undefined;

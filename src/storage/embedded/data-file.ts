@@ -1,5 +1,6 @@
 /**
- * What is done to LMDB's data file beside the library. Reserves space behind LMDB's last page, so that a full disk fails here, before a commit begins, and not inside it.
+ * Treats LMDB's data file beside the library. Reserves space behind LMDB's last page, so that a full disk fails here,
+ * before a commit begins, and not inside it.
  *
  * Why: when a page write fails, the library overruns a buffer (lmdb 3.5, `mdb_page_flush`), which sooner or later
  * crashes the process. The space is written as zeros rather than left as a hole, so that the file system allocates its

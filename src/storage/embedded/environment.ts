@@ -27,7 +27,7 @@ import type { Handles, Key, ValueKind, Reads } from './lmdb.js';
 import type { Ownership } from './ownership.js';
 import { commitBytes, createMetaFlush, createSpaceReserve, type SpaceReserve } from './data-file.js';
 
-/** What a commit writes, in order: by database, keys as latin-1 text and their values. Undefined removes a key. */
+/** The writes of a commit, in order: by database, keys as latin-1 text and their values. Undefined removes a key. */
 export type Changes<Name extends string> = readonly (readonly [
   database: Name,
   entries: Iterable<readonly [key: string, value: Buffer | undefined]>,

@@ -11,7 +11,7 @@ import type { Key } from './lmdb.js';
 import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
 
-/** What an operation reads and changes: the committed state with the group's writes on top. */
+/** An operation's view: the committed state with the group's writes on top. */
 export interface Batch<Name extends string> {
   get(database: Name, key: Key): Buffer | undefined;
   /** @throws RangeError for a key or a value that cannot be stored */
@@ -58,7 +58,7 @@ interface Waiting<Name extends string> {
   settle(outcome: Written<undefined>): void;
 }
 
-/** What one commit will write. */
+/** The writes of one commit. */
 interface Group<Name extends string> {
   readonly changed: Changed<Name>;
   readonly members: Waiting<Name>[];

@@ -39,7 +39,7 @@ export interface Connection {
 type Settings = DNSClusterOptions | GossipClusterOptions | SingleNodeOptions;
 
 /**
- * What a client is constructed with. The adapter depends on some of it, whatever the URL says.
+ * The settings of a client. The adapter depends on some of it, whatever the URL says.
  * @internal exported for tests
  */
 export function clientSettings({ hosts, dnsDiscovery, options }: StoreAddress, tuning: Tuning = standard): Settings {
@@ -57,7 +57,7 @@ export function clientSettings({ hosts, dnsDiscovery, options }: StoreAddress, t
     ...others,
     ...forced,
     nodePreference: 'leader',
-    // A node that hangs may be the one that is asked for the addresses of the others.
+    // The client may be asking a node that hangs for the addresses of the others.
     gossipTimeout,
     ...(maxDiscoverAttempts === undefined ? {} : { maxDiscoverAttempts }),
     ...(discoveryInterval === undefined ? {} : { discoveryInterval }),

@@ -1,5 +1,5 @@
 /**
- * What an error of the client means: whether an append may have been written, and whether another try is worthwhile.
+ * Interprets the client's errors: whether an append may have been written, and whether another try is worthwhile.
  * Decides by `type`, and by the text only where the client gives nothing else.
  *
  * Also tells a wrong password, missing rights and certificates from a server that is away. The client package does not: a
@@ -98,7 +98,7 @@ const unauthenticated = 16;
 
 export const isAccessDenied = (error: unknown): boolean => field(error, 'type') === ErrorType.ACCESS_DENIED;
 
-/** What the server itself says is wrong with the access; undefined for another error. */
+/** The server's own complaint about the access; undefined for another error. */
 export function accessError(error: unknown): StoreAccessError | undefined {
   if (!isAccessDenied(error)) return undefined;
   const { variable } = store;

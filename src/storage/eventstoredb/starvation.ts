@@ -45,7 +45,7 @@ export function guardCaughtUp(
   };
 }
 
-/** What a subscription has brought so far. */
+/** The progress of a subscription. */
 export interface Arrived {
   /** Counts everything that the server sent. */
   readonly messages: number;

@@ -187,7 +187,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
         await new Promise<void>((resolve) => {
           wakeUp = resolve;
         });
-        // What arrives in the same turn of the event loop is handed out together.
+        // Events that arrive in the same turn of the event loop are handed out together.
         await yieldToEventLoop();
       }
       if (signal.aborted) return [];

@@ -19,7 +19,7 @@ const standard = {
   readPageEvents: 500,
   /** How long a failing page is tried again. */
   readRetryMs: 3_000,
-  /** The same for a ping, which is asked for every second: long enough to move to another leader. */
+  /** The same for a ping, which runs every second: long enough to move to another leader. */
   pingRetryMs: 500,
   /** Open reads and open subscriptions of this process. A connection carries 100 streams; further calls hang. */
   reads: 40,
@@ -54,7 +54,7 @@ const standard = {
   disposeMs: 2_000,
   /** Ping interval and ping timeout of the connection. They end a subscription whose server hangs. */
   keepaliveMs: 10_000,
-  /** How long one node of a cluster is asked who the leader is. */
+  /** How long one node of a cluster may take to name the leader. */
   gossipSeconds: 2,
   /** An answer about the server's time that took longer says too little. */
   serverTimeMs: 5_000,

@@ -27,7 +27,7 @@ import { createLogCheck } from './log-check.js';
 import type { LogCheck, LogCheckOptions, LogSummary } from './log-check.js';
 import { readArchive } from './read-archive.js';
 
-/** What belongs into an archive. */
+/** The scope of an archive. */
 export interface ArchiveScope {
   /** Prefix of the names of the streams. */
   readonly prefix: string;
@@ -53,7 +53,7 @@ export interface ExportOptions extends ArchiveScope {
 export interface ExportReport {
   readonly totals: ArchiveTotals;
   readonly log: LogSummary;
-  /** What is wrong with the exported log. The archive contains it unchanged. */
+  /** The fault of the exported log. The archive contains it unchanged. */
   readonly problems: readonly string[];
   /** Events written by an earlier, interrupted export. */
   readonly continued: number;

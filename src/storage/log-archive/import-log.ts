@@ -273,8 +273,8 @@ async function appendExactly(
 }
 
 /**
- * What an import leaves in the read store before it writes anything: of which archive, and whether the import is complete.
- * A service must not start on half a log, because it would write to it.
+ * The marker that an import leaves in the read store before it writes anything: its archive, and whether it is
+ * complete. A service must not start on half a log, because it would write to it.
  */
 export interface ImportMarker {
   readonly archiveId: string;

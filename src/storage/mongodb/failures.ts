@@ -1,4 +1,4 @@
-/** What the driver's errors mean to this adapter. `../answer-unavailable.ts` turns them into the port's answers. */
+/** Interprets the driver's errors. `../answer-unavailable.ts` turns them into the port's answers. */
 import { MongoBulkWriteError, MongoServerError } from 'mongodb';
 import { StoreAccessError, textsOf, tlsError } from '../store-access.js';
 
@@ -10,8 +10,8 @@ const hasCode = (error: unknown, code: number): boolean => error instanceof Mong
 const store = { name: 'MongoDB', variable: 'SVC_MONGODB_URL' } as const;
 
 /**
- * What an operator has to correct before the server can be used; undefined for a server that is merely away. A server
- * that is not found in time names the last reason in its text.
+ * The fault that an operator has to correct before the server can be used; undefined for a server that is merely away.
+ * A server that is not found in time names the last reason in its text.
  */
 export function troubleOf(error: unknown): StoreAccessError | undefined {
   const text = textsOf(error);

@@ -1,7 +1,7 @@
 /**
- * Guarded puts and deletes in one collection, in batches, by any number of instances at once. Not a transaction: each
- * write is independent, and because the highest position wins, the order does not matter.
- * Implements `read-store.ts` (Collection.write) and `docs/architecture.md#read-models`.
+ * Guarded puts and deletes in one collection, in batches, by any number of instances at once. No transaction is needed:
+ * each write is independent, and because the highest position wins, the order does not matter. Implements
+ * `read-store.ts` (Collection.write) and `docs/architecture.md#read-models`.
  *
  * One round: read the stored positions, drop the writes that are not above them, insert the missing documents, replace
  * the lower ones. Each change is atomic: an insert fails on a document that was inserted meanwhile (E11000), and a

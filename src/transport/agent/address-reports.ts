@@ -1,7 +1,7 @@
 /**
  * Passes on the public addresses that hellos report, if they differ from the recorded ones: at most once a minute per
- * node, the last report within the minute when it is over. What follows from them is decided by the command.
- * Implements `NodeReportedAddressChanged` in `docs/contract/domain.md#generation`.
+ * node, the last report within the minute when it is over. The command decides what follows from them. Implements
+ * `NodeReportedAddressChanged` in `docs/contract/domain.md#generation`.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Delivery } from '../../delivery/port.js';

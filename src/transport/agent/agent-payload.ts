@@ -12,7 +12,7 @@ import { limits } from '../../kernel/limits.js';
 import { decodeWalked, walkMessage } from './wire-scan.js';
 import type { WireShape } from './wire-scan.js';
 
-/** What an agent says. */
+/** A payload of an agent. */
 export type AgentMessage = NonNullable<AgentPayload['payload']>;
 
 type ReadPayload =

@@ -98,7 +98,7 @@ export interface AgentTransportOptions {
   readonly proxyFrom: readonly string[];
   /** How long admission may take in all, in milliseconds; default 2 s. */
   readonly admissionDelayMs?: number;
-  /** What may be read of one node; the contract's numbers by default. */
+  /** The reading budget of one node; the contract's numbers by default. */
   readonly reading?: ReadLimits;
   /** Bound on the unfinished messages of all sessions, in bytes; default 256 MiB. */
   readonly unfinishedBytes?: number;

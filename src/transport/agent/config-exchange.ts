@@ -1,7 +1,6 @@
 /**
  * One session's exchange with delivery: its ConfigRequests and apply reports in order, and which snapshot was pushed to
- * it last. What a node should run is delivery's decision.
- * Implements `docs/contract/agent-protocol.md#configuration`.
+ * it last. Delivery decides what a node should run. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { ApplyReport, ConfigAnswer, Delivery, NodeSession, PushSlot, SnapshotPush } from '../../delivery/port.js';
 import type { Clock } from '../../kernel/clock.js';

@@ -55,7 +55,7 @@ class WaitingStream implements StreamHandlers {
   end(reason: CloseReason): void {
     this.#waiting.delete(this);
     if (this.#cancelForcedClose !== undefined) return;
-    // Whoever had no chance to attach has done nothing wrong.
+    // An agent that had no chance to attach has done nothing wrong.
     this.#stream.judge(reason === drainingUnattached ? 'sound' : 'faulty');
     this.#deps.onUnattached(reason, this.#stream);
     this.#cancelForcedClose = endUnattached(this.#stream, reason);

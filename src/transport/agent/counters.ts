@@ -16,7 +16,7 @@ export interface Counters {
   /** How often a session's reads were paused because it had sent more than it may. */
   readPauses: number;
   heartbeats: number;
-  /** What agents report of their traffic. */
+  /** Traffic as agents report it. */
   readonly reported: ReportedTotals;
 }
 
@@ -50,7 +50,7 @@ export interface Gauges {
   readonly throttledSessions: number;
 }
 
-/** What the listener tells of its connections. */
+/** Metrics of the listener's connections. */
 export interface ConnectionStats {
   readonly accepted: number;
   /** Open now, by kind. */

@@ -1,8 +1,8 @@
 /**
- * The frames of a Control stream. Reads and writes `SecureFrame`, and turns the frames of one session into messages: checks
- * session id, size, sequence, tag and fragments. Reading is strict: bytes that an encoder would not write are refused. What
- * a message means is decided in `session.ts`.
- * Implements frames and fragments of `docs/contract/agent-protocol.md#control`, and `docs/contract/wire.md#session`.
+ * The frames of a Control stream. Reads and writes `SecureFrame`, and turns the frames of one session into messages:
+ * checks session id, size, sequence, tag and fragments. Reading is strict: bytes that an encoder would not write are
+ * refused. `session.ts` decides what a message means. Implements frames and fragments of
+ * `docs/contract/agent-protocol.md#control`, and `docs/contract/wire.md#session`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';

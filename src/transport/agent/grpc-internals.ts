@@ -105,9 +105,9 @@ interface OptionsInside {
 }
 
 /**
- * Bounds the headers of calls, for which the library has no options. A peer is told of the bounds; HTTP/2 enforces the
- * size of a list only on a peer that has confirmed them, so `watchServer` measures each list too. Must be called before
- * the server gets a connection.
+ * Bounds the headers of calls, for which the library has no options. The bounds are announced to the peer; HTTP/2
+ * enforces the size of a list only on a peer that has confirmed them, so `watchServer` measures each list too. Must be
+ * called before the server gets a connection.
  * @throws Error if the library has changed
  */
 export function boundHeaders(server: Server): void {
@@ -177,11 +177,11 @@ export function changedLibrary(what: string): string {
   return `The installed @grpc/grpc-js ${what} in another way than this service expects: install the version in package-lock.json.`;
 }
 
-/** What the gRPC library needs of a request to answer it. */
+/** The parts of a request that the gRPC library needs to answer it. */
 const read = [':path', 'content-type', 'grpc-timeout', 'grpc-encoding'];
 /** Longer ones are none that the service knows, and are dropped like the others. */
 const valueChars = 256;
-/** What a header counts beyond its name and value (RFC 9113, section 6.5.2). */
+/** The size of a header beyond its name and value (RFC 9113, section 6.5.2). */
 const bytesPerHeader = 32;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Cuts the bytes of one call into gRPC messages. The library's own decoder copies each message once more, wraps it in
- * three promises, and keeps the last one of every quiet agent in memory. Not compression: calls that announce it are read
- * by the library. Pure. Follows the length-prefixed messages of gRPC over HTTP/2.
+ * three promises, and keeps the last one of every quiet agent in memory. The library reads calls that announce
+ * compression. Pure. Follows the length-prefixed messages of gRPC over HTTP/2.
  */
 import { limits } from '../../kernel/limits.js';
 

@@ -1,6 +1,6 @@
 /**
- * Checks at start that the installed gRPC library is the one that `grpc-internals.ts` was written for, by a call of its own
- * from end to end. Not a test of the library.
+ * Checks at start that the installed gRPC library is the one that `grpc-internals.ts` was written for, by a call of its
+ * own from end to end. It does not test the library.
  */
 import { once } from 'node:events';
 import { connect } from 'node:http2';
@@ -26,8 +26,8 @@ import {
 const checkWithinMs = 5_000;
 
 /**
- * Makes one call over each kind of stream to a gRPC server of its own, and checks that its connection is found, its end is
- * told, and the bound on headers is sent.
+ * Makes one call over each kind of stream to a gRPC server of its own, and checks that its connection is found, its end
+ * is noticed, and the bound on headers is sent.
  * @throws Error if the library has changed
  */
 export async function checkGrpcInternals(): Promise<void> {

@@ -47,7 +47,7 @@ export interface OpenCall {
   readonly connection: AgentConnection;
   /** True once nobody waits for the answer. */
   cancelled(): boolean;
-  /** Says what the call turned out to be; one of which nothing is said is `unknown`. */
+  /** Classifies the call; a call that is never classified is `unknown`. */
   judge(verdict: CallVerdict): void;
 }
 

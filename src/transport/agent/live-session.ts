@@ -51,7 +51,7 @@ export interface LiveSessionDeps {
   readonly rekeySeconds: number;
   readonly counters: Counters;
   readonly unfinished: UnfinishedBytes;
-  /** What may be read of a node. */
+  /** The reading budget of a node. */
   readBudget(nodeId: string): ReadBudget;
   /** The session's first valid frame has come. */
   onProven(session: LiveSession, connection: AgentConnection): void;
@@ -186,7 +186,7 @@ class AttachedSession implements LiveSession {
     return this.#reading.throttled;
   }
 
-  // What its parts ask for and tell.
+  // The services that its parts use.
 
   get delivery(): LiveSessionDeps['delivery'] {
     return this.#deps.delivery;

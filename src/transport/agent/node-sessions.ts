@@ -1,7 +1,7 @@
 /**
  * Which sessions each node has on this instance, and which of them is live. Supersedes the older session at a newer
  * hello, tells a rekey from a reconnect, notices duplicate agents, and ends sessions whose node is now live on another
- * instance. Not the session itself. Implements SUPERSEDED in `docs/contract/agent-protocol.md#control`,
+ * instance. The session itself is `session.ts`. Implements SUPERSEDED in `docs/contract/agent-protocol.md#control`,
  * `docs/contract/agent-protocol.md#rekey` and `docs/contract/agent-protocol.md#several-instances`.
  */
 import type { FactRecorder } from '../../commands/port.js';
@@ -104,7 +104,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
 
   /** @param by the session or the instance that has the node now, as far as it is known */
   const supersede = (entry: Entry, session: LiveSession, by: LogFields): void => {
-    // What the older session has told would be read as newer than what the newer one tells.
+    // Reports of the older session would be read as newer than those of the newer one.
     deps.facts.drop(session.nodeId, ({ request_id }) => request_id === session.id);
     const { supersedings, duplicate } = noteSuperseded(entry.supersedings, clock.now());
     entry.supersedings = supersedings;
@@ -206,7 +206,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       }
       // Newer is what comes later in the log and was opened later: the fact of an instance that was cut off comes late.
       if (own !== undefined && (!own.seen || at <= own.at)) return;
-      // What waits here of sessions before it would be read as newer than what it tells.
+      // Waiting reports of earlier sessions would be read as newer than its own.
       deps.facts.drop(nodeId, ({ occurred_at }) => occurred_at < at);
       if (entry?.live !== undefined) {
         supersede(entry, entry.live, { by_session_id: sessionId, by_instance_id: instanceId });

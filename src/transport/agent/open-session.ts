@@ -91,7 +91,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     if (sealed === undefined) return decoy.open();
     const opened = deps.openVerifier(nodeId, sealed);
     if (opened.kind === 'opened') return opened.verifier;
-    // Whoever knows the node's id can repeat it.
+    // Anybody who knows the node's id can repeat it.
     const event = { reason: 'handshake_verifier', address, node_id: nodeId, cause: opened.reason };
     refusals.note(event, 'cannot open a PSK verifier');
     return decoy.open();

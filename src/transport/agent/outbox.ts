@@ -1,8 +1,8 @@
 /**
- * What waits to be sent to one agent: small answers in a bounded queue and one slot for a snapshot. One fragment is on
- * its way at a time; the next is encrypted once the peer's window has taken it. So a peer that does not read costs one
- * snapshot and a few answers, however long it sleeps.
- * Implements `docs/contract/agent-protocol.md#configuration` ("at most one unsent snapshot").
+ * The outbox of one agent: small answers in a bounded queue and one slot for a snapshot. One fragment is on its way at
+ * a time; the next is encrypted once the peer's window has taken it. So a peer that does not read costs one snapshot
+ * and a few answers, however long it sleeps. Implements `docs/contract/agent-protocol.md#configuration` ("at most one
+ * unsent snapshot").
  */
 import type { PushSlot, SnapshotPush } from '../../delivery/port.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
@@ -40,7 +40,7 @@ interface OutboxOptions {
   now(): number;
   /** The peer's window has taken a whole snapshot. */
   onSent(push: SnapshotPush): void;
-  /** What else becomes of a snapshot: it waits, a newer one takes its place, or the stream ends before it is sent. */
+  /** Other outcomes of a snapshot: it waits, a newer one takes its place, or the stream ends before it is sent. */
   onSnapshot(fate: 'offered' | 'superseded' | 'discarded'): void;
   /** One fragment has been sent: the queue may be shorter. */
   onProgress(): void;

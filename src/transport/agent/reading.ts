@@ -1,8 +1,8 @@
 /**
- * When the frames of one session are read. Reading stops while this side is busy, while the agent has sent more than it may,
- * and while it does not read its answers; then nothing piles up here, because HTTP/2 flow control holds the agent back. What
- * the agent is sent goes on meanwhile. Frames that come during a fan-out wait for its end.
- * Implements `docs/contract/agent-protocol.md#control`, "what one session can cost".
+ * When the frames of one session are read. Reading stops while this side is busy, while the agent has sent more than it
+ * may, and while it does not read its answers; then nothing piles up here, because HTTP/2 flow control holds the agent
+ * back. Sending to the agent goes on meanwhile. Frames that come during a fan-out wait for its end. Implements
+ * `docs/contract/agent-protocol.md#control`, "what one session can cost".
  */
 import type { AgentStream } from './agent-stream.js';
 import type { ReadBudget } from './read-budget.js';
@@ -110,8 +110,8 @@ class SessionReading implements Reading {
   }
 
   /**
-   * While a change is fanned out, every agent that has it answers at once. To read and decrypt an answer takes as long as the
-   * push to the next agent, so the answer waits. What an agent sends beyond a few frames is not held.
+   * While a change is fanned out, every agent that has it answers at once. To read and decrypt an answer takes as long
+   * as the push to the next agent, so the answer waits. No more than a few frames of an agent are held.
    * @returns whether the frame waits
    */
   #hold(bytes: Uint8Array): boolean {

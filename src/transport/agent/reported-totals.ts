@@ -1,7 +1,7 @@
 /**
- * What the agents of this instance have reported of their traffic, added up for `/metrics`. No node is named, so a fleet of
- * any size takes a few lines. An agent's counters start with its process, so only their rise from one report of a session to
- * the next is added. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * The traffic that the agents of this instance have reported, added up for `/metrics`. No node is named, so a fleet of
+ * any size takes a few lines. An agent's counters start with its process, so only their rise from one report of a
+ * session to the next is added. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { Counter } from 'prom-client';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';

@@ -1,7 +1,7 @@
 /**
- * What a connection may cost before it has a session. A stranger who sends without end, or begins calls and does not finish
- * them, is recognised by the bytes that wait for an answer, and the connection is closed. Time limits and the number of
- * connections are the listener's. Serves the bound of 32 KiB for each connection of
+ * The cost that a connection may cause before it has a session. A stranger who sends without end, or begins calls and
+ * does not finish them, is recognised by the bytes that wait for an answer, and the connection is closed. Time limits
+ * and the number of connections are the listener's. Serves the bound of 32 KiB for each connection of
  * `docs/contract/agent-protocol.md#the-listener`: a connection that exceeds it is closed within 0.4 to 2.2 s and holds more
  * until then. `npm run bench -- strangers` measures both.
  */
@@ -9,8 +9,8 @@ import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AgentConnection } from '../listener/connection.js';
 
 /**
- * What a connection without a session may hold at two consecutive checks: bytes received since its last request was
- * complete, plus 512 for each piece of an unfinished request, and the header table that its peer fills.
+ * Memory that a connection without a session may hold at two consecutive checks: bytes received since its last request
+ * was complete, plus 512 for each piece of an unfinished request, and the header table that its peer fills.
  */
 const maxUnansweredBytes = 4 * 1024;
 const pieceBytes = 512;
@@ -79,7 +79,7 @@ export function callBegun(unproven: Unproven, stream: ServerHttp2Stream): void {
     unproven.openCalls -= 1;
     unproven.tableReadAt = -1;
   });
-  // Nobody reads the request of a refused call; to listen would be to read it.
+  // The request of a refused call stays unread, and listening would read it.
   if (stream.listenerCount('data') === 0) return;
   const count = (): void => {
     unproven.pieces += 1;

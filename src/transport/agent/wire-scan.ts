@@ -7,7 +7,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 
-/** What a walk does with the fields of a message, by field number. */
+/** The actions of a walk on the fields of a message, by field number. */
 export interface WireShape {
   readonly [field: number]: {
     /** Each entry is counted against a limit, over the whole message, wherever the field repeats. */

@@ -1,7 +1,8 @@
 /**
- * Every open connection, whether it carries a session, and how many without one each address has: so that a newcomer can
- * take the place of one that nobody will miss. Not sockets: `listener.ts` closes them. Each operation takes constant time,
- * because it is needed most in a flood. Implements the bounds of `docs/contract/agent-protocol.md#the-listener`.
+ * Every open connection, whether it carries a session, and how many without one each address has: so that a newcomer
+ * can take the place of one that nobody will miss. It knows no sockets: `listener.ts` closes them. Each operation takes
+ * constant time, because it is needed most in a flood. Implements the bounds of
+ * `docs/contract/agent-protocol.md#the-listener`.
  */
 import { addressKey } from '../../kernel/address-key.js';
 import { append, linkedList, remove } from '../../kernel/linked-list.js';

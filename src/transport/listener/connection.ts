@@ -1,7 +1,7 @@
 /**
  * A TCP connection that the service owns: the client's address, the stream that is handed over, whether it carries a
- * session, what it has sent without an answer, and the forced close. Not the protocol spoken on it. With REALITY the stream
- * is the one inside the TLS connection; address and forced close remain those of the socket.
+ * session, what it has sent without an answer, and the forced close. It knows nothing of the protocol spoken on it.
+ * With REALITY the stream is the one inside the TLS connection; address and forced close remain those of the socket.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -25,7 +25,7 @@ export interface AgentConnection {
   readonly unansweredBytes: number;
   /** Nothing received so far is waiting for an answer. */
   answered(): void;
-  /** While it has no session, `isCostly` is asked five times a second whether to close it. */
+  /** While it has no session, `isCostly` decides five times a second whether to close it. */
   watch(isCostly: (() => boolean) | undefined): void;
   /** Calls back once, when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
@@ -33,7 +33,7 @@ export interface AgentConnection {
   destroy(): void;
 }
 
-/** What a connection tells the listener, which keeps the table. */
+/** The events of a connection that the listener, which keeps the table, hears of. */
 export interface SessionMarks {
   opened(connection: Connection): void;
   ended(connection: Connection): void;

@@ -1,9 +1,9 @@
 /**
  * The agent listener, one TCP socket: accepts connections, reads their first bytes, hands over those that speak HTTP/2
  * with prior knowledge (h2c) and closes all others, and those that go without a session for too long. With REALITY the
- * others are mirrored to its target, and those that turn out to be agents are handed over. When it is full, a
- * newcomer takes the place of a connection without a session. Behind a TCP balancer, the client's address is the one that
- * the balancer names. Not gRPC: that is `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
+ * others are mirrored to its target, and those that turn out to be agents are handed over. When it is full, a newcomer
+ * takes the place of a connection without a session. Behind a TCP balancer, the client's address is the one that the
+ * balancer names. gRPC is in `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
@@ -69,7 +69,7 @@ interface ListenerStats {
   readonly open: ConnectionKinds;
   /** Closed by the listener, by reason. */
   readonly closed: Readonly<Record<Closing, number>>;
-  /** What REALITY met; undefined without it. */
+  /** Counts of REALITY by outcome; undefined without it. */
   readonly met: MetCounts | undefined;
   /** Connections to the target of REALITY that are open or being opened. */
   readonly targetConnections: number;
@@ -169,7 +169,7 @@ export async function startListener(
   };
 
   const server = createServer({ noDelay: true, keepAlive: true, allowHalfOpen: reality !== undefined }, (socket) => {
-    // The system knows the address of a peer only while it is there: it is asked once, for all that is to come.
+    // The system knows the address of a peer only while the peer is connected, so the address is read once and kept.
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) return void socket.destroy();
     accepted += 1;
@@ -214,7 +214,7 @@ export async function startListener(
     for (let entry = next(); entry !== undefined && isOverdue(entry.since); entry = next()) close(entry, reason);
   };
 
-  /** With REALITY, whoever is silent meets the target; only of a balancer a header is expected in time. */
+  /** With REALITY, silent peers are spliced to the target; only a balancer must send its header in time. */
   const mirrorSilent = (now: number): void => {
     for (let entry = table.longestSniffed(); entry !== undefined; entry = table.longestSniffed()) {
       if (now - entry.since <= limits.agent.sniffMs) return;

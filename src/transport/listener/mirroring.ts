@@ -1,6 +1,6 @@
 /**
- * What the listener does with a connection that REALITY meets: it belongs to the target, within bounds of number, bytes and
- * time, until it turns out to be an agent's and is handed over. How agents are told from strangers: `reality/`.
+ * Serves the connections that REALITY meets: each belongs to the target, within bounds of number, bytes and time, until
+ * it turns out to be an agent's and is handed over. How agents are told from strangers: `reality/`.
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
@@ -36,7 +36,7 @@ export interface Mirroring {
   counts(): MetCounts;
 }
 
-/** What anybody may send is not worth a line; what a wrong setting of an agent causes is. */
+/** Input that anybody may send is not worth a line; the effect of a wrong setting of an agent is. */
 const strangers: { readonly [reason in Exclude<StrangerReason, 'other'>]: string } = {
   server_name: 'a ClientHello asked for a name that is not in SVC_REALITY_SERVER_NAMES; the target answered it',
   short_id: 'an agent knows the public key, but its short id is not in SVC_REALITY_SHORT_IDS; the target answered it',

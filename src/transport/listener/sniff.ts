@@ -30,7 +30,7 @@ export function judgeFirstBytes(bytes: Uint8Array): FirstBytes {
 
 export type Sniffed =
   | {
-      /** `other` is any protocol but h2c. Its bytes are unread, as those of h2c are. */
+      /** `other` is any protocol but h2c. Its bytes are unread, as with h2c. */
       readonly kind: 'h2c' | 'other';
       /** The address that a balancer named, if one did. */
       readonly client: string | undefined;
@@ -48,7 +48,7 @@ export interface Sniffing {
 interface SniffOptions {
   /** The peer is a balancer, so a PROXY header comes first. */
   readonly expectHeader: boolean;
-  /** Whether h2c is looked for; otherwise all that follows the header is `other`, even nothing. */
+  /** Whether to look for h2c; otherwise everything behind the header is `other`, even nothing. */
   readonly lookForH2c: boolean;
 }
 

@@ -85,7 +85,7 @@ export interface RestOptions {
   readonly metricsToken?: string | undefined;
   /** PEM texts. When set, REST is served over TLS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** Instead of those of `tuning.ts`. */
+  /** Replace the numbers of `tuning.ts`. */
   readonly timeouts?: Timeouts;
 }
 

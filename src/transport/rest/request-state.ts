@@ -1,10 +1,10 @@
-/** What a route declares for the hooks, and what hooks set on a request for later ones. Types only. */
+/** The declarations of a route for the hooks, and the state that hooks set on a request for later ones. Types only. */
 import type { Caller } from '../../commands/handlers-port.js';
 import type { ServiceError } from '../../kernel/errors.js';
 
 /**
- * Who may call: everybody (`open` beside `/api`, `login` under it), `anyone` with a token, or a role and those above
- * it.
+ * The callers that a route admits: everybody (`open` beside `/api`, `login` under it), `anyone` with a token, or a role
+ * and those above it.
  */
 export type Access = 'open' | 'login' | 'anyone' | 'operator' | 'admin';
 
@@ -26,7 +26,7 @@ declare module 'fastify' {
     bodyBytes: Buffer | null;
     /** Length of an answer that is sent in pieces, as far as it was made. */
     streamedBytes: number | null;
-    /** What it was answered with, when that is no success. */
+    /** The error that it was answered with, if any. */
     failure: ServiceError | null;
     /** The path without the query, as it was sent. */
     pathname: string;

@@ -127,7 +127,7 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
   return runs;
 }
 
-/** What subscriptions of one log share. */
+/** Everything that the subscriptions of one log share. */
 export interface LogReading {
   readonly environment: LogEnvironment;
   readonly nameOf: StreamNames;

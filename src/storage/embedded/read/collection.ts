@@ -1,6 +1,6 @@
 /**
- * One physical collection: reads, and guarded and unguarded writes with their index entries. Not its creation
- * (`collections.ts`) and not the index (`group-entries.ts`). Implements `read-store.ts` (Collection).
+ * One physical collection: reads, and guarded and unguarded writes with their index entries. `collections.ts` creates
+ * collections, and `group-entries.ts` keeps their index. Implements `read-store.ts` (Collection).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { bounds } from '../../bounds.js';
@@ -42,7 +42,7 @@ const bulkWritesPerOperation = 250;
 /** A call with more writes is bulk work that nobody waits for. */
 const bulkWrites = 500;
 
-/** What one operation changes, and where. */
+/** The changes of one operation. */
 interface Operation {
   readonly batch: ReadBatch;
   readonly tally: Tally;

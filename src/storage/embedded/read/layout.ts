@@ -28,7 +28,7 @@ export type RunWrite = <T>(operation: (batch: ReadBatch) => T, options?: RunOpti
 /** The value of entries that need only a key. */
 export const present = Buffer.from([1]);
 
-/** What all keys of a collection begin with, as latin-1 text: one character per byte. */
+/** The prefix of all keys of a collection, as latin-1 text: one character per byte. */
 export function collectionText(collection: number): string {
   return String.fromCharCode(collection >>> 24, (collection >>> 16) & 255, (collection >>> 8) & 255, collection & 255);
 }

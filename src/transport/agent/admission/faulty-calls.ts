@@ -1,8 +1,8 @@
 /**
- * Calls that make no sense to this service: what does not parse, another `protocol_version`, an unknown method or content
- * type, a Control stream without a session. Each is a failure of its address, and the fifth on a connection ends it, so
- * that nobody can have the service read and answer them without end. What makes a call faulty is decided by its handlers.
- * Implements `docs/contract/agent-protocol.md#opensession` ("Calls that do not parse").
+ * Calls that make no sense to this service: what does not parse, another `protocol_version`, an unknown method or
+ * content type, a Control stream without a session. Each is a failure of its address, and the fifth on a connection
+ * ends it, so that nobody can have the service read and answer them without end. A call's handlers decide what makes it
+ * faulty. Implements `docs/contract/agent-protocol.md#opensession` ("Calls that do not parse").
  */
 import { limits } from '../../../kernel/limits.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
@@ -26,7 +26,7 @@ export function createFaultyCalls(
   return {
     note(connection, verdict) {
       const address = connection.remoteAddress;
-      // Nobody waits: a call that is over can only be charged, and of an address over its budget no more.
+      // Nothing waits: a call that is over can only be charged, and an address over its budget no further.
       addresses.take(address);
       if (verdict === 'unknown') {
         refusals.note({ reason: 'call_unknown', address }, 'a call was not one that this service can read');

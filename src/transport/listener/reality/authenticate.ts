@@ -1,6 +1,6 @@
 /**
- * Tells agents from strangers by their ClientHello. Whoever is a stranger never learns why: the target answers instead. Pure
- * but for the memory of hellos that came before. Implements `docs/reality.md#the-session-id`.
+ * Tells agents from strangers by their ClientHello. A stranger never learns why: the target answers instead. Pure but
+ * for the memory of hellos that came before. Implements `docs/reality.md#the-session-id`.
  */
 import { createSeenOnce } from '../../../kernel/seen-once.js';
 import { authKeyOf, openClaim, shortIdFromHex } from '../../../channel/reality/auth.js';

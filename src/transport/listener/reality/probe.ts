@@ -13,7 +13,7 @@ import { createRecordReader } from '../../../channel/tls/record-reader.js';
 import type { Target } from './target.js';
 import { tuning } from './tuning.js';
 
-/** What a client offers besides TLS decides what a target sends: nothing, HTTP/1.1 alone, or HTTP/2 as well. */
+/** A client's ALPN offer decides what a target sends: nothing, HTTP/1.1 alone, or HTTP/2 as well. */
 export type OfferedProtocols = 'none' | 'http/1.1' | 'h2';
 
 const offers: { readonly [offered in OfferedProtocols]: readonly string[] | undefined } = {
@@ -47,7 +47,7 @@ export async function probeTarget(
     socket: watched.stream,
     servername: serverName,
     minVersion: 'TLSv1.3',
-    // It is the target that is asked, whoever that is: nothing secret is sent to it.
+    // The probe talks to the target, whoever that is, so it sends nothing secret.
     rejectUnauthorized: false,
     ...(protocols === undefined ? {} : { ALPNProtocols: [...protocols] }),
   });
@@ -67,7 +67,7 @@ function secured(tls: TLSSocket): Promise<boolean> {
     tls.once('secureConnect', () => resolve(true));
     tls.on('error', () => resolve(false));
     tls.once('close', () => resolve(false));
-    // What the target says inside is of no interest, only how long it is.
+    // Only the length of the target's messages matters.
     tls.resume();
   });
 }

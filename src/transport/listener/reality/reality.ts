@@ -1,8 +1,8 @@
 /**
- * REALITY on a connection: everything that the client says goes to the target as well, until its ClientHello shows that it is
- * an agent; then this service completes the handshake. Whoever is no agent talks with the target, and never with this
- * service. Not the listener, which accepts, counts and closes connections.
- * Implements `docs/contract/agent-protocol.md#the-listener` and `docs/reality.md`.
+ * REALITY on a connection: everything that the client says goes to the target as well, until its ClientHello shows that
+ * it is an agent; then this service completes the handshake. Everybody but an agent talks with the target, and never
+ * with this service. The listener accepts, counts and closes connections. Implements
+ * `docs/contract/agent-protocol.md#the-listener` and `docs/reality.md`.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -55,7 +55,7 @@ export interface Reality {
    * Meets a client, and owns its socket until it is closed or an agent's: a stranger and the target are joined until one of
    * them ends. Never rejects.
    * @param client paused, and made with `allowHalfOpen`
-   * @param tell is told what was met, once; must not throw
+   * @param tell called once with the outcome; must not throw
    */
   meet(client: Socket, tell: (met: Met) => void): Promise<void>;
   /** Connections to the target that are open or being opened: one for each client that is met, and visits of the service. */

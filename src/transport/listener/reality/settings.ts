@@ -1,4 +1,4 @@
-/** What an operator sets for REALITY (`docs/contract/configuration.md`). The variables are read in `src/app/config/`. */
+/** An operator's settings of REALITY (`docs/contract/configuration.md`). The variables are read in `src/app/config/`. */
 import type { HostPort } from '../../../kernel/host-port.js';
 import type { X25519KeyPair } from '../../../kernel/crypto/crypto.js';
 

@@ -5,7 +5,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * @param client paused and made with `allowHalfOpen`, as `target` is. What it is to be sent first was written before
+ * @param client paused and made with `allowHalfOpen`, as `target` is. The first bytes for the target were written
+ * before.
  * @returns when there is nothing left to pass on: the client's connection is closed, or the target's failed
  */
 export function splice(client: Socket, target: Socket): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * The envelope of every answer under `/api`: success, data, error. Not which errors there are (`kernel/errors.ts`) nor
- * how they are caught (`errors.ts`). Implements `docs/contract/rest.md#envelope`.
+ * The envelope of every answer under `/api`: success, data, error. `kernel/errors.ts` lists the errors, and `errors.ts`
+ * catches them. Implements `docs/contract/rest.md#envelope`.
  */
 import { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';

@@ -1,6 +1,6 @@
 /**
- * Answers everything that is thrown, and every request without a route, with the envelope. Not the catalogue of errors
- * (`kernel/errors.ts`). Implements `docs/contract/rest.md#errors`.
+ * Answers everything that is thrown, and every request without a route, with the envelope. The catalogue of errors is
+ * `kernel/errors.ts`. Implements `docs/contract/rest.md#errors`.
  */
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
@@ -35,7 +35,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     .send(failure(answered.code, answered.message));
 }
 
-/** Everything else is said in the line of the request (`request-records.ts`). */
+/** The line of the request has everything else (`request-records.ts`). */
 function logFault(error: unknown, request: FastifyRequest, { logger }: Logs): void {
   const stack = error instanceof Error ? error.stack : undefined;
   const facts = { request_id: request.id, method: request.method, route: request.routeOptions?.url ?? null };

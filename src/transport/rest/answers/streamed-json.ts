@@ -1,8 +1,8 @@
 /**
- * Answers about all nodes, sent in pieces while they are made: a fleet of 10,000 nodes would hold up everything else if its
- * answer were made at once. A slice of nodes is looked at, turned into text and forgotten before the next one; between two
- * slices the event loop is free, and no slice is made before the client has taken the one before.
- * Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
+ * Answers about all nodes, sent in pieces while they are made: a fleet of 10,000 nodes would hold up everything else if
+ * its answer were made at once. Each slice of nodes is turned into text and forgotten before the next one; the event
+ * loop is free between two slices, and no slice is made before the client has taken the one before. Implements
+ * `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -10,8 +10,8 @@ import { yieldToEventLoop } from '../../../kernel/background.js';
 import { tuning } from '../tuning.js';
 
 /**
- * Sends the pieces of a JSON text as `data` of a success. A short answer is sent as a whole. What fails at the beginning of
- * a longer one is answered as any failure; after that the connection is cut, so that nobody takes a part for the whole.
+ * Sends the pieces of a JSON text as `data` of a success. A short answer is sent as a whole. A failure at the beginning
+ * is answered like any other; later, the connection is cut, so that nobody takes a part for the whole.
  */
 export async function sendPieces(reply: FastifyReply, pieces: AsyncGenerator<string, void>): Promise<FastifyReply> {
   const chunks = inChunks(enveloped(pieces));

@@ -1,7 +1,7 @@
 /**
- * What one client address may ask for in a while: a token bucket for each address, refused with 429 when it is empty. For
- * what needs no token. The budget of failed sign-ins is elsewhere (`src/security/login-limiter.ts`).
- * Implements `docs/contract/configuration.md#configuration`.
+ * The request budget of a client address: a token bucket for each address, and 429 when it is empty. For what needs no
+ * token. The budget of failed sign-ins is elsewhere (`src/security/login-limiter.ts`). Implements
+ * `docs/contract/configuration.md#configuration`.
  */
 import type { FastifyRequest } from 'fastify';
 import { addressKey } from '../../../kernel/address-key.js';

@@ -115,8 +115,8 @@ interface OpenArray {
 const stringToken = /"(?:[^"\\]|\\.)*"/y;
 
 /**
- * What is wrong with the keys of a text that `JSON.parse` has accepted, so the syntax is not checked again. Iterative,
- * so that a deep text cannot exhaust the stack.
+ * Finds faulty keys in a text that `JSON.parse` has accepted, so the syntax is not checked again. Iterative, so that a
+ * deep text cannot exhaust the stack.
  */
 function keyProblem(text: string): string | undefined {
   const open: (OpenObject | OpenArray)[] = [];

@@ -52,7 +52,7 @@ const notYet = (): ServiceError =>
  * @throws ServiceError `unavailable`
  */
 export async function untilStored(deps: RestDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  // Whoever reads it from the store is told; nobody waits for what cannot come.
+  // A GET that needs the store says so; no request waits in vain.
   if (deps.readStoreAway()) return;
   const asked: unknown = request.headers['x-min-position'];
   const position = Math.max(deps.held.position(), typeof asked === 'number' ? asked : 0);

@@ -84,7 +84,7 @@ export function refuseOtherMethods(
   }
 }
 
-/** Whom the request's token authenticates. */
+/** The user whom the request's token authenticates. */
 function callerOf(request: FastifyRequest, deps: RestDeps): ReturnType<Authenticate> {
   const token = bearerToken(request.headers.authorization);
   return token === undefined ? undefined : deps.commands.accounts.authenticate(token);

@@ -1,6 +1,6 @@
 /**
  * Runs the zod schemas of a route and turns the first issue into one sentence that names the field and never repeats a
- * value. Not the schemas, which stand beside the handlers. Implements `docs/contract/rest.md#errors`.
+ * value. The schemas stand beside the handlers. Implements `docs/contract/rest.md#errors`.
  */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * Places for deploys that wait until their nodes have applied, so many for each user and so many in all: a waiting deploy
- * looks at its nodes again and again. Implements `docs/contract/rest.md#l4-chains` (`?wait=applied`).
+ * Places for deploys that wait until their nodes have applied, bounded for each user and in all: a waiting deploy polls
+ * its nodes. Implements `docs/contract/rest.md#l4-chains` (`?wait=applied`).
  */
 import { ServiceError } from '../../../kernel/errors.js';
 import { tuning } from '../tuning.js';

@@ -1,6 +1,7 @@
 /**
- * What the agents of nodes reported last, in short. Reports of some nodes are read on demand. Those of the whole fleet are
- * many documents, so they are read in slices and reused for a while: agents report every few seconds only. Implements `docs/contract/rest.md#dashboard` and `docs/contract/domain.md#health-of-a-chain`.
+ * The last reports of all nodes' agents, in short. Reports of some nodes are read on demand. Those of the whole fleet
+ * are many documents, so they are read in slices and reused for a while: agents report every few seconds only.
+ * Implements `docs/contract/rest.md#dashboard` and `docs/contract/domain.md#health-of-a-chain`.
  */
 import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
 import { tolerableLoss } from '../../../domain/chain/health.js';
@@ -41,13 +42,13 @@ export function addTraffic(a: Traffic, b: Partial<Traffic>): Traffic {
   };
 }
 
-/** Of one node. */
+/** The report of one node. */
 export interface NodeReport {
   readonly agent: Pick<NodeAgentFacts, 'connected_once' | 'applied' | 'rejected' | 'session'> | undefined;
   /** Undefined before the first report. */
   readonly listeners: ListenerStates | undefined;
   readonly traffic: Traffic;
-  /** What it measured of links of chains that lose too much; undefined without, or when links were not asked for. */
+  /** Its measurements of links that lose too much; undefined without any, or when links were not asked for. */
   readonly lossy: NodeSamples | undefined;
 }
 
@@ -123,7 +124,7 @@ function shortOf(
   };
 }
 
-/** No more than is looked at: the errors of a reject may be many. */
+/** Only the parts that are needed: a reject may have many errors. */
 function agentInShort({ connected_once, applied, rejected, session }: NodeAgentFacts): NodeReport['agent'] {
   return { connected_once, applied, rejected, ...(session === undefined ? {} : { session }) };
 }

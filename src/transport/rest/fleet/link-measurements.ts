@@ -1,6 +1,6 @@
 /**
- * What agents measured of a link that is intended: several samples, of either end, as one measurement. Not which links are
- * intended. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ * Measurements of an intended link by agents: several samples, of either end, as one measurement. `links.ts` knows
+ * which links are intended. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import { z } from 'zod';
 import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
@@ -48,8 +48,9 @@ export function byResource({ reported_at, links }: ReportedLinks): NodeSamples {
 }
 
 /**
- * What the node at one end reports of a link; undefined when it reports nothing. An agent that knows no nodes names the
- * endpoint that it dials. Several samples are one link: their bytes are added up, and the worst of each other value counts.
+ * The report of a link by the node at one end; undefined when it reports nothing. An agent that knows no nodes names
+ * the endpoint that it dials. Several samples are one link: their bytes are added up, and the worst of each other value
+ * counts.
  */
 export function measurement(
   node: NodeSamples | undefined,
@@ -68,7 +69,7 @@ export function measurement(
     rtt_ms: worstOf(samples.map(({ rtt_ms }) => rtt_ms)),
     jitter_ms: worstOf(samples.map(({ jitter_ms }) => jitter_ms)),
     loss_ratio: worstOf(samples.map(({ loss_ratio }) => loss_ratio)),
-    // What one end takes in, the other end sends.
+    // One end receives what the other end sends.
     bytes_in: end === 'from' ? bytesIn : bytesOut,
     bytes_out: end === 'from' ? bytesOut : bytesIn,
     measured_at: node.reportedAt,

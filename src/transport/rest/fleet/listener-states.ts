@@ -1,7 +1,6 @@
 /**
- * What an agent reported last of its listeners, beside what is intended there: how many run, and which do not. The port
- * table, the dashboard, nodes, chains and deployments compare the two here.
- * Implements `docs/contract/rest.md#nodes`, `listeners`.
+ * An agent's last report of its listeners beside the intended ones: how many run, and which do not. The port table, the
+ * dashboard, nodes, chains and deployments compare the two here. Implements `docs/contract/rest.md#nodes`, `listeners`.
  */
 import { z } from 'zod';
 import { byListener, listenerKey, listenerOfKey } from '../../../domain/port-table/intended-listeners.js';
@@ -52,7 +51,7 @@ export function countRunning({ running }: ListenerStates, keys: Iterable<string>
 /** The state of a listener that its node's last report does not have. */
 export const missing = 'missing';
 
-/** The states of those of these nodes that have reported, read in slices. @throws ServiceError `unavailable` */
+/** The states of these nodes, as far as they have reported, read in slices. @throws ServiceError `unavailable` */
 export async function readStates(
   { telemetry }: Pick<RestDeps, 'telemetry'>,
   nodeIds: readonly string[],

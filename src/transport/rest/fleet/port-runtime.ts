@@ -1,6 +1,6 @@
 /**
- * What agents report of their listeners: the runtime table of each node's last heartbeat, as it came. Not what is intended
- * there: that is in `ports.ts`. Implements `docs/contract/rest.md#port-management`.
+ * Listeners as agents report them: the runtime table of each node's last heartbeat, as it came. The intended listeners
+ * are in `ports.ts`. Implements `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
 import { policyTransports } from '../../../domain/listener-policy/policy.js';

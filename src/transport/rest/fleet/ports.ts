@@ -1,7 +1,7 @@
 /**
- * The port table: which listeners the control plane wants on which node, beside what its agent says of each. What agents
- * report in full is in `port-runtime.ts`, policies are saved in `listener-policies.ts`.
- * Implements `docs/contract/rest.md#port-management`.
+ * The port table: which listeners the control plane wants on which node, beside what its agent says of each.
+ * `port-runtime.ts` shows the full reports of agents, and `listener-policies.ts` saves policies. Implements
+ * `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
 import { priorityLabels } from '../../../domain/listener-policy/policy.js';

@@ -1,7 +1,7 @@
 /**
- * The OpenAPI 3.1 document of the routes: what they declare, put into the form of the standard. Nothing is said here a second
- * time: parameters, bodies and answers are the schemas that validate, and which failures there are follows from them
- * (`openapi-failures.ts`). Pure. Implements `docs/contract/rest.md#beside-api`.
+ * The OpenAPI 3.1 document of the routes: what they declare, put into the form of the standard. It repeats nothing:
+ * parameters, bodies and answers are the schemas that validate, and failures follow from them (`openapi-failures.ts`).
+ * Pure. Implements `docs/contract/rest.md#beside-api`.
  */
 import type { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
@@ -45,7 +45,7 @@ const about = [
   'Bytes that are no HTTP request get a 400, 408 or 431 and the end of the connection.',
 ].join('\n\n');
 
-/** What the OpenAPI document says of each group of routes. */
+/** Descriptions of the groups of routes. */
 const tagDescriptions: { readonly [tag: string]: string } = {
   auth: "Sign-in, the caller's own account, and users.",
   nodes: 'Gateway nodes: definition, PSK, configuration snapshot, commands to the agent, links between nodes.',

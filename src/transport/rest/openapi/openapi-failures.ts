@@ -9,11 +9,11 @@ import type { DeclaredRoute } from './route-declaration.js';
 
 interface FailureText {
   readonly description: string;
-  /** What `error` says, for example. */
+  /** An example of `error`. */
   readonly example: string;
 }
 
-/** What the document says of each failure. */
+/** Descriptions of the failures. */
 export const failures: { readonly [code in ErrorCode]: FailureText } = {
   invalid_request: {
     description:

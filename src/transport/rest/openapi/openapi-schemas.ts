@@ -48,7 +48,7 @@ export function jsonSchemas(requests: readonly z.ZodType[], answers: readonly z.
 function convert(roots: readonly z.ZodType[], io: Direction): Converted {
   const inline = new Map([...new Set(roots)].map((root, index) => [root, inlineId(index)]));
   const registry = z.registry<{ id: string }>();
-  // In a list, because what is in the registry itself is referred to where another schema holds it.
+  // In a list, because a schema that is registered itself is replaced by a reference inside others.
   for (const [root, id] of inline) registry.add(z.array(root), { id });
   const named = new Map<string, z.core.$ZodType>();
   toJson(registry, io, (schema) => {
@@ -64,7 +64,7 @@ function convert(roots: readonly z.ZodType[], io: Direction): Converted {
   };
 }
 
-/** @param seen is told every schema, those inside of others as well */
+/** @param seen is called with every schema, nested ones too */
 function toJson(
   registry: z.core.$ZodRegistry<{ id: string }>,
   io: Direction,

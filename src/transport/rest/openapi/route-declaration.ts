@@ -1,6 +1,6 @@
 /**
- * What a route must say of itself, so that the OpenAPI document is complete: a route without it does not compile. Types
- * only; the document is made in `openapi-document.ts`. Implements `docs/contract/rest.md#beside-api`.
+ * The declaration that the OpenAPI document needs of a route: a route without it does not compile. Types only; the
+ * document is made in `openapi-document.ts`. Implements `docs/contract/rest.md#beside-api`.
  */
 import type { FastifyContextConfig, FastifySchema } from 'fastify';
 import type { z } from 'zod';
@@ -13,7 +13,7 @@ export interface RouteSchema extends FastifySchema {
   readonly operationId: string;
   /** One line. */
   readonly summary: string;
-  /** What a caller has to know beside parameters, body and answers. */
+  /** Notes for callers beside parameters, body and answers. */
   readonly description: string;
   readonly tags: readonly [string];
   /** Instead of the access token: none, or another token. */
@@ -33,7 +33,7 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly takes: BodyRule;
   /** The answer carries the `ETag` of the resource. */
   readonly sendsEtag?: boolean;
-  /** Not every success has written something, and sent its `x-position`. */
+  /** A success that wrote nothing sends no `x-position`. */
   readonly mayOnlyLook?: boolean;
   /** It reads stored read models, and so waits until they hold what this instance has answered before. */
   readonly readsStored?: boolean;

@@ -44,7 +44,7 @@ const exampleHop: Hop = {
   credential_id: sample.reality,
 };
 
-/** What the document says of the fields of a hop, in requests and in answers. */
+/** Descriptions of the fields of a hop, in requests and in answers. */
 const aboutHop = {
   node_id: 'Node of the hop',
   listen_addr: 'Address that it listens on',

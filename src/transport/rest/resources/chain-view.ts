@@ -1,6 +1,6 @@
 /**
- * An L4 chain as answers show it: its definition beside what agents report of the deployed one, with its health. What the
- * reports make of it is in `domain/chain/health.ts`. Implements `docs/contract/rest.md#nodes`, `listeners` and `hop_status`,
+ * An L4 chain as answers show it: its definition beside what agents report of the deployed one, with its health.
+ * `domain/chain/health.ts` judges the reports. Implements `docs/contract/rest.md#nodes`, `listeners` and `hop_status`,
  * and `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
@@ -76,7 +76,7 @@ export interface ChainView extends ChainState {
   readonly deployed_at: string | null;
 }
 
-/** What the nodes of chains have reported, and which of them are online. */
+/** The reports of the nodes of chains, and which of them are online. */
 type Reports = Pick<FleetReports, 'nodes'> & { readonly online: { has(nodeId: string): boolean } };
 
 /** Views of several chains, with one read of the reports of all their nodes. @throws ServiceError `unavailable` */
@@ -96,7 +96,7 @@ function reportsOf(deps: RestDeps, chains: readonly ChainState[]): Promise<Fleet
   return readReports(deps, nodesOf(...chains.flatMap(definitionsOf)), { links: true });
 }
 
-/** The view of a chain by reports that hold those of all its nodes. */
+/** The view of a chain, made from the reports of all its nodes. */
 export function chainView(deps: RestDeps, chain: ChainState, reports: Reports): ChainView {
   const live = liveHops(chain);
   return {
@@ -122,7 +122,7 @@ export function chainView(deps: RestDeps, chain: ChainState, reports: Reports): 
   };
 }
 
-/** The health of a chain by reports that hold those of all its nodes. */
+/** The health of a chain, made from the reports of all its nodes. */
 export function healthOf(deps: RestDeps, chain: ChainState, reports: Reports): ChainHealth {
   const live = liveHops(chain);
   const upstreamId = chain.deployed === null ? undefined : upstreamOf(chain.deployed);

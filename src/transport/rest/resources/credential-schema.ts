@@ -1,6 +1,6 @@
 /**
- * The fields of credentials in requests and answers. What a body may hold depends on the type; an update does not say its
- * type, so its fields must be of one. Implements `docs/contract/rest.md#credentials`.
+ * The fields of credentials in requests and answers. The fields of a body depend on the type; an update does not name
+ * its type, so its fields must belong to one. Implements `docs/contract/rest.md#credentials`.
  */
 import { z } from 'zod';
 import type { CredentialChanges, NewCredential } from '../../../commands/handlers-port.js';
@@ -68,7 +68,7 @@ const selfSigned = object({
   .meta({ id: 'SelfSigned', description: 'A certificate that the service makes, with its key' });
 
 const x25519 = { private_key: privateKey };
-/** What the document says of fields that requests and answers share. */
+/** Descriptions of fields that requests and answers share. */
 const about = {
   x25519_credential_id: 'Key pair of a `reality` credential',
   server_names: 'Names that a `reality` credential answers to; the first one is dialled',

@@ -1,6 +1,6 @@
 /**
- * L3 networks: nodes joined by tunnels that carry IP packets. What the fields of one network must keep among themselves is in
- * `domain/l3-network/definition.ts`, which also checks bodies here. Implements `docs/contract/rest.md#l3-networks-extension`.
+ * L3 networks: nodes joined by tunnels that carry IP packets. `domain/l3-network/definition.ts` has the rules among the
+ * fields of one network, and checks bodies here. Implements `docs/contract/rest.md#l3-networks-extension`.
  */
 import { z } from 'zod';
 import type { PartialNetwork } from '../../../domain/l3-network/definition.js';
@@ -37,7 +37,7 @@ const network = canonical(
   canonicalNetwork,
 );
 
-/** What the document says of members and tunnels, in requests and in answers. */
+/** Descriptions of members and tunnels, in requests and in answers. */
 const about = {
   node_id: 'Node of the member',
   interface_name: 'Name of the TUN interface',

@@ -113,7 +113,7 @@ async function isPushed(deps: RestDeps, id: string, generation: number): Promise
     const presence = await deps.telemetry.presence(id);
     if (presence === undefined) return false;
     if ((pushFacts(deps, id, presence)?.generation ?? 0) >= generation) return true;
-    // What an agent reads is taken at once: the rest of the time is for snapshots that many changes make late.
+    // An agent that reads takes a snapshot at once; the rest of the time is for snapshots that many changes make late.
     if (deps.delivery.unsentMs(id) > tuning.takenWithinMs || deps.clock.monotonic() >= deadline) return false;
     await sleep(tuning.pushPollMs);
   }

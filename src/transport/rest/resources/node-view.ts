@@ -1,6 +1,6 @@
 /**
- * A node as answers show it: definition, agent facts, telemetry, presence and generation in one. Not the routes
- * (`nodes.ts`). Implements `docs/contract/rest.md#nodes`.
+ * A node as answers show it: definition, agent facts, telemetry, presence and generation in one. The routes are in
+ * `nodes.ts`. Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import { neverConnected } from '../../../domain/agents/node-agent-facts.js';
@@ -50,7 +50,7 @@ export const nodeShape: Shape<NodeDefinition> = {
 
 export const pskFingerprint = 'SHA256:LHBtW1vyR50BQz0eP9XcPV-V_9C0egqGEXSoPQsAuVY';
 
-/** What an answer adds to the definition of a node. */
+/** The fields that an answer adds to the definition of a node. */
 const derived = {
   status: nodeStatus,
   psk_fingerprint: documented(z.string().nullable(), 'Of the current PSK; null without one', pskFingerprint),
@@ -134,7 +134,7 @@ export function newNodeView(deps: RestDeps, node: NodeState): NodeView {
   return nodeView(deps, node, neverConnected, {}, undefined);
 }
 
-/** What the agent of a node told in its last heartbeat. */
+/** The last heartbeat of a node's agent. */
 interface Told {
   readonly vitals?: NodeVitals | undefined;
   readonly listeners?: ListenerStates | undefined;
@@ -166,7 +166,7 @@ function nodeView(
   const generation = deps.fleet.generation(node.id) ?? null;
   const apply = applyState(generation, agent, pushFacts(deps, node.id, presence));
   const { multiplex, multiplex_port } = effectiveMultiplex(deps.fleet.settings(), node.id);
-  // One literal without spreads: an object of so many fields that is put together of parts costs ten times as much.
+  // One literal without spreads: putting an object of this many fields together from parts costs ten times as much.
   return {
     id: node.id,
     name: node.name,

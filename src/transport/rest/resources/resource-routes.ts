@@ -1,6 +1,6 @@
 /**
  * The routes that every resource has: list, create, get, update, delete, with their headers, statuses and order of
- * checks. Not what is special about a resource: that stands in its own file, which calls this. Implements
+ * checks. Whatever is special about a resource stands in its own file, which calls this one. Implements
  * `docs/contract/rest.md#envelope`, `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
  */
 import type { z } from 'zod';
@@ -46,12 +46,12 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     readonly update: string;
     readonly remove: string;
   };
-  /** What a caller has to know of single operations, beside what holds for every resource. */
+  /** Notes on single operations, beside those that hold for every resource. */
   readonly details?: { readonly [operation in keyof ResourceRoutes<D, State, View, Created>['summaries']]?: string };
   readonly shape: Shape<D>;
   /** The bodies, when they do not follow from the shape. */
   readonly bodies?: { readonly create: z.ZodType; readonly update: z.ZodType };
-  /** What the schemas of single fields cannot check; applied to the bodies that follow from the shape. */
+  /** Checks that the schemas of single fields cannot make; applied to the bodies that follow from the shape. */
   readonly check?: (checked: CheckedBody, ctx: z.core.$RefinementCtx) => void;
   /** The schema of an answer. */
   readonly schema: z.ZodType;
@@ -81,7 +81,7 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   readonly repeated?: { readonly [field: string]: unknown };
 }
 
-/** What holds for every resource. */
+/** Notes that hold for every resource. */
 const rules = {
   list: 'Paged. A value out of range, and a filter or a query parameter that does not exist, is a 400; a page past the end is empty.',
   create: 'Answers with the whole resource, and with its path in `Location`.',

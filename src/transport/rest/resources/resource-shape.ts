@@ -8,9 +8,9 @@ import { body } from '../schemas/fields.js';
 import { resourceId, timestamps } from '../schemas/shared-schemas.js';
 
 export interface Field<T> {
-  /** What the field means, for the OpenAPI document. */
+  /** The meaning of the field, for the OpenAPI document. */
   readonly about: string;
-  /** What it may be, as an answer shows it. */
+  /** Its schema in answers. */
   readonly example: T;
   readonly request: z.ZodType<T>;
   readonly response: z.ZodType;

@@ -105,7 +105,7 @@ function refused(because: string): ServiceError {
   return new ServiceError(code, message);
 }
 
-/** The new entry, made from its events, because the read models may lag; that of a repeat as it now is. */
+/** The new entry, made from its events, because the read models may lag; a repeat gets its entry as it is now. */
 async function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: string | null }>): Promise<AuditEntry> {
   if (outcome.kind === 'repeated') return orNotFound(await deps.projections.audit.get(outcome.commandId), what);
   const [first, ...rest] = outcome.events;

@@ -32,7 +32,7 @@ import { resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
-/** What a path of RFC 3986 consists of, with every escape sequence whole. */
+/** The characters of a path of RFC 3986, with every escape sequence whole. */
 const path = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
 const pathPrefix = canonical('a path that starts with /, in the characters of a URL', (value) =>
   path.test(value) ? value : undefined,

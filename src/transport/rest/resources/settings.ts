@@ -12,7 +12,7 @@ import { noQuery } from '../schemas/query.js';
 import { documented } from '../openapi/openapi-text.js';
 import { nodeId, version } from '../schemas/shared-schemas.js';
 
-/** What the document says of fields that requests and answers share. */
+/** Descriptions of fields that requests and answers share. */
 const about = {
   multiplex: 'Whether links between nodes are multiplexed',
   multiplex_port: 'On which port; null without',

@@ -19,7 +19,7 @@ import { expected } from '../checks/validation.js';
 
 const { usernameChars, passwordChars } = limits.accounts;
 
-/** What the document says of fields that requests and answers share. */
+/** Descriptions of fields that requests and answers share. */
 const about = {
   username: 'Name to sign in with, unique, in lower case',
   display_name: 'Name for people',
@@ -37,7 +37,7 @@ export const userSchema = z
   })
   .meta({ id: 'User', description: 'A user' });
 
-/** What a user may say about itself. */
+/** The fields that a user may change itself. */
 export const profileFields = {
   display_name: name
     .nullable()

@@ -1,7 +1,7 @@
 /**
  * The building blocks of request schemas: bounded strings, integers, hosts, endpoints, names. The error of each says
- * what was expected; each brings its value into canonical form and puts its bounds into the OpenAPI document. Not the
- * schemas of resources, which stand beside their handlers. Implements `docs/contract/rest.md#envelope`.
+ * what was expected; each brings its value into canonical form and puts its bounds into the OpenAPI document. The
+ * schemas of resources stand beside their handlers. Implements `docs/contract/rest.md#envelope`.
  */
 import { z } from 'zod';
 import {

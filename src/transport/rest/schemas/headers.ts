@@ -1,6 +1,6 @@
 /**
- * The headers of consistency: If-Match, Idempotency-Key, x-min-position, and the ETag of answers. Not those of
- * authentication and CORS. Implements `docs/contract/rest.md#consistency`.
+ * The headers of consistency: If-Match, Idempotency-Key, x-min-position, and the ETag of answers. Authentication and
+ * CORS have theirs elsewhere. Implements `docs/contract/rest.md#consistency`.
  */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';

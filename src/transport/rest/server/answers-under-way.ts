@@ -1,8 +1,8 @@
 /**
- * Requests that are being answered, bounded for each connection, and their answers, which may not wait for ever. A connection
- * with 8 requests under way is not read further: what it has sent already waits its turn, and nothing is refused. A
- * connection that takes nothing of its answers for 30 s is ended, and while all that wait are too much together, the one that
- * holds most. Not the bounds of open connections (`sockets.ts`), nor those of what a client sends (`http-server.ts`).
+ * Requests that are being answered, bounded for each connection, and their answers, which may not wait for ever. A
+ * connection with 8 requests under way is not read further: what it has sent already waits its turn, and nothing is
+ * refused. A connection that takes nothing of its answers for 30 s is ended, and while all that wait are too much
+ * together, the one that holds most. `sockets.ts` bounds open connections, and `http-server.ts` what a client sends.
  * Implements `docs/contract/configuration.md#configuration`.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
@@ -13,7 +13,7 @@ import type { SampledLog } from '../../../kernel/sampled-log.js';
 import { tuning } from '../tuning.js';
 
 export interface AnswersUnderWay {
-  /** Hands a server's requests on, so many of one connection at a time. */
+  /** Hands a server's requests on, a bounded number of one connection at a time. */
   inTurn(listener: RequestListener): RequestListener;
   /** Ends the connections of the server whose answers are not taken. */
   guard(server: Server): void;
@@ -46,7 +46,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
   const perConnection = bounds.perConnection ?? requestsInFlight;
   const withoutProgressMs = bounds.withoutProgressMs ?? answerProgressMs;
   const mostWaiting = bounds.waitingBytes ?? waitingAnswerBytes;
-  /** How often a connection is asked whether it has taken something: often enough to be late by a part only. */
+  /** How often progress of a connection is checked: often enough to notice a stall soon. */
   const askEveryMs = withoutProgressMs / 6;
   const connections = new WeakMap<Socket, Connection>();
   const busy = new Set<Connection>();
@@ -62,7 +62,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
       connection.waiting.length = 0;
       busy.delete(connection);
     });
-    // Whoever reads a body resumes the connection.
+    // Reading a body resumes the connection.
     socket.on('resume', () => {
       if (connection.waiting.length > 0) socket.pause();
     });

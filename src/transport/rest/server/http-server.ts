@@ -18,7 +18,7 @@ interface HttpServerOptions {
   readonly tls: RestOptions['tls'];
   readonly sockets: Pick<RestSockets, 'guard'>;
   readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn'>;
-  /** Instead of those of `tuning.ts`. */
+  /** Replace the numbers of `tuning.ts`. */
   readonly timeouts?: Timeouts | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
- * What is kept of each request once it is over: its time for `/metrics`, and one line in the log. A line holds only what is
- * listed here, so neither a body nor a header can get into it. What a caller with a token does has a line for each request,
- * within the budget of that logger; what a stranger is refused goes to the sampled log; probes, metrics and documentation
- * are at level debug. `docs/reference/log.md` describes the fields.
+ * Records each finished request: its time for `/metrics`, and one line in the log. A line holds only what is listed
+ * here, so neither a body nor a header can get into it. Each request of a caller with a token has a line, within the
+ * budget of that logger; refusals of strangers go to the sampled log; probes, metrics and documentation are logged at
+ * level debug. `docs/reference/log.md` describes the fields.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Histogram } from 'prom-client';
@@ -21,7 +21,7 @@ const textChars = 512;
 /** The route of what has none. */
 const unknown = 'unknown';
 
-/** What `/metrics` tells of REST requests. */
+/** Metrics of REST requests. */
 export interface RequestCounts {
   readonly seconds: Histogram<'route' | 'method' | 'status'>;
   readonly refused: Counter<'code'>;
@@ -61,7 +61,7 @@ export function installRecords(app: RestApp, deps: Records, endpoints: readonly 
     const record = (aborted: boolean): void => {
       if (recorded) return;
       recorded = true;
-      // Nobody is left to take an error: thrown in a listener of the answer, it would end the process.
+      // An error thrown in a listener of the answer would end the process, because nobody is left to catch it.
       try {
         note(request, reply, { ms: deps.clock.monotonic() - began, aborted }, shownPath, deps);
       } catch (error) {
@@ -99,7 +99,7 @@ function note(
     duration_ms: Math.round(ms * 100) / 100,
     bytes: bytesOf(request, reply),
     user_id: userId,
-    // What a trusted proxy forwards may be any text.
+    // A trusted proxy may forward any text.
     address: plainIp(request.ip).slice(0, addressChars),
     ...(aborted ? { aborted } : {}),
   };
@@ -135,7 +135,7 @@ const failureFields = (failure: ServiceError): LogFields => ({
 
 function levelOf({ status, user_id }: RequestLine, access: string | undefined): keyof Logger {
   if (status === null) return user_id === null ? 'debug' : 'info';
-  // Of requests without a token only the sign-in is one that people make: strangers can repeat the others.
+  // Strangers can repeat requests without a token at will; among these, only sign-ins are made by people.
   if (user_id === null && access !== 'login' && status < 500) return 'debug';
   // A probe of an instance that is not ready gets its 503; why it is not ready is logged where it comes from.
   if (access === 'open' && status === 503) return 'debug';
@@ -157,8 +157,8 @@ const hidden = '*';
 const segmentsMax = 8;
 
 /**
- * The path of a request as the log may show it: words of this release's routes, and ids. Whatever else a client has put into
- * a path (a token, a password in the wrong place) is hidden, and so is any query.
+ * The path of a request as the log may show it: words of this release's routes, and ids. Other parts of a path (a
+ * token, a password in the wrong place) are hidden, and so is the query.
  */
 function createShownPath(endpoints: readonly { readonly url: string }[]): (pathname: string) => string {
   let words: ReadonlySet<string> | undefined;

@@ -36,7 +36,7 @@ export async function answerWhileStarting(
   trustedProxies: readonly string[],
   waitsFor: () => readonly string[] = () => [],
 ): Promise<{ close(): Promise<void> }> {
-  // What is refused before the service is up is not logged.
+  // Refusals before the service is up are not logged.
   const refusals = { note: () => undefined };
   const sockets = createRestSockets({ trustedProxies, refusals });
   const answers = createAnswersUnderWay({ refusals });
