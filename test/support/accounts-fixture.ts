@@ -42,6 +42,11 @@ export async function startAccounts(
   const view = openAccounts(eventStore, fixture.options.logChain, logger);
   const follower = followInMemory({ eventStore, logger, folds: [view] });
   await until(() => view.caughtUp() || view.failure() !== undefined, 'the accounts are read');
+  const failure = view.failure();
+  if (failure !== undefined) {
+    await follower.close();
+    throw new Error(failure);
+  }
   const facts = createFactRecorder(fixture.options);
   const parts: AccountHandlerOptions = {
     gateway:
