@@ -8,7 +8,7 @@ import type { PartialDefinition } from '../../src/domain/chain/definition.js';
 import { definitionProblems as networkProblems } from '../../src/domain/l3-network/definition.js';
 import type { PartialNetwork } from '../../src/domain/l3-network/definition.js';
 import { overlapBetween } from '../../src/domain/l3-network/overlaps.js';
-import { routeProblems } from '../../src/domain/route/definition.js';
+import { routeProblems } from '../../src/domain/route/route.js';
 import { settingsProblems } from '../../src/domain/settings/definition.js';
 
 const pathsOf = (problems: Iterable<{ readonly path: readonly (string | number)[] }>) =>

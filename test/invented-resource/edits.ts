@@ -12,7 +12,7 @@ export const edits: readonly Edit[] = [
   {
     path: 'src/domain/fleet/resources.ts',
     from: "import { l4Chain } from '../chain/declaration.js';\n",
-    to: "import { beacon } from '../beacon/declaration.js';\nimport { l4Chain } from '../chain/declaration.js';\n",
+    to: "import { beacon } from '../beacon/beacon.js';\nimport { l4Chain } from '../chain/declaration.js';\n",
   },
   {
     path: 'src/domain/fleet/resources.ts',

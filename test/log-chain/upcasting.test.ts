@@ -1,6 +1,6 @@
 /** Links are checked on what is stored, so that a release with other shapes of events still proves an older log. */
 import { expect, it, vi } from 'vitest';
-import type * as upstreams from '../../src/domain/upstream/declaration.js';
+import type * as upstreams from '../../src/domain/upstream/upstream.js';
 import { emptyChain } from '../../src/domain/log-chain/links.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
@@ -11,13 +11,13 @@ import { headOf, linked, testLogChain } from '../support/log-chain.js';
 import { planned, proposedEvents } from '../support/read-side.js';
 
 // A release whose upstreams have another schema: what is stored is upcast before it is folded.
-vi.mock('../../src/domain/upstream/declaration.js', async (original) => {
-  const { l4Upstream } = await original<typeof upstreams>();
+vi.mock('../../src/domain/upstream/upstream.js', async (original) => {
+  const { l4Upstream, ...others } = await original<typeof upstreams>();
   const upcasters = {
     1: (event: RecordedEvent) => ({ ...event, data: { ...event.data, endpoint: 'upcast.example:1' } }),
   };
   const UpstreamCreated = { ...l4Upstream.events.UpstreamCreated, schemaVersion: 2, upcasters };
-  return { l4Upstream: { ...l4Upstream, events: { ...l4Upstream.events, UpstreamCreated } } };
+  return { ...others, l4Upstream: { ...l4Upstream, events: { ...l4Upstream.events, UpstreamCreated } } };
 });
 
 it('an event of an older schema is upcast only after its link has been checked', async () => {

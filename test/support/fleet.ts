@@ -3,8 +3,8 @@
  * applied at once, after conversion to JSON and back as in the log.
  */
 import { expect } from 'vitest';
-import type { ChainCommand, Hop } from '../../src/domain/chain/chain.js';
-import type { CredentialCommand, CertificateDetails } from '../../src/domain/credential/credential.js';
+import type { Hop } from '../../src/domain/chain/chain.js';
+import type { CertificateDetails } from '../../src/domain/credential/credential.js';
 import { noFields } from '../../src/domain/credential/credential.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
@@ -14,13 +14,12 @@ import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { PolicyDefinition, PriorityLabel } from '../../src/domain/listener-policy/policy.js';
 import { policyId } from '../../src/domain/listener-policy/policy.js';
 import type { NodeCommand } from '../../src/domain/node/node.js';
-import type { RouteCommand, RouteHop } from '../../src/domain/route/route.js';
+import type { RouteHop } from '../../src/domain/route/route.js';
 import type { IfMatch } from '../../src/domain/resource/if-match.js';
 import type { Refusal, RefusalCode } from '../../src/domain/resource/refusal.js';
 import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
 import { readCommand, schemaVersions } from '../../src/domain/log/upcast.js';
-import type { UpstreamCommand } from '../../src/domain/upstream/upstream.js';
 import type { Actor, IdempotencyMark, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
@@ -59,7 +58,7 @@ export function updateNode(name: string, fields: Fields<Of<NodeCommand, 'UpdateN
   return { type: 'UpdateNode', id: nodeId(name), ifMatch: undefined, ...fields };
 }
 
-export function createUpstream(name: string, fields: Fields<Of<UpstreamCommand, 'CreateUpstream'>> = {}): FleetCommand {
+export function createUpstream(name: string, fields: Fields<Of<FleetCommand, 'CreateUpstream'>> = {}): FleetCommand {
   return {
     type: 'CreateUpstream',
     id: upstreamId(name),
@@ -73,7 +72,7 @@ export function createUpstream(name: string, fields: Fields<Of<UpstreamCommand, 
   };
 }
 
-export function updateUpstream(name: string, fields: Fields<Of<UpstreamCommand, 'UpdateUpstream'>>): FleetCommand {
+export function updateUpstream(name: string, fields: Fields<Of<FleetCommand, 'UpdateUpstream'>>): FleetCommand {
   return { type: 'UpdateUpstream', id: upstreamId(name), ifMatch: undefined, ...fields };
 }
 
@@ -88,8 +87,8 @@ export const udpHop = (node: string, port: number, fields: Partial<Hop> = {}): H
 export function createChain(
   name: string,
   hops: readonly Hop[],
-  fields: Fields<Of<ChainCommand, 'CreateChain'>> = {},
-): Of<ChainCommand, 'CreateChain'> {
+  fields: Fields<Of<FleetCommand, 'CreateChain'>> = {},
+): Of<FleetCommand, 'CreateChain'> {
   const payload = hops[0]?.outer === 'tcp' || hops[0]?.outer === 'quic' ? 'tcp' : 'udp';
   const target = { endpoint: '192.0.2.1:80' };
   return {
@@ -105,7 +104,7 @@ export function createChain(
   };
 }
 
-export function updateChain(name: string, fields: Fields<Of<ChainCommand, 'UpdateChain'>>): FleetCommand {
+export function updateChain(name: string, fields: Fields<Of<FleetCommand, 'UpdateChain'>>): FleetCommand {
   return { type: 'UpdateChain', id: chainId(name), ifMatch: undefined, ...fields };
 }
 
@@ -121,8 +120,8 @@ export function routeHop(node: string, listen_port: number, listen_addr = '0.0.0
 export function createRoute(
   name: string,
   hops: readonly RouteHop[],
-  fields: Fields<Of<RouteCommand, 'CreateRoute'>> = {},
-): Of<RouteCommand, 'CreateRoute'> {
+  fields: Fields<Of<FleetCommand, 'CreateRoute'>> = {},
+): Of<FleetCommand, 'CreateRoute'> {
   return {
     type: 'CreateRoute',
     id: routeId(name),
@@ -136,7 +135,7 @@ export function createRoute(
   };
 }
 
-export function updateRoute(name: string, fields: Fields<Of<RouteCommand, 'UpdateRoute'>>): FleetCommand {
+export function updateRoute(name: string, fields: Fields<Of<FleetCommand, 'UpdateRoute'>>): FleetCommand {
   return { type: 'UpdateRoute', id: routeId(name), ifMatch: undefined, ...fields };
 }
 
@@ -146,7 +145,7 @@ export const deleteRoute = (name: string): FleetCommand => ({
   ifMatch: undefined,
 });
 
-type CreateCredential = Of<CredentialCommand, 'CreateCredential'>;
+type CreateCredential = Of<FleetCommand, 'CreateCredential'>;
 
 /** A sealed key that is another one for each name. */
 export const sealedKey = (name: string): SealedSecret => ({ ...sealed, key_id: `key of ${name}` });
@@ -228,10 +227,7 @@ export function rotatedTo(key: string, fields: Partial<CertificateDetails> = {})
   };
 }
 
-export function updateCredential(
-  name: string,
-  fields: Fields<Of<CredentialCommand, 'UpdateCredential'>>,
-): FleetCommand {
+export function updateCredential(name: string, fields: Fields<Of<FleetCommand, 'UpdateCredential'>>): FleetCommand {
   return { type: 'UpdateCredential', id: credentialId(name), ifMatch: undefined, ...fields };
 }
 

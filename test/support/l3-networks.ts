@@ -1,10 +1,10 @@
 /** Commands about L3 networks, and the REALITY identity that they need, for tests of the fleet. */
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
-import type { NetworkCommand, RequestedMember, RequestedTunnel } from '../../src/domain/l3-network/l3-network.js';
+import type { RequestedMember, RequestedTunnel } from '../../src/domain/l3-network/l3-network.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import * as f from './fleet.js';
 
-type Of<T extends NetworkCommand['type']> = Extract<NetworkCommand, { readonly type: T }>;
+type Of<T extends FleetCommand['type']> = Extract<FleetCommand, { readonly type: T }>;
 type Fields<C> = Partial<Omit<C, 'type' | 'id'>>;
 
 export const networkId = (name: string): string => uuidFromName(`l3 network ${name}`);

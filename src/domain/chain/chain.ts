@@ -6,8 +6,6 @@
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/if-match.js';
-import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
-import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { UpstreamTls } from '../upstream/upstream.js';
 
@@ -57,8 +55,6 @@ export interface ChainFields extends ChainDefinition {
   readonly enabled: boolean;
 }
 
-export const chainFields = fieldsOf<ChainFields>()(['name', 'description', 'enabled', 'payload', 'hops', 'target']);
-
 export interface ChainState extends ResourceMeta, ChainFields {
   readonly deployed: DeployedDefinition | null;
 }
@@ -66,29 +62,30 @@ export interface ChainState extends ResourceMeta, ChainFields {
 export const chainStatuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
 export type ChainStatus = (typeof chainStatuses)[number];
 
-/** The parts besides the definition that a delete removes and an undo restores. */
-interface DeletedWithChain {
-  readonly deployed: DeployedDefinition | null;
+/** The event of a deploy, or of a return to what was deployed before. */
+export interface ChainDeployed {
+  readonly type: 'ChainDeployed';
+  readonly data: {
+    readonly chain_id: string;
+    readonly chain_version: number;
+    readonly definition: FieldChange<ChainDefinition | null>;
+    /** The nodes of the old and of the new definition; generation = 1 + revision + offset. */
+    readonly nodes: readonly { readonly node_id: string; readonly offset: number }[];
+  };
 }
 
-export type ChainEvent =
-  | LifecycleEvent<'Chain', 'chain_id', ChainFields, DeletedWithChain>
-  | {
-      readonly type: 'ChainDeployed';
-      readonly data: {
-        readonly chain_id: string;
-        readonly chain_version: number;
-        readonly definition: FieldChange<ChainDefinition | null>;
-        /** The nodes of the old and of the new definition; generation = 1 + revision + offset. */
-        readonly nodes: readonly { readonly node_id: string; readonly offset: number }[];
-      };
-    };
+export interface DeployChain {
+  readonly type: 'DeployChain';
+  readonly id: string;
+  readonly ifMatch: IfMatch;
+}
 
-export type ChainCommand =
-  | LifecycleCommand<'Chain', ChainFields, never, DeletedWithChain>
-  | { readonly type: 'DeployChain'; readonly id: string; readonly ifMatch: IfMatch }
-  /** Back to the definition that was deployed before; null for none. The current definition stays. */
-  | { readonly type: 'RollBackChain'; readonly id: string; readonly definition: ChainDefinition | null };
+/** Back to the definition that was deployed before; null for none. The current definition stays. */
+export interface RollBackChain {
+  readonly type: 'RollBackChain';
+  readonly id: string;
+  readonly definition: ChainDefinition | null;
+}
 
 export const chainKey: ResourceKey<ChainState> = { type: 'l4_chain' };
 

@@ -1,17 +1,15 @@
-/** Decides commands about chains. Implements `docs/contract/domain.md#l4-chain`, edit and deploy. */
-import { err, ok } from '../../kernel/result.js';
+/** The rules of chains, and the decisions to deploy one. Implements `docs/contract/domain.md#l4-chain`, edit and deploy. */
+import { err } from '../../kernel/result.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import { undialable } from '../node/hops.js';
 import { nodeKey } from '../node/node.js';
-import { changesOf, withChanges } from '../resource/change.js';
-import type { Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { pick } from '../resource/lifecycle.js';
-import type { Refusal } from '../resource/refusal.js';
+import type { SaveRules } from '../resource/lifecycle-decisions.js';
+import type { Decision, Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { existing, exists, nameTaken, unlessRefused } from '../resource/rules.js';
-import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import { chainFields, chainKey, definitionOf, nodesOf } from './chain.js';
+import { existing, unlessRefused } from '../resource/rules.js';
+import type { ChainDefinition, ChainDeployed, ChainState, DeployChain, RollBackChain } from './chain.js';
+import { chainKey, definitionOf, nodesOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { definitionProblems } from './definition.js';
 import { referenceRefusal } from './references.js';
@@ -19,50 +17,35 @@ import { referenceRefusal } from './references.js';
 /** The sources of a hop's address. */
 const addressOfHop = "its address or the hop's dial_addr";
 
-export const decideChain: Decisions<ChainCommand, ChainEvent> = {
-  CreateChain(fleet, { type: _, id, ...fields }) {
-    const chain = { ...fields, id, version: 0, created_at: '', updated_at: '', deployed: null };
-    return unlessRefused(refusalOf(fleet, chain), { type: 'ChainCreated', data: { chain_id: id, ...fields } });
-  },
-  UpdateChain(fleet, command) {
-    const chain = existing(fleet, chainKey, command);
-    if (!chain.ok) return err(chain.error);
-    const { id, enabled, deployed } = chain.value;
-    const changes = changesOf(chain.value, command, chainFields);
-    if (Object.keys(changes).length === 0) return ok([]);
-    const next = withChanges(chain.value, changes);
-    const goesLive = next.enabled && !enabled && deployed !== null;
-    const refusal = refusalOf(fleet, next) ?? (goesLive ? undialable(fleet, deployed.hops, addressOfHop) : undefined);
-    return unlessRefused(refusal, { type: 'ChainUpdated', data: { chain_id: id, changes } });
-  },
-  DeleteChain(fleet, command) {
-    const chain = existing(fleet, chainKey, command);
-    if (!chain.ok) return err(chain.error);
-    const { id, deployed } = chain.value;
-    return ok([{ type: 'ChainDeleted', data: { chain_id: id, ...pick(chain.value, chainFields), deployed } }]);
-  },
-  DeployChain(fleet, command) {
-    const chain = existing(fleet, chainKey, command);
-    if (!chain.ok) return err(chain.error);
-    if (!chain.value.enabled) {
-      return refuse('conflict', `the l4_chain "${chain.value.name}" is disabled; enable it before it is deployed`);
-    }
-    const refusal = collisionRefusal(fleet, chain.value) ?? undialable(fleet, chain.value.hops, addressOfHop);
-    return unlessRefused(refusal, deployEvent(fleet, chain.value));
-  },
-  RollBackChain(fleet, { id, definition }) {
-    const chain = existing(fleet, chainKey, { id });
-    if (!chain.ok) return err(chain.error);
-    const next = { ...chain.value, deployed: definition === null ? null : asDeployed(definition) };
-    const refusal = deployedRefusal(fleet, next) ?? collisionRefusal(fleet, next);
-    return unlessRefused(refusal, deployEvent(fleet, chain.value, definition));
-  },
-  RestoreChain(fleet, { type: _, id, former, ...fields }) {
-    const chain: ChainState = { ...fields, id, version: 0, created_at: '', updated_at: '' };
-    const refusal = exists(fleet, chainKey.type, id) ?? refusalOf(fleet, chain) ?? deployedRefusal(fleet, chain);
-    return unlessRefused(refusal, { type: 'ChainRestored', data: { chain_id: id, ...fields, former } });
-  },
+export const chainRules: SaveRules<ChainState> = {
+  invalid: (fleet, next) => definitionRefusal(next) ?? referenceRefusal(fleet, next),
+  conflict: (fleet, next, before) => collisionRefusal(fleet, next) ?? goingLiveRefusal(fleet, next, before),
 };
+
+/** Why the deployed definition cannot run, of a chain that is enabled or comes back. */
+function goingLiveRefusal(fleet: FleetView, next: ChainState, before: ChainState | undefined): Refusal | undefined {
+  if (before === undefined) return deployedRefusal(fleet, next);
+  const goesLive = next.enabled && !before.enabled && next.deployed !== null;
+  return goesLive ? undialable(fleet, next.deployed.hops, addressOfHop) : undefined;
+}
+
+export function deployChain(fleet: FleetView, command: DeployChain): Decision<ChainDeployed> {
+  const chain = existing(fleet, chainKey, command);
+  if (!chain.ok) return err(chain.error);
+  if (!chain.value.enabled) {
+    return refuse('conflict', `the l4_chain "${chain.value.name}" is disabled; enable it before it is deployed`);
+  }
+  const refusal = collisionRefusal(fleet, chain.value) ?? undialable(fleet, chain.value.hops, addressOfHop);
+  return unlessRefused(refusal, deployEvent(fleet, chain.value));
+}
+
+export function rollBackChain(fleet: FleetView, { id, definition }: RollBackChain): Decision<ChainDeployed> {
+  const chain = existing(fleet, chainKey, { id });
+  if (!chain.ok) return err(chain.error);
+  const next = { ...chain.value, deployed: definition === null ? null : asDeployed(definition) };
+  const refusal = deployedRefusal(fleet, next) ?? collisionRefusal(fleet, next);
+  return unlessRefused(refusal, deployEvent(fleet, chain.value, definition));
+}
 
 /**
  * The event of deploying a definition of a chain, its current one unless another is given; null ends what is deployed.
@@ -72,7 +55,7 @@ export function deployEvent(
   fleet: FleetView,
   chain: ChainState,
   to: ChainDefinition | null = definitionOf(chain),
-): ChainEvent {
+): ChainDeployed {
   const from = chain.deployed === null ? null : definitionOf(chain.deployed);
   const nodes = nodesOf(from, to).map((node_id) => ({
     node_id,
@@ -82,16 +65,6 @@ export function deployEvent(
     type: 'ChainDeployed',
     data: { chain_id: chain.id, chain_version: chain.version, definition: { from, to }, nodes },
   };
-}
-
-/** Why a chain cannot be saved as it is. Checked in the order of `docs/contract/rest.md#envelope`. */
-function refusalOf(fleet: FleetView, chain: ChainState): Refusal | undefined {
-  return (
-    definitionRefusal(chain) ??
-    referenceRefusal(fleet, chain) ??
-    nameTaken(fleet, chainKey.type, chain.name, chain.version === 0 ? undefined : chain.id) ??
-    collisionRefusal(fleet, chain)
-  );
 }
 
 function definitionRefusal(definition: ChainDefinition): Refusal | undefined {

@@ -5,38 +5,26 @@ import { nodeKey } from '../node/node.js';
 import { dialEndpoint, hopAfter } from '../node/hops.js';
 import { ownerOf } from '../references/references.js';
 import type { AuditChange } from '../resource/audit-change.js';
-import { entryByEntry, eventAudit, fieldChanges } from '../resource/audit-change.js';
-import type { Changes, FieldChange } from '../resource/change.js';
-import type { Compiled, Indexed, NodeLink, Resource } from '../resource/declaration.js';
+import { eventAudit } from '../resource/audit-change.js';
+import type { FieldChange } from '../resource/change.js';
+import type { Compiled, EventContext, FleetEventDeclaration, Indexed, NodeLink } from '../resource/declaration.js';
+import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { lifecycleAudit } from '../resource/lifecycle-audit.js';
-import { lifecycleUndo } from '../resource/undo.js';
+import { nextVersion } from '../resource/meta.js';
 import type { Undo } from '../resource/undo.js';
 import { upstreamKey } from '../upstream/upstream.js';
-import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import {
-  chainFields,
-  chainKey,
-  credentialsOf,
-  definitionOf,
-  definitionsOf,
-  liveDefinition,
-  nodesOf,
-  upstreamOf,
-} from './chain.js';
+import type { ChainDefinition, ChainDeployed, ChainFields, ChainState, RollBackChain } from './chain.js';
+import { chainKey, credentialsOf, definitionOf, definitionsOf, liveDefinition, nodesOf, upstreamOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
-import { decideChain } from './decide.js';
-import { evolveChain } from './evolve.js';
+import { chainRules, deployChain, rollBackChain } from './decide.js';
 import { intendedByChain } from './intent.js';
-import { listenerOf } from './transports.js';
 import { objectionOfChain } from './references.js';
 import { chainRulesOn } from './rules.js';
 import { rulesBound } from './size.js';
+import { listenerOf } from './transports.js';
 
-type DataOf<T extends ChainEvent['type']> = Extract<ChainEvent, { readonly type: T }>['data'];
-
-const audit = lifecycleAudit(chainFields);
-const undo = lifecycleUndo('l4_chain', 'Chain', 'chain');
+/** The part of a chain's state besides its definition. A delete carries it, and an undo brings it back. */
+type Deployed = Pick<ChainState, 'deployed'>;
 
 const indexed: Indexed<ChainState> = {
   dependsOn: ['enabled', 'payload', 'hops', 'target', 'deployed'],
@@ -93,56 +81,52 @@ function linksOfChain(fleet: FleetView, chain: ChainState, nodeId: string): read
 }
 
 /** Only `enabled` and the name, which a rule's origin holds, take effect without a deploy. */
-function touchedByUpdate(fleet: FleetView, chainId: string, changes: Changes): readonly string[] {
-  const chain = fleet.get(chainKey, chainId);
-  if (chain === undefined) return [];
-  if (changes['enabled'] !== undefined) return nodesOf(chain.deployed);
-  return changes['name'] === undefined ? [] : nodesOf(liveDefinition(chain));
+function touched(before: ChainState | undefined, after: ChainState | undefined): readonly string[] {
+  const live = nodesOf(...[before, after].map((chain) => (chain === undefined ? null : liveDefinition(chain))));
+  if (before === undefined || after === undefined) return live;
+  return before.enabled === after.enabled && before.name === after.name ? [] : live;
 }
 
-export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEvent, ChainCommand> = {
-  type: 'l4_chain',
+const chain = defineResource<ChainFields, Deployed, never, Deployed>()('l4_chain', {
   noun: 'Chain',
   singular: 'chain',
-  fields: chainFields,
-  decide: decideChain,
-  evolve: evolveChain,
+  fields: ['name', 'description', 'enabled', 'payload', 'hops', 'target'],
+  initial: { deployed: null },
+  alsoDeleted: ['deployed'],
+  lists: ['hops'],
+  ...chainRules,
   indexed,
   compiled,
   objectionTo: objectionOfChain,
+  touches: (_fleet, before, after) => touched(before, after),
+});
+
+type ChainEvent = Parameters<typeof chain.evolve>[1] | ChainDeployed;
+
+export const l4Chain = {
+  ...chain,
+  decide: { ...chain.decide, DeployChain: deployChain, RollBackChain: rollBackChain },
+  /** @param context its `commandId` becomes the id of a deployment */
+  evolve(state: ChainState | undefined, event: ChainEvent, context: EventContext): ChainState | undefined {
+    if (event.type !== 'ChainDeployed') return chain.evolve(state, event, context);
+    if (state === undefined) return undefined;
+    const { definition, chain_version } = event.data;
+    const { at, commandId: deployment_id } = context;
+    const deployed = definition.to === null ? null : { ...definition.to, chain_version, at, deployment_id };
+    return nextVersion({ ...state, deployed }, at);
+  },
   events: {
-    ChainCreated: { schemaVersion: 1, audit: audit.created, undo: undo.created, touches: () => [] },
-    ChainUpdated: {
-      schemaVersion: 1,
-      audit: ({ data }) => eventAudit('update', fieldChanges(data.changes).flatMap(entryByEntry('hops'))),
-      undo: undo.updated,
-      touches: (fleet, { data }) => touchedByUpdate(fleet, data.chain_id, data.changes),
-    },
-    ChainDeleted: {
-      schemaVersion: 1,
-      audit: audit.deleted,
-      undo: undo.deleted,
-      touches(fleet, { data }) {
-        const chain = fleet.get(chainKey, data.chain_id);
-        return chain === undefined ? [] : nodesOf(liveDefinition(chain));
-      },
-    },
-    ChainRestored: {
-      schemaVersion: 1,
-      audit: audit.restored,
-      undo: undo.restored,
-      touches: (_fleet, { data }) => (data.enabled ? nodesOf(data.deployed) : []),
-    },
+    ...chain.events,
     ChainDeployed: {
       schemaVersion: 1,
       audit: ({ data }) => eventAudit('deploy', definitionChanges(data.definition.from, data.definition.to)),
       undo: ({ data }) => undoDeploy(data),
       touches: (_fleet, { data }) => nodesOf(data.definition.from, data.definition.to),
-    },
+    } satisfies FleetEventDeclaration<ChainDeployed>,
   },
 };
 
-function undoDeploy({ chain_id: id, definition }: DataOf<'ChainDeployed'>): Undo {
+function undoDeploy({ chain_id: id, definition }: ChainDeployed['data']): Undo {
   return {
     kind: 'change',
     changes: { deployed: definition as unknown as FieldChange },
@@ -150,7 +134,7 @@ function undoDeploy({ chain_id: id, definition }: DataOf<'ChainDeployed'>): Undo
       const chain = fleet.get(chainKey, id);
       return chain && (() => (chain.deployed === null ? null : (definitionOf(chain.deployed) as unknown as Json)));
     },
-    command: () => ({ type: 'RollBackChain', id, definition: definition.from }) satisfies ChainCommand,
+    command: () => ({ type: 'RollBackChain', id, definition: definition.from }) satisfies RollBackChain,
   };
 }
 

@@ -1,12 +1,10 @@
 /**
- * A credential: an X25519 key pair, a TLS certificate with its key, or a REALITY identity over an X25519 credential. State,
- * events, commands. Keys are made and certificates read before a command is decided (`src/commands/`).
+ * A credential: an X25519 key pair, a TLS certificate with its key, or a REALITY identity over an X25519 credential.
+ * Keys are made and certificates read before a command is decided (`src/commands/`).
  * Implements `docs/contract/rest.md#credentials` and `docs/contract/domain.md#l4-chain` (keys and pins).
  */
 import type { FieldChange } from '../resource/change.js';
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
-import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
-import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
@@ -51,20 +49,6 @@ export interface CredentialDefinition {
   readonly certificate: CertificateDetails | null;
 }
 
-export const credentialFields = fieldsOf<CredentialDefinition>()([
-  'name',
-  'key_type',
-  'public_key',
-  'private_key',
-  'x25519_credential_id',
-  'server_names',
-  'short_ids',
-  'target_host',
-  'target_port',
-  'certificate_pem',
-  'certificate',
-]);
-
 /** The fields of each type, beside the name and the type. */
 export const fieldsOfKeyType = {
   x25519: ['public_key', 'private_key'],
@@ -101,21 +85,17 @@ export interface CredentialState extends ResourceMeta, CredentialDefinition {
   readonly overlap: PinOverlap | null;
 }
 
-export type CredentialEvent =
-  | LifecycleEvent<'Credential', 'credential_id', CredentialDefinition>
-  | {
-      readonly type: 'CredentialOverlapEnded';
-      readonly data: { readonly credential_id: string; readonly overlap: FieldChange<PinOverlap | null> };
-    };
+export interface CredentialOverlapEnded {
+  readonly type: 'CredentialOverlapEnded';
+  readonly data: { readonly credential_id: string; readonly overlap: FieldChange<PinOverlap | null> };
+}
 
-export type CredentialCommand =
-  | LifecycleCommand<'Credential', CredentialDefinition, 'key_type'>
-  | {
-      /** Does nothing unless the overlap is still the one that ends then: another instance may have ended it. */
-      readonly type: 'EndCredentialOverlap';
-      readonly id: string;
-      readonly ends_at: string;
-    };
+/** Does nothing unless the overlap is still the one that ends then: another instance may have ended it. */
+export interface EndCredentialOverlap {
+  readonly type: 'EndCredentialOverlap';
+  readonly id: string;
+  readonly ends_at: string;
+}
 
 export const credentialKey: ResourceKey<CredentialState> = { type: 'credential' };
 

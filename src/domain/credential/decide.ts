@@ -1,77 +1,56 @@
 /**
- * Decides commands about credentials. Keys and certificates arrive read, checked against each other and sealed
- * (`src/commands/credentials.ts`). Implements `docs/contract/rest.md#credentials`.
+ * The rules of credentials, and the decision on an edit. Keys and certificates arrive read, checked against each other and
+ * sealed (`src/commands/credentials.ts`). Implements `docs/contract/rest.md#credentials`.
  */
-import { err, ok } from '../../kernel/result.js';
-import { changesOf, withChanges } from '../resource/change.js';
-import type { Decisions } from '../resource/declaration.js';
+import { ok } from '../../kernel/result.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { pick } from '../resource/lifecycle.js';
-import type { Refusal } from '../resource/refusal.js';
-import { existing, exists, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
-import type { CredentialCommand, CredentialDefinition, CredentialEvent, CredentialState } from './credential.js';
-import { credentialAt, credentialFields, credentialKey, fieldsOfKeyType } from './credential.js';
+import type { PartialUpdate } from '../resource/lifecycle.js';
+import type { Decision, Refusal } from '../resource/refusal.js';
+import type {
+  CredentialDefinition,
+  CredentialOverlapEnded,
+  CredentialState,
+  EndCredentialOverlap,
+} from './credential.js';
+import { credentialAt, fieldsOfKeyType } from './credential.js';
 
-type Update = Omit<Extract<CredentialCommand, { readonly type: 'UpdateCredential' }>, 'type' | 'id' | 'ifMatch'>;
+type Update = PartialUpdate<CredentialDefinition, 'key_type'>;
 
-export const decideCredential: Decisions<CredentialCommand, CredentialEvent> = {
-  CreateCredential(fleet, { type: _, id, ...fields }) {
-    const refusal = referenceRefusal(fleet, fields) ?? nameTaken(fleet, credentialKey.type, fields.name);
-    const data = { credential_id: id, ...pick(fields, credentialFields) };
-    return unlessRefused(refusal, { type: 'CredentialCreated', data });
-  },
-  UpdateCredential(fleet, command) {
-    const found = existing(fleet, credentialKey, command);
-    if (!found.ok) return err(found.error);
-    const credential = found.value;
-    const unfit = foreignField(credential, command) ?? keyMismatch(credential, command);
-    if (unfit !== undefined) return err(unfit);
-    const changes = changesOf(credential, withoutSameKey(credential, command), credentialFields);
-    if (Object.keys(changes).length === 0) return ok([]);
-    const next = withChanges(credential, changes);
-    const refusal =
-      referenceRefusal(fleet, next) ??
-      nameTaken(fleet, credentialKey.type, next.name, credential.id) ??
-      fleet.objectionTo(credentialKey.type, next);
-    return unlessRefused(refusal, { type: 'CredentialUpdated', data: { credential_id: credential.id, changes } });
-  },
-  DeleteCredential(fleet, command) {
-    const found = existing(fleet, credentialKey, command);
-    if (!found.ok) return err(found.error);
-    const data = { credential_id: found.value.id, ...pick(found.value, credentialFields) };
-    return unlessRefused(stillUsed(fleet, credentialKey.type, found.value), { type: 'CredentialDeleted', data });
-  },
-  RestoreCredential(fleet, { type: _, id, former, ...fields }) {
-    const refusal =
-      exists(fleet, credentialKey.type, id) ??
-      referenceRefusal(fleet, fields) ??
-      nameTaken(fleet, credentialKey.type, fields.name);
-    const data = { credential_id: id, ...pick(fields, credentialFields), former };
-    return unlessRefused(refusal, { type: 'CredentialRestored', data });
-  },
-  EndCredentialOverlap(fleet, { id, ends_at }) {
-    const overlap = credentialAt(fleet, id)?.overlap;
-    if (overlap === undefined || overlap === null || overlap.ends_at !== ends_at) return ok([]);
-    return ok([{ type: 'CredentialOverlapEnded', data: { credential_id: id, overlap: { from: overlap, to: null } } }]);
-  },
-};
+/** Why an update does not fit a credential as it is. */
+export function unfit(credential: CredentialState, update: Update): Refusal | undefined {
+  return foreignField(credential, update) ?? keyMismatch(credential, update);
+}
 
-/** The name of a field of the definition in requests. */
-const requested: { readonly [F in keyof CredentialDefinition]?: string } = {
+export function endOverlap(fleet: FleetView, { id, ends_at }: EndCredentialOverlap): Decision<CredentialOverlapEnded> {
+  const overlap = credentialAt(fleet, id)?.overlap;
+  if (overlap === undefined || overlap === null || overlap.ends_at !== ends_at) return ok([]);
+  return ok([{ type: 'CredentialOverlapEnded', data: { credential_id: id, overlap: { from: overlap, to: null } } }]);
+}
+
+/** The fields of an update besides those that every credential has, by their names in requests. */
+const fieldNames = {
   public_key: 'private_key',
+  x25519_credential_id: 'x25519_credential_id',
+  server_names: 'server_names',
+  short_ids: 'short_ids',
+  target_host: 'target_host',
+  target_port: 'target_port',
   certificate_pem: 'certificate_pem, self_signed',
+  certificate: 'certificate_pem, self_signed',
+} as const satisfies {
+  readonly [F in Exclude<keyof CredentialDefinition, 'name' | 'key_type' | 'private_key'>]: string;
 };
 
 /** The refusal of an update with a field that the credential's type does not have. */
 function foreignField({ key_type }: CredentialState, update: Update): Refusal | undefined {
   const own: readonly string[] = ['name', ...fieldsOfKeyType[key_type]];
-  const foreign = credentialFields.find(
-    (field) => field !== 'key_type' && field !== 'private_key' && update[field] !== undefined && !own.includes(field),
+  const foreign = (Object.keys(fieldNames) as readonly (keyof typeof fieldNames)[]).find(
+    (field) => update[field] !== undefined && !own.includes(field),
   );
   if (foreign === undefined) return undefined;
   return {
     code: 'invalid_request',
-    message: `${requested[foreign] ?? foreign}: expected none, because key_type of this credential is ${key_type}`,
+    message: `${fieldNames[foreign]}: expected none, because key_type of this credential is ${key_type}`,
   };
 }
 
@@ -88,7 +67,7 @@ function keyMismatch(credential: CredentialState, { certificate, private_key }: 
 }
 
 /** A key that is sealed again is another value, but no change. */
-function withoutSameKey(credential: CredentialState, update: Update): Update {
+export function withoutSameKey<U extends Update>(credential: CredentialState, update: U): U {
   const same =
     (update.public_key ?? credential.public_key) === credential.public_key &&
     (update.certificate ?? credential.certificate)?.spki_sha256 === credential.certificate?.spki_sha256;
@@ -96,7 +75,7 @@ function withoutSameKey(credential: CredentialState, update: Update): Update {
 }
 
 /** A REALITY identity needs an X25519 key pair. */
-function referenceRefusal(fleet: FleetView, definition: CredentialDefinition): Refusal | undefined {
+export function referenceRefusal(fleet: FleetView, definition: CredentialDefinition): Refusal | undefined {
   if (definition.key_type !== 'reality') return undefined;
   const keys = credentialAt(fleet, definition.x25519_credential_id);
   if (keys?.key_type === 'x25519') return undefined;

@@ -1,17 +1,23 @@
 /** The declaration of credentials. They add nothing to snapshots themselves: what refers to them compiles their keys. */
+import { timestamp } from '../../kernel/clock.js';
+import { limits } from '../../kernel/limits.js';
+import { err } from '../../kernel/result.js';
+import { ownerOf } from '../references/references.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { addedFields, eventAudit, fieldChanges, masked, removedFields } from '../resource/audit-change.js';
-import type { Resource } from '../resource/declaration.js';
+import type { EventContext, EventDeclarations } from '../resource/declaration.js';
+import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
-import { lifecycleUndo } from '../resource/undo.js';
-import { ownerOf } from '../references/references.js';
-import type { CredentialCommand, CredentialDefinition, CredentialEvent, CredentialState } from './credential.js';
-import { credentialAt, credentialFields, credentialKey, fieldsOfKeyType } from './credential.js';
-import { decideCredential } from './decide.js';
-import { evolveCredential } from './evolve.js';
+import { nextVersion } from '../resource/meta.js';
+import { existing } from '../resource/rules.js';
+import type { CredentialDefinition, CredentialOverlapEnded, CredentialState, PinOverlap } from './credential.js';
+import { credentialAt, credentialKey, fieldsOfKeyType } from './credential.js';
+import { endOverlap, referenceRefusal, unfit, withoutSameKey } from './decide.js';
 
-const undo = lifecycleUndo('credential', 'Credential', 'credential');
+/** The part of a credential's state besides its definition. */
+type Overlap = Pick<CredentialState, 'overlap'>;
+
 const keyReplaced = 'a key or certificate can be replaced by another one, not taken back';
 const overlapEnded = 'it ends the overlap of a certificate key that was replaced';
 
@@ -31,31 +37,25 @@ function withoutSecrets(changes: readonly AuditChange[]): readonly AuditChange[]
 const created = ({ data }: { readonly data: CredentialDefinition }): EventAudit =>
   eventAudit('create', withoutSecrets(addedFields(ownFields(data))));
 
-/** The nodes whose rules another state of the credential changes. */
-function changedBy(
-  fleet: FleetView,
-  id: string,
-  change: (before: CredentialState) => CredentialState,
-): Iterable<string> {
-  const credential = credentialAt(fleet, id);
-  return credential === undefined ? [] : fleet.nodesChangedBy(credentialKey.type, change(credential));
-}
-
-export const credential: Resource<
-  'credential',
-  'Credential',
-  'credential',
-  CredentialState,
-  CredentialEvent,
-  CredentialCommand
-> = {
-  type: 'credential',
-  noun: 'Credential',
-  singular: 'credential',
-  fields: credentialFields,
+const base = defineResource<CredentialDefinition, Overlap, 'key_type'>()('credential', {
+  fields: [
+    'name',
+    'key_type',
+    'public_key',
+    'private_key',
+    'x25519_credential_id',
+    'server_names',
+    'short_ids',
+    'target_host',
+    'target_port',
+    'certificate_pem',
+    'certificate',
+  ],
+  // Nothing dials by a credential that was deleted, so a restored one has no former pin to trust.
+  initial: { overlap: null },
+  alsoDeleted: [],
   sealed: ['private_key'],
-  decide: decideCredential,
-  evolve: evolveCredential,
+  invalid: referenceRefusal,
   indexed: {
     dependsOn: ['x25519_credential_id'],
     references: ({ x25519_credential_id: id }) => (id === null ? [] : [ownerOf(credentialKey.type, id)]),
@@ -65,34 +65,62 @@ export const credential: Resource<
   },
   compiled: null,
   objectionTo: null,
-  events: {
-    CredentialCreated: {
-      schemaVersion: 1,
-      audit: created,
-      undo: undo.created,
-      touches: () => [],
+  touches: null,
+});
+
+type CredentialEvent = Parameters<typeof base.evolve>[1] | CredentialOverlapEnded;
+
+function evolve(
+  state: CredentialState | undefined,
+  event: CredentialEvent,
+  context: EventContext,
+): CredentialState | undefined {
+  if (event.type === 'CredentialOverlapEnded') {
+    return state === undefined ? undefined : nextVersion({ ...state, overlap: event.data.overlap.to }, context.at);
+  }
+  const next = base.evolve(state, event, context);
+  if (state === undefined || next === undefined) return next;
+  return { ...next, overlap: overlapOf(state, next, context.at) };
+}
+
+/** The nodes whose rules an event changes, through the resources that use the credential. */
+function touches(fleet: FleetView, event: CredentialEvent, context: EventContext): Iterable<string> {
+  const after = evolve(credentialAt(fleet, event.data.credential_id), event, context);
+  return after === undefined ? [] : fleet.nodesChangedBy(credentialKey.type, after);
+}
+
+export const credential = {
+  ...base,
+  decide: {
+    ...base.decide,
+    UpdateCredential(fleet: FleetView, command: Parameters<typeof base.decide.UpdateCredential>[1]) {
+      const found = existing(fleet, credentialKey, command);
+      if (!found.ok) return err(found.error);
+      const refusal = unfit(found.value, command);
+      if (refusal !== undefined) return err(refusal);
+      return base.decide.UpdateCredential(fleet, withoutSameKey(found.value, command));
     },
+    EndCredentialOverlap: endOverlap,
+  },
+  evolve,
+  events: {
+    ...base.events,
+    CredentialCreated: { ...base.events.CredentialCreated, audit: created },
     CredentialUpdated: {
-      schemaVersion: 1,
+      ...base.events.CredentialUpdated,
       audit({ data: { changes } }) {
         const rotated = ['public_key', 'private_key', 'certificate'].some((field) => changes[field] !== undefined);
         return eventAudit('update', withoutSecrets(fieldChanges(changes)), rotated ? keyReplaced : null);
       },
-      undo: undo.updated,
-      touches(fleet, event, context) {
-        const { credential_id: id, changes } = event.data;
-        // No rule holds the name, so nothing is compared.
-        if (Object.keys(changes).every((field) => field === 'name')) return [];
-        return changedBy(fleet, id, (before) => evolveCredential(before, event, context) ?? before);
-      },
+      // No rule holds the name, so nothing is compared.
+      touches: (fleet, event, context) =>
+        Object.keys(event.data.changes).every((field) => field === 'name') ? [] : touches(fleet, event, context),
     },
     CredentialDeleted: {
-      schemaVersion: 1,
+      ...base.events.CredentialDeleted,
       audit: ({ data }) => eventAudit('delete', withoutSecrets(removedFields(ownFields(data)))),
-      undo: undo.deleted,
-      touches: () => [],
     },
-    CredentialRestored: { schemaVersion: 1, audit: created, undo: undo.restored, touches: () => [] },
+    CredentialRestored: { ...base.events.CredentialRestored, audit: created },
     CredentialOverlapEnded: {
       schemaVersion: 1,
       audit: ({ data }) =>
@@ -102,8 +130,14 @@ export const credential: Resource<
           overlapEnded,
         ),
       undo: null,
-      touches: (fleet, { data }) =>
-        changedBy(fleet, data.credential_id, (before) => ({ ...before, overlap: data.overlap.to })),
+      touches,
     },
-  },
+  } satisfies EventDeclarations<CredentialEvent>,
 };
+
+/** A new overlap when the key of the certificate changes, else the one that lasts. */
+function overlapOf(before: CredentialState, after: CredentialState, at: string): PinOverlap | null {
+  const former = before.certificate?.spki_sha256;
+  if (former === undefined || former === after.certificate?.spki_sha256) return before.overlap;
+  return { spki_sha256: former, ends_at: timestamp(Date.parse(at) + limits.fleet.pinOverlapMs) };
+}

@@ -15,7 +15,7 @@ import type { ResourceMeta } from '../resource/meta.js';
 import { route } from '../route/declaration.js';
 import { compiler } from '../service/compiler-version.js';
 import { connectivity } from '../settings/declaration.js';
-import { l4Upstream } from '../upstream/declaration.js';
+import { l4Upstream } from '../upstream/upstream.js';
 
 /**
  * By type. The order is that of the lines of a checkpoint: what others take their claims from comes before them.

@@ -1,93 +1,63 @@
-/** Decides commands about L3 networks. Implements `docs/contract/domain.md#l3-network`. */
-import { limits } from '../../kernel/limits.js';
-import { err, ok } from '../../kernel/result.js';
+/** The rules of L3 networks, and what the decisions on them assign. Implements `docs/contract/domain.md#l3-network`. */
 import { credentialAt } from '../credential/credential.js';
 import { namesOfCredential } from '../credential/material.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import { nodeKey } from '../node/node.js';
-import { changesOf, withChanges } from '../resource/change.js';
-import type { Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { pick } from '../resource/lifecycle.js';
+import type { SaveRules } from '../resource/lifecycle-decisions.js';
 import type { Refusal } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
-import { existing, exists, nameTaken, unlessRefused } from '../resource/rules.js';
 import { identifiedTunnels, namedMembers, nextNetworkId } from './assign.js';
 import { claimOfTunnel } from './claims.js';
 import { definitionProblems } from './definition.js';
 import { interfaceTaken } from './interfaces.js';
-import type { NetworkCommand, NetworkEvent, NetworkState } from './l3-network.js';
-import { networkFields, networkKey } from './l3-network.js';
+import type { NetworkDefinition, NetworkRequest, NetworkState } from './l3-network.js';
 import { overlapBetween } from './overlaps.js';
 import { peerEndpoint } from './rules.js';
 
-export const decideNetwork: Decisions<NetworkCommand, NetworkEvent> = {
-  CreateL3Network(fleet, { type: _, id, members, tunnels, ...settings }) {
-    const network_id = nextNetworkId(fleet);
-    if (network_id === undefined) {
-      return refuse('conflict', `network_id: every number up to ${limits.fleet.l3.networkIdMax} has been used`);
-    }
-    const network: NetworkState = {
-      ...settings,
-      id,
-      version: 0,
-      created_at: '',
-      updated_at: '',
-      network_id,
-      members: namedMembers(network_id, members),
-      tunnels: identifiedTunnels(fleet, { id, ...settings }, tunnels),
-    };
-    const data = { l3_network_id: id, ...pick(network, networkFields) };
-    return unlessRefused(refusalOf(fleet, network), { type: 'L3NetworkCreated', data });
-  },
-  UpdateL3Network(fleet, command) {
-    const found = existing(fleet, networkKey, command);
-    if (!found.ok) return err(found.error);
-    const network = found.value;
-    const { members, tunnels, ...settings } = command;
-    const edited = withChanges(network, changesOf(network, settings, networkFields));
-    const changes = changesOf(
-      network,
-      {
-        ...settings,
-        members: members === undefined ? undefined : namedMembers(network.network_id, members),
-        tunnels: tunnels === undefined ? undefined : identifiedTunnels(fleet, edited, tunnels, network.tunnels),
-      },
-      networkFields,
-    );
-    if (Object.keys(changes).length === 0) return ok([]);
-    const refusal = refusalOf(fleet, withChanges(network, changes), network);
-    return unlessRefused(refusal, { type: 'L3NetworkUpdated', data: { l3_network_id: network.id, changes } });
-  },
-  DeleteL3Network(fleet, command) {
-    const network = existing(fleet, networkKey, command);
-    if (!network.ok) return err(network.error);
-    const data = { l3_network_id: network.value.id, ...pick(network.value, networkFields) };
-    return ok([{ type: 'L3NetworkDeleted', data }]);
-  },
-  RestoreL3Network(fleet, { type: _, id, former, ...fields }) {
-    // It gets back its number and context ids: no other network ever had that number.
-    const network: NetworkState = { ...fields, id, version: 0, created_at: '', updated_at: '' };
-    const data = { l3_network_id: id, ...fields, former };
-    const refusal = exists(fleet, networkKey.type, id) ?? refusalOf(fleet, network);
-    return unlessRefused(refusal, { type: 'L3NetworkRestored', data });
-  },
-};
+type Request<T extends NetworkRequest['type']> = Omit<
+  Extract<NetworkRequest, { readonly type: T }>,
+  'type' | 'ifMatch'
+>;
 
-/**
- * Why a network cannot be saved as it is. Checked in the order of `docs/contract/rest.md#envelope`.
- * @param before as it was; undefined for a new one
- */
-function refusalOf(fleet: FleetView, network: NetworkState, before?: NetworkState): Refusal | undefined {
-  return (
-    definitionRefusal(network) ??
-    referenceRefusal(fleet, network) ??
-    nameTaken(fleet, networkKey.type, network.name, before?.id) ??
-    // Unchanged members did not overlap before.
-    (network.members === before?.members ? undefined : overlapRefusal(fleet, network)) ??
-    (network.enabled ? liveRefusal(fleet, network) : undefined)
-  );
+/** What a new network is given besides what its operator says; undefined when every number has been used. */
+export function assigned(
+  fleet: FleetView,
+  { id, members, tunnels, ...settings }: Request<'CreateL3Network'>,
+): NetworkDefinition | undefined {
+  const network_id = nextNetworkId(fleet);
+  if (network_id === undefined) return undefined;
+  return {
+    ...settings,
+    network_id,
+    members: namedMembers(network_id, members),
+    tunnels: identifiedTunnels(fleet, { id, ...settings }, tunnels),
+  };
 }
+
+/** The lists of an edit, with what their new entries are given. */
+export function reassigned(
+  fleet: FleetView,
+  network: NetworkState,
+  { members, tunnels, credential_id, server_name }: Request<'UpdateL3Network'>,
+): Partial<Pick<NetworkDefinition, 'members' | 'tunnels'>> {
+  const edited = {
+    id: network.id,
+    credential_id: credential_id ?? network.credential_id,
+    server_name: server_name ?? network.server_name,
+  };
+  return {
+    ...(members === undefined ? {} : { members: namedMembers(network.network_id, members) }),
+    ...(tunnels === undefined ? {} : { tunnels: identifiedTunnels(fleet, edited, tunnels, network.tunnels) }),
+  };
+}
+
+export const networkRules: SaveRules<NetworkState> = {
+  invalid: (fleet, next) => definitionRefusal(next) ?? referenceRefusal(fleet, next),
+  conflict: (fleet, next, before) =>
+    // Unchanged members did not overlap before.
+    (next.members === before?.members ? undefined : overlapRefusal(fleet, next)) ??
+    (next.enabled ? liveRefusal(fleet, next) : undefined),
+};
 
 function overlapRefusal(fleet: FleetView, { members }: NetworkState): Refusal | undefined {
   return conflict(overlapBetween(members, (id) => fleet.nameOf(nodeKey.type, id) ?? id));

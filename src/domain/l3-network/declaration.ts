@@ -1,25 +1,21 @@
 /** The declaration of L3 networks. */
+import { limits } from '../../kernel/limits.js';
 import { credentialKey } from '../credential/credential.js';
 import type { CredentialState } from '../credential/credential.js';
 import { listenersOf } from '../listeners/claims.js';
 import { nodeKey } from '../node/node.js';
 import { ownerOf } from '../references/references.js';
-import { entryByEntry, eventAudit, fieldChanges } from '../resource/audit-change.js';
-import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
-import { lifecycleAudit } from '../resource/lifecycle-audit.js';
-import { lifecycleFold } from '../resource/lifecycle-fold.js';
-import { lifecycleUndo } from '../resource/undo.js';
+import type { Compiled, Indexed } from '../resource/declaration.js';
+import { defineResource } from '../resource/define-resource.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import { refuse } from '../resource/refusal.js';
 import { claimsOfNetwork } from './claims.js';
-import { decideNetwork } from './decide.js';
+import { assigned, networkRules, reassigned } from './decide.js';
 import { intendedByNetwork } from './intent.js';
-import type { NetworkCommand, NetworkEvent, NetworkState } from './l3-network.js';
-import { networkFields, networkKey, nodesOfTunnels, tunnelsOn } from './l3-network.js';
+import type { NetworkDefinition, NetworkRequest, NetworkState } from './l3-network.js';
+import { networkKey, nodesOfTunnels, tunnelsOn } from './l3-network.js';
 import { networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
 import { networkBound } from './size.js';
-
-const audit = lifecycleAudit(networkFields);
-const undo = lifecycleUndo('l3_network', 'L3Network', 'l3_network');
-const evolve = lifecycleFold<NetworkState, 'L3Network', 'l3_network'>('L3Network', 'l3_network');
 
 const indexed: Indexed<NetworkState> = {
   dependsOn: ['enabled', 'credential_id', 'server_name', 'members', 'tunnels'],
@@ -59,49 +55,36 @@ function objectionTo({ server_name }: NetworkState, type: string, edited: { read
   return `server_names: expected "${server_name}" among them while {} has it as server_name`;
 }
 
-export const l3Network: Resource<'l3_network', 'L3Network', 'l3_network', NetworkState, NetworkEvent, NetworkCommand> =
-  {
-    type: 'l3_network',
-    noun: 'L3Network',
-    // The field of events that holds the id is `l3_network_id`: `network_id` is the number of the network.
-    singular: 'l3_network',
-    fields: networkFields,
-    decide: decideNetwork,
-    evolve,
-    indexed,
-    compiled,
-    objectionTo,
-    events: {
-      L3NetworkCreated: {
-        schemaVersion: 1,
-        audit: audit.created,
-        undo: undo.created,
-        touches: (fleet, event, context) => nodesWithOtherRules(fleet, undefined, evolve(undefined, event, context)),
-      },
-      L3NetworkUpdated: {
-        schemaVersion: 1,
-        audit: ({ data }) =>
-          eventAudit(
-            'update',
-            fieldChanges(data.changes).flatMap(entryByEntry('members')).flatMap(entryByEntry('tunnels')),
-          ),
-        undo: undo.updated,
-        touches(fleet, event, context) {
-          const before = fleet.get(networkKey, event.data.l3_network_id);
-          return nodesWithOtherRules(fleet, before, evolve(before, event, context));
-        },
-      },
-      L3NetworkDeleted: {
-        schemaVersion: 1,
-        audit: audit.deleted,
-        undo: undo.deleted,
-        touches: (fleet, { data }) => nodesWithOtherRules(fleet, fleet.get(networkKey, data.l3_network_id), undefined),
-      },
-      L3NetworkRestored: {
-        schemaVersion: 1,
-        audit: audit.restored,
-        undo: undo.restored,
-        touches: (fleet, event, context) => nodesWithOtherRules(fleet, undefined, evolve(undefined, event, context)),
-      },
+const network = defineResource<NetworkDefinition>()('l3_network', {
+  // The field of events that holds the id is `l3_network_id`: `network_id` is the number of the network.
+  noun: 'L3Network',
+  fields: ['name', 'enabled', 'network_id', 'mtu', 'credential_id', 'server_name', 'members', 'tunnels'],
+  lists: ['members', 'tunnels'],
+  ...networkRules,
+  indexed,
+  compiled,
+  objectionTo,
+  touches: nodesWithOtherRules,
+});
+
+type Request<T extends NetworkRequest['type']> = Extract<NetworkRequest, { readonly type: T }>;
+
+/** A network that comes back has its number and its context ids in the command: no other network ever had that number. */
+export const l3Network = {
+  ...network,
+  decide: {
+    ...network.decide,
+    CreateL3Network(fleet: FleetView, command: Request<'CreateL3Network'>) {
+      const definition = assigned(fleet, command);
+      if (definition === undefined) {
+        return refuse('conflict', `network_id: every number up to ${limits.fleet.l3.networkIdMax} has been used`);
+      }
+      return network.decide.CreateL3Network(fleet, { type: command.type, id: command.id, ...definition });
     },
-  };
+    UpdateL3Network(fleet: FleetView, { members, tunnels, ...command }: Request<'UpdateL3Network'>) {
+      const before = fleet.get(networkKey, command.id);
+      const lists = before === undefined ? {} : reassigned(fleet, before, { ...command, members, tunnels });
+      return network.decide.UpdateL3Network(fleet, { ...command, ...lists });
+    },
+  },
+};

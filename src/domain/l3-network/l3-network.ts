@@ -1,11 +1,9 @@
 /**
- * An L3 network: nodes joined by tunnels that carry IP packets. State, events, commands. Saved is live: there is no deploy.
+ * An L3 network: nodes joined by tunnels that carry IP packets. Definition and requests. Saved is live: there is no deploy.
  * Implements `docs/contract/domain.md#l3-network`.
  */
 import type { ResourceKey } from '../resource/fleet-view.js';
-import type { LifecycleEvent, RestoreCommand } from '../resource/lifecycle.js';
 import type { IfMatch } from '../resource/if-match.js';
-import { fieldsOf } from '../resource/lifecycle.js';
 import type { PartialUpdate } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 
@@ -62,30 +60,16 @@ export interface NetworkDefinition extends Settings {
   readonly tunnels: readonly Tunnel[];
 }
 
-export const networkFields = fieldsOf<NetworkDefinition>()([
-  'name',
-  'enabled',
-  'network_id',
-  'mtu',
-  'credential_id',
-  'server_name',
-  'members',
-  'tunnels',
-]);
-
 export interface NetworkState extends ResourceMeta, NetworkDefinition {}
 
-export type NetworkEvent = LifecycleEvent<'L3Network', 'l3_network_id', NetworkDefinition>;
-
-export type NetworkCommand =
+/** The commands whose content an operator sends: numbers, names of interfaces and context ids are assigned. */
+export type NetworkRequest =
   | ({ readonly type: 'CreateL3Network'; readonly id: string } & RequestedNetwork)
   | ({
       readonly type: 'UpdateL3Network';
       readonly id: string;
       readonly ifMatch: IfMatch;
-    } & PartialUpdate<RequestedNetwork>)
-  | { readonly type: 'DeleteL3Network'; readonly id: string; readonly ifMatch: IfMatch }
-  | RestoreCommand<'L3Network', NetworkDefinition>;
+    } & PartialUpdate<RequestedNetwork>);
 
 export const networkKey: ResourceKey<NetworkState> = { type: 'l3_network' };
 

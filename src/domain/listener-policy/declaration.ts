@@ -14,7 +14,11 @@ import { policyFields, policyId, policyKey } from './policy.js';
 
 const audit = lifecycleAudit(policyFields);
 const undo = lifecycleUndo('listener_policy', 'ListenerPolicy', 'policy');
-const fold = lifecycleFold<Omit<PolicyState, 'name'>, 'ListenerPolicy', 'policy'>('ListenerPolicy', 'policy');
+const fold = lifecycleFold<Omit<PolicyState, 'name'>, PolicyEvent>({
+  noun: 'ListenerPolicy',
+  singular: 'policy',
+  initial: {},
+});
 
 const indexed: Indexed<PolicyState> = {
   dependsOn: ['node_id'],

@@ -51,7 +51,7 @@ export interface FleetEventDeclaration<E extends AnyEvent> extends EventDeclarat
   readonly undo: ((event: E) => Undo) | null;
 }
 
-type EventDeclarations<E extends AnyEvent> = {
+export type EventDeclarations<E extends AnyEvent> = {
   readonly [T in E['type']]: FleetEventDeclaration<Extract<E, { readonly type: T }>>;
 };
 

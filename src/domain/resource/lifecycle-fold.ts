@@ -2,22 +2,22 @@
 import type { Changes } from './change.js';
 import { withChanges } from './change.js';
 import type { EventContext } from './declaration.js';
-import type { Former, LifecycleEvent } from './lifecycle.js';
+import type { AnyEvent, Former } from './lifecycle.js';
+import type { LifecycleShape } from './lifecycle-decisions.js';
 import type { ResourceMeta } from './meta.js';
 import { firstVersion, nextVersion, restoredVersion } from './meta.js';
 
 /**
- * @param noun `Upstream` of `UpstreamCreated`
- * @param singular `upstream` of `upstream_id`
  * @returns the state after one event; undefined once deleted, and for an event of a resource that does not exist. The
  * creation or restoring of one that exists, which this service never writes, changes nothing
  */
-export function lifecycleFold<S extends ResourceMeta, Noun extends string, Singular extends string>(
-  noun: Noun,
-  singular: Singular,
-): (
+export function lifecycleFold<S extends ResourceMeta, E extends AnyEvent>({
+  noun,
+  singular,
+  initial,
+}: Pick<LifecycleShape<S>, 'noun' | 'singular' | 'initial'>): (
   state: S | undefined,
-  event: LifecycleEvent<Noun, `${Singular}_id`, Omit<S, keyof ResourceMeta>>,
+  event: E,
   context: EventContext,
 ) => S | undefined {
   const idField = `${singular}_id`;
@@ -25,12 +25,12 @@ export function lifecycleFold<S extends ResourceMeta, Noun extends string, Singu
   return (state, { type, data }, { at }) => {
     if (type === created) {
       if (state !== undefined) return state;
-      return stateOf<S>(data, [idField], firstVersion(idIn(data, idField), at));
+      return stateOf(initial, data, [idField], firstVersion(idIn(data, idField), at));
     }
     if (type === restored) {
       if (state !== undefined) return state;
       const { former } = data as { readonly former: Former };
-      return stateOf<S>(data, [idField, 'former'], restoredVersion(idIn(data, idField), former, at));
+      return stateOf(initial, data, [idField, 'former'], restoredVersion(idIn(data, idField), former, at));
     }
     if (state === undefined || type === deleted) return undefined;
     return nextVersion(withChanges(state, (data as { readonly changes: Changes }).changes), at);
@@ -43,8 +43,13 @@ const idIn = (data: object, idField: string): string => String(Reflect.get(data,
  * The definition in an event's data, then the meta. A loop, because every command is folded several times and taking fields
  * out of an object by a computed name is slow.
  */
-function stateOf<S extends ResourceMeta>(data: object, except: readonly string[], meta: ResourceMeta): S {
-  const state: Record<string, unknown> = {};
+function stateOf<S extends ResourceMeta>(
+  initial: Partial<S>,
+  data: object,
+  except: readonly string[],
+  meta: ResourceMeta,
+): S {
+  const state: Record<string, unknown> = { ...initial };
   for (const [field, value] of Object.entries(data)) if (!except.includes(field)) state[field] = value;
   return Object.assign(state, meta) as unknown as S;
 }

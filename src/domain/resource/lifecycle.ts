@@ -1,7 +1,6 @@
 /**
  * The lifecycle that every resource has: the types of its create, update and delete events and commands, made from its
- * definition, and the complete list of a definition's fields. Decisions are in `rules.ts` and in each resource's
- * `decide.ts`.
+ * definition, and the complete list of a definition's fields. Decisions are in `lifecycle-decisions.ts`.
  */
 import type { Changes } from './change.js';
 import type { IfMatch } from './if-match.js';
@@ -69,6 +68,13 @@ export type LifecycleCommand<
   | { readonly type: `Delete${Noun}`; readonly id: string; readonly ifMatch: IfMatch }
   | RestoreCommand<Noun, Definition, AlsoDeleted>;
 
+/** A list with every field of a definition. One without some of them is not of this type, but of the missing ones. */
+export type CompleteFields<Definition, F extends readonly (keyof Definition)[]> = [
+  Exclude<keyof Definition, F[number]>,
+] extends [never]
+  ? F
+  : readonly Exclude<keyof Definition, F[number]>[];
+
 /**
  * Every field of a definition, in the order that events list them in. A list without one of them does not compile.
  * Usage: `fieldsOf<UpstreamDefinition>()(['name', 'endpoint', …])`.
@@ -76,11 +82,9 @@ export type LifecycleCommand<
 export const fieldsOf =
   <Definition>() =>
   <const F extends readonly (keyof Definition)[]>(
-    fields: [Exclude<keyof Definition, F[number]>] extends [never]
-      ? F
-      : readonly Exclude<keyof Definition, F[number]>[],
+    fields: CompleteFields<Definition, F>,
   ): readonly (keyof Definition)[] =>
-    fields;
+    fields as readonly (keyof Definition)[];
 
 /** The named fields of a value; those that are undefined are left out. */
 export function pick<T extends object, K extends keyof T>(value: T, fields: readonly K[]): Pick<T, K> {

@@ -1,11 +1,10 @@
 /**
  * A legacy route: HTTP requests for a host and a path prefix enter at `hops[0]` and leave the last hop for the backend. It
- * is not deployed: what is saved is live while the route is enabled. State, events, commands.
- * Implements `docs/contract/domain.md#legacy-route`.
+ * is not deployed: what is saved is live while the route is enabled. The definition and the rules that hops keep by
+ * themselves, by which REST checks bodies too. Implements `docs/contract/domain.md#legacy-route`.
  */
+import { repeatedNodes } from '../node/hops.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
-import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
-import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 
 export interface RouteHop {
@@ -26,12 +25,7 @@ export interface RouteDefinition {
   readonly backend: string;
 }
 
-export const routeFields = fieldsOf<RouteDefinition>()(['name', 'host', 'path_prefix', 'enabled', 'hops', 'backend']);
-
 export interface RouteState extends ResourceMeta, RouteDefinition {}
-
-export type RouteEvent = LifecycleEvent<'Route', 'route_id', RouteDefinition>;
-export type RouteCommand = LifecycleCommand<'Route', RouteDefinition>;
 
 export const routeKey: ResourceKey<RouteState> = { type: 'route' };
 
@@ -43,4 +37,17 @@ export function matchOf({ host, path_prefix }: Pick<RouteDefinition, 'host' | 'p
 /** Ids of the nodes of a route while it is live; none of a disabled one. */
 export function liveNodes(route: RouteDefinition | undefined): readonly string[] {
   return route?.enabled === true ? route.hops.map((hop) => hop.node_id) : [];
+}
+
+interface RouteProblem {
+  readonly path: readonly ['hops', number, 'node_id'];
+  readonly message: string;
+}
+
+/** A node is in a route at most once. @param hops those of a body, which may lack them */
+export function* routeProblems(hops: readonly Pick<RouteHop, 'node_id'>[] = []): Generator<RouteProblem> {
+  for (const { index, earlier } of repeatedNodes(hops)) {
+    const message = `expected each node at most once in a route; this one is already hops[${earlier}]`;
+    yield { path: ['hops', index, 'node_id'], message };
+  }
 }

@@ -1,10 +1,10 @@
 /**
- * An L4 upstream: an endpoint outside the fleet that chains can end in. State, events, commands.
- * Implements `docs/contract/rest.md#l4-upstreams`.
+ * An L4 upstream: an endpoint outside the fleet that chains can end in. It adds nothing to snapshots itself: the chains that
+ * end in it compile it. Implements `docs/contract/rest.md#l4-upstreams`.
  */
+import type { WithoutFields } from '../resource/define-resource.js';
+import { defineResource } from '../resource/define-resource.js';
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
-import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
-import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 
 export interface UpstreamTls {
@@ -23,22 +23,22 @@ export interface UpstreamDefinition {
   readonly tls: UpstreamTls | null;
 }
 
-export const upstreamFields = fieldsOf<UpstreamDefinition>()([
-  'name',
-  'endpoint',
-  'server_names',
-  'health_check_interval_ms',
-  'enabled',
-  'tls',
-]);
-
 export interface UpstreamState extends ResourceMeta, UpstreamDefinition {}
-
-export type UpstreamEvent = LifecycleEvent<'Upstream', 'upstream_id', UpstreamDefinition>;
-export type UpstreamCommand = LifecycleCommand<'Upstream', UpstreamDefinition, 'name'>;
 
 export const upstreamKey: ResourceKey<UpstreamState> = { type: 'l4_upstream' };
 
 export function upstreamAt(fleet: Pick<FleetView, 'get'>, id: string | undefined): UpstreamState | undefined {
   return id === undefined ? undefined : fleet.get(upstreamKey, id);
 }
+
+export const l4Upstream = defineResource<UpstreamDefinition, WithoutFields, 'name'>()('l4_upstream', {
+  noun: 'Upstream',
+  singular: 'upstream',
+  fields: ['name', 'endpoint', 'server_names', 'health_check_interval_ms', 'enabled', 'tls'],
+  indexed: null,
+  compiled: null,
+  objectionTo: null,
+  // An edit is wherever a chain has been compiled with it. Nothing uses a new one yet, and one in use cannot be deleted.
+  touches: (fleet, before, after) =>
+    before === undefined || after === undefined ? [] : fleet.nodesUsing(upstreamKey.type, after.id),
+});

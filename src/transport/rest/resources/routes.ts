@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { dialAddress } from '../../../domain/node/node.js';
 import type { NodeState } from '../../../domain/node/node.js';
-import { routeProblems } from '../../../domain/route/definition.js';
 import type { RouteDefinition, RouteHop, RouteState } from '../../../domain/route/route.js';
+import { routeProblems } from '../../../domain/route/route.js';
 import { formatHostPort } from '../../../kernel/host-port.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';

@@ -1,8 +1,6 @@
-/** A beacon: a signal that a node sends. State, events, commands. Invented, to show what a resource takes. */
-import type { ResourceKey } from '../resource/fleet-view.js';
-import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
-import { fieldsOf } from '../resource/lifecycle.js';
-import type { ResourceMeta } from '../resource/meta.js';
+/** A beacon: a signal that a node sends. Invented, to show what a resource takes. It adds nothing to snapshots. */
+import { ownerOf } from '../references/references.js';
+import { defineResource } from '../resource/define-resource.js';
 
 export interface BeaconDefinition {
   readonly name: string;
@@ -11,11 +9,19 @@ export interface BeaconDefinition {
   readonly colours: readonly string[];
 }
 
-export const beaconFields = fieldsOf<BeaconDefinition>()(['name', 'node_id', 'interval_secs', 'colours']);
-
-export interface BeaconState extends ResourceMeta, BeaconDefinition {}
-
-export type BeaconEvent = LifecycleEvent<'Beacon', 'beacon_id', BeaconDefinition>;
-export type BeaconCommand = LifecycleCommand<'Beacon', BeaconDefinition>;
-
-export const beaconKey: ResourceKey<BeaconState> = { type: 'beacon' };
+export const beacon = defineResource<BeaconDefinition>()('beacon', {
+  fields: ['name', 'node_id', 'interval_secs', 'colours'],
+  invalid(fleet, { node_id }) {
+    if (fleet.has('node', node_id)) return undefined;
+    return { code: 'invalid_request', message: `node_id: expected the id of a node, there is no node ${node_id}` };
+  },
+  indexed: {
+    dependsOn: ['node_id'],
+    references: ({ node_id }) => [ownerOf('node', node_id)],
+    claims: () => [],
+    nodes: () => [],
+  },
+  compiled: null,
+  objectionTo: null,
+  touches: null,
+});

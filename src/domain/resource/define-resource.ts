@@ -1,0 +1,144 @@
+/**
+ * Declares a resource that is created, updated, deleted and restored: names, fields and rules in, the whole declaration
+ * out. A resource with further commands or events spreads the result and adds them.
+ * Implements `docs/architecture.md#adding-a-resource`.
+ */
+import { entryByEntry, eventAudit, fieldChanges } from './audit-change.js';
+import type { EventContext, EventDeclaration, FleetEventDeclaration, Resource } from './declaration.js';
+import type { FleetView, ResourceKey } from './fleet-view.js';
+import type { AnyEvent, CompleteFields, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
+import { lifecycleAudit } from './lifecycle-audit.js';
+import type { SaveRules } from './lifecycle-decisions.js';
+import { lifecycleDecisions } from './lifecycle-decisions.js';
+import { lifecycleFold } from './lifecycle-fold.js';
+import type { ResourceMeta } from './meta.js';
+import type { Undo } from './undo.js';
+import { lifecycleUndo } from './undo.js';
+
+/** The parts that the declarations of all resources have alike. */
+type Common<S extends ResourceMeta & Named> = Pick<
+  Resource<string, string, string, S, AnyEvent, never>,
+  'sealed' | 'indexed' | 'compiled' | 'objectionTo'
+>;
+
+interface Named {
+  readonly name: string;
+}
+
+/** Of a state that is its definition. */
+export type WithoutFields = Record<never, never>;
+
+interface Options<
+  Noun extends string,
+  Singular extends string,
+  S extends ResourceMeta & Named,
+  D extends Named,
+  F extends readonly (keyof D)[],
+>
+  extends Common<S>, SaveRules<S> {
+  /** `Upstream` of `UpstreamCreated`; the type with a capital unless given. */
+  readonly noun?: Noun;
+  /** `upstream` of `upstream_id`; the type unless given. */
+  readonly singular?: Singular;
+  /** Every field of the definition. */
+  readonly fields: CompleteFields<D, F>;
+  /** Fields that are lists, whose changes the audit shows entry by entry. */
+  readonly lists?: readonly (keyof D & string)[];
+  /**
+   * Ids of the nodes whose configuration a change of the resource changes, judged on the fleet before it; null when it
+   * changes none. Of a new or restored resource `before` is undefined, of a deleted one `after`.
+   */
+  readonly touches: ((fleet: FleetView, before: S | undefined, after: S | undefined) => Iterable<string>) | null;
+}
+
+/** What a state has besides the definition: its first values, and the fields that a delete carries. */
+type FurtherFields<Further> = [keyof Further] extends [never]
+  ? unknown
+  : { readonly initial: Further; readonly alsoDeleted: readonly (keyof Further)[] };
+
+/**
+ * @typeParam D the definition: what operators describe
+ * @typeParam Further the fields of the state besides the definition
+ * @typeParam Fixed fields that only a create sets
+ * @typeParam AlsoDeleted the further fields that a delete carries
+ * Usage: `defineResource<BeaconDefinition>()('beacon', { fields: ['name', …], … })`.
+ */
+export const defineResource =
+  <D extends Named, Further extends object = WithoutFields, Fixed extends keyof D = never, AlsoDeleted = unknown>() =>
+  <
+    Type extends string,
+    const F extends readonly (keyof D)[],
+    Noun extends string = Capitalize<Type>,
+    Singular extends string = Type,
+  >(
+    type: Type,
+    options: Options<Noun, Singular, ResourceMeta & D & Further, D, F> & FurtherFields<Further>,
+  ): Resource<
+    Type,
+    Noun,
+    Singular,
+    ResourceMeta & D & Further,
+    LifecycleEvent<Noun, `${Singular}_id`, D, AlsoDeleted>,
+    LifecycleCommand<Noun, D, Fixed, AlsoDeleted>
+  > => {
+    type State = ResourceMeta & D & Further;
+    type Event = LifecycleEvent<Noun, `${Singular}_id`, D, AlsoDeleted>;
+    const { sealed, indexed, compiled, objectionTo, lists = [], touches } = options;
+    const further = options as { readonly initial?: Further; readonly alsoDeleted?: readonly (keyof Further)[] };
+    const noun = options.noun ?? ((type.charAt(0).toUpperCase() + type.slice(1)) as Noun);
+    const singular = options.singular ?? (type as string as Singular);
+    const fields = options.fields as readonly (keyof D & string)[];
+    const shape = {
+      type,
+      noun,
+      singular,
+      fields,
+      initial: (further.initial ?? {}) as Partial<State>,
+      alsoDeleted: further.alsoDeleted ?? [],
+    };
+    const evolve = lifecycleFold<State, Event>(shape);
+
+    const audit = lifecycleAudit(fields);
+    const undo = lifecycleUndo(type, noun, singular);
+    const declared = (verb: EventDeclaration<never>['audit'], back: (event: never) => Undo): unknown => ({
+      schemaVersion: 1,
+      audit: verb,
+      undo: back,
+      touches(fleet: FleetView, event: Event, context: EventContext) {
+        if (touches === null) return [];
+        const key: ResourceKey<State> = { type };
+        const before = fleet.get(key, String(Reflect.get(event.data, `${singular}_id`)));
+        const after = evolve(before, event, context);
+        return before === undefined && after === undefined ? [] : touches(fleet, before, after);
+      },
+    });
+    const events = {
+      [`${noun}Created`]: declared(audit.created, undo.created),
+      [`${noun}Updated`]: declared(
+        ({ data }: Parameters<typeof audit.updated>[0]) =>
+          eventAudit('update', () =>
+            lists.reduce((changes, list) => changes.flatMap(entryByEntry(list)), fieldChanges(data.changes)),
+          ),
+        undo.updated,
+      ),
+      [`${noun}Deleted`]: declared(audit.deleted, undo.deleted),
+      [`${noun}Restored`]: declared(audit.restored, undo.restored),
+    };
+
+    return {
+      type,
+      noun,
+      singular,
+      fields,
+      ...(sealed === undefined ? {} : { sealed }),
+      indexed,
+      compiled,
+      objectionTo,
+      decide: lifecycleDecisions<Noun, Singular, State, D, Fixed, AlsoDeleted>(shape, options),
+      evolve,
+      // The compiler does not follow names of events that are made of a noun.
+      events: events as unknown as {
+        readonly [T in Event['type']]: FleetEventDeclaration<Extract<Event, { type: T }>>;
+      },
+    };
+  };

@@ -1,0 +1,100 @@
+/**
+ * The decisions on create, update, delete and restore that resources share. A resource adds its own rules as two
+ * functions; checks come in the order of `docs/contract/rest.md#envelope`.
+ */
+import { err, ok } from '../../kernel/result.js';
+import { changesOf, withChanges } from './change.js';
+import type { Decisions } from './declaration.js';
+import type { FleetView, ResourceKey } from './fleet-view.js';
+import type { IfMatch } from './if-match.js';
+import type { AnyEvent, Former, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
+import { pick } from './lifecycle.js';
+import type { ResourceMeta } from './meta.js';
+import type { Decision, Refusal } from './refusal.js';
+import { existing, exists, nameTaken, stillUsed, unlessRefused } from './rules.js';
+
+/** Why a resource cannot be saved as `next`. @param before the saved state; undefined for a new or restored resource */
+type SaveRule<S> = (fleet: FleetView, next: S, before: S | undefined) => Refusal | undefined;
+
+export interface SaveRules<S> {
+  /** What is wrong with the definition by itself, and with what it refers to. */
+  readonly invalid?: SaveRule<S>;
+  /** What it conflicts with, besides a name that is taken and referrers that object. */
+  readonly conflict?: SaveRule<S>;
+}
+
+export interface LifecycleShape<S> {
+  readonly type: string;
+  readonly noun: string;
+  readonly singular: string;
+  /** The fields of the definition. */
+  readonly fields: readonly (keyof S)[];
+  /** The fields of a new resource's state besides its definition. */
+  readonly initial: Partial<S>;
+  /** Those of them that a delete carries, so that a restore brings them back. */
+  readonly alsoDeleted: readonly (keyof S)[];
+}
+
+type Addressed = { readonly id: string; readonly ifMatch?: IfMatch };
+
+/** One decision for each of the four commands. */
+export function lifecycleDecisions<
+  Noun extends string,
+  Singular extends string,
+  S extends ResourceMeta & { readonly name: string },
+  D,
+  Fixed extends keyof D,
+  AlsoDeleted,
+>(
+  { type, noun, singular, fields, initial, alsoDeleted }: LifecycleShape<S>,
+  { invalid, conflict }: SaveRules<S>,
+): Decisions<LifecycleCommand<Noun, D, Fixed, AlsoDeleted>, LifecycleEvent<Noun, `${Singular}_id`, D, AlsoDeleted>> {
+  const key: ResourceKey<S> = { type };
+  const kept = [...fields, ...alsoDeleted];
+  const event = (verb: string, id: string, data: object): AnyEvent => ({
+    type: `${noun}${verb}`,
+    data: { [`${singular}_id`]: id, ...data },
+  });
+  /** A state that no event has made. */
+  const unsaved = (id: string, definition: Partial<S>): S =>
+    ({ ...initial, ...definition, id, version: 0, created_at: '', updated_at: '' }) as unknown as S;
+
+  function refusalOf(fleet: FleetView, next: S, before?: S): Refusal | undefined {
+    return (
+      invalid?.(fleet, next, before) ??
+      nameTaken(fleet, type, next.name, before?.id) ??
+      (before === undefined ? undefined : fleet.objectionTo(type, next)) ??
+      conflict?.(fleet, next, before)
+    );
+  }
+
+  const decisions = {
+    [`Create${noun}`](fleet: FleetView, command: S): Decision<AnyEvent> {
+      const definition = pick(command, fields);
+      const refusal = refusalOf(fleet, unsaved(command.id, definition));
+      return unlessRefused(refusal, event('Created', command.id, definition));
+    },
+    [`Update${noun}`](fleet: FleetView, command: Addressed & Partial<S>): Decision<AnyEvent> {
+      const found = existing(fleet, key, command);
+      if (!found.ok) return err(found.error);
+      const changes = changesOf(found.value, command, fields);
+      if (Object.keys(changes).length === 0) return ok([]);
+      const refusal = refusalOf(fleet, withChanges(found.value, changes), found.value);
+      return unlessRefused(refusal, event('Updated', command.id, { changes }));
+    },
+    [`Delete${noun}`](fleet: FleetView, command: Addressed): Decision<AnyEvent> {
+      const found = existing(fleet, key, command);
+      if (!found.ok) return err(found.error);
+      const refusal = stillUsed(fleet, type, found.value);
+      return unlessRefused(refusal, event('Deleted', command.id, pick(found.value, kept)));
+    },
+    [`Restore${noun}`](fleet: FleetView, command: S & { readonly former: Former }): Decision<AnyEvent> {
+      const { id, former } = command;
+      const definition = pick<S, keyof S>(command, kept);
+      const refusal = exists(fleet, type, id) ?? refusalOf(fleet, unsaved(id, definition));
+      return unlessRefused(refusal, event('Restored', id, { ...definition, former }));
+    },
+  };
+  // The compiler does not follow names of commands and events that are made of a noun.
+  return decisions as unknown as ReturnType<typeof lifecycleDecisions<Noun, Singular, S, D, Fixed, AlsoDeleted>>;
+}
