@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { LightCredentials } from '../scripts/simulate/light/fleet.js';
 import { applyCommand } from '../src/domain/fleet/apply.js';
 import { decideFleet } from '../src/domain/fleet/decide.js';
-import type { FleetCommand } from '../src/domain/fleet/events.js';
+import type { FleetCommand } from '../src/domain/fleet/resources.js';
 import { emptyFleet } from '../src/domain/fleet/fleet.js';
 import { compileNode } from '../src/domain/compile/compile-node.js';
 import { encodeSnapshot } from '../src/delivery/encode.js';

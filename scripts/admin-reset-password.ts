@@ -13,7 +13,7 @@ import { openAccounts } from '../src/projections/accounts.js';
 import { ensureKeyring } from '../src/app/installation/keyring.js';
 import { systemContext } from '../src/commands/system.js';
 import { userByName } from '../src/domain/accounts/accounts.js';
-import { isPassword } from '../src/domain/accounts/rules.js';
+import { isPassword } from '../src/domain/accounts/user.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';

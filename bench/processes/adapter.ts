@@ -5,7 +5,7 @@
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import type { Gateway } from '../../src/commands/port.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { streams } from '../../src/kernel/event.js';

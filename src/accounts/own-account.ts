@@ -1,7 +1,7 @@
 /** The caller's own account: profile and password. Implements `docs/contract/rest.md#authentication-and-roles`. */
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import type { UserState } from '../domain/accounts/user.js';
-import { versionMismatch } from '../domain/resource/if-match.js';
+import { versionMismatch } from '../domain/resource/refusal.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';

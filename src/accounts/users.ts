@@ -7,7 +7,7 @@ import type { CommandHandlers, UserListQuery } from '../commands/handlers-port.j
 import type { CommandContext } from '../commands/port.js';
 import { present } from '../commands/resources.js';
 import type { AccountCommand, UserState } from '../domain/accounts/user.js';
-import { nameKey } from '../domain/resource/names.js';
+import { nameKey } from '../domain/resource/meta.js';
 import { unreachable } from '../kernel/errors.js';
 import type { AccountParts } from './parts.js';
 

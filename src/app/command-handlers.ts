@@ -14,7 +14,7 @@ import type { AuditTrail } from '../commands/revert.js';
 import { createRevertHandlers } from '../commands/revert.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
-import type { FleetCommand } from '../domain/fleet/events.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Revert } from '../domain/revert/decide.js';
 import type { Clock } from '../kernel/clock.js';

@@ -13,7 +13,7 @@ import type { DeliveryService } from '../delivery/delivery.js';
 import { createDelivery } from '../delivery/delivery.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
-import type { FleetCommand } from '../domain/fleet/events.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { EnsureLogChain } from '../domain/log-chain/links.js';
 import type { Revert } from '../domain/revert/decide.js';

@@ -9,7 +9,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import { compilerVersion } from '../domain/compile/version.js';
-import type { FleetCommand } from '../domain/fleet/events.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { EnsureLogChain, ChainHead } from '../domain/log-chain/links.js';
 import { asLogChainEvent } from '../domain/log-chain/declaration.js';

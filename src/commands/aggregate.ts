@@ -8,7 +8,7 @@ import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';
 import { applyCommand } from '../domain/fleet/apply.js';
 import { oversizedSnapshot } from '../domain/compile/size.js';
 import { decideFleet } from '../domain/fleet/decide.js';
-import type { FleetCommand } from '../domain/fleet/events.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { draftFleet } from '../domain/fleet/fleet.js';
 import type { EnsureLogChain, ChainHead } from '../domain/log-chain/links.js';

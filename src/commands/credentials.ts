@@ -5,7 +5,7 @@
  */
 import type { CredentialState } from '../domain/credential/credential.js';
 import { credentialKey, noFields } from '../domain/credential/credential.js';
-import type { FleetCommand } from '../domain/fleet/events.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';

@@ -7,12 +7,11 @@
 import type { ChainState } from '../domain/chain/chain.js';
 import type { Role } from '../domain/accounts/user.js';
 import type { CredentialState } from '../domain/credential/credential.js';
-import type { FleetCommand } from '../domain/fleet/events.js';
-import type { NounOf, PlainType, ResourceType, StateOf } from '../domain/fleet/resources.js';
+import type { FleetCommand, NounOf, PlainType, ResourceType, StateOf } from '../domain/fleet/resources.js';
 import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
-import type { IfMatch } from '../domain/resource/if-match.js';
-import type { PreviewedChange } from '../domain/revert/preview.js';
+import type { IfMatch } from '../domain/resource/refusal.js';
+import type { PreviewedChange } from '../domain/revert/decide.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import type { CommandContext, CommandOutcome } from './port.js';

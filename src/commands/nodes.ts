@@ -1,5 +1,5 @@
 /** The handlers of nodes: they make and seal PSKs around the commands. The rules are in `domain/node`. */
-import type { FleetCommand } from '../domain/fleet/events.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';

@@ -4,11 +4,9 @@
  * `credentials.ts`.
  */
 import { chainKey } from '../domain/chain/chain.js';
-import type { FleetCommand, FleetEvent } from '../domain/fleet/events.js';
-import { fleetEvent } from '../domain/fleet/events.js';
+import type { FleetCommand, FleetEvent, ResourceType, StateOf } from '../domain/fleet/resources.js';
+import { fleetEvent, plainTypes, resources } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { ResourceType, StateOf } from '../domain/fleet/resources.js';
-import { plainTypes, resources } from '../domain/fleet/resources.js';
 import { policyId, policyKey } from '../domain/listener-policy/policy.js';
 import { settingsOf } from '../domain/settings/settings.js';
 import type { Ids } from '../kernel/ids.js';

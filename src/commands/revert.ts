@@ -3,17 +3,16 @@
  * command, and once more if the resource changed in between. The rules are in `src/domain/revert`.
  * Implements `docs/contract/domain.md#audit-and-revert`.
  */
-import type { FleetCommand } from '../domain/fleet/events.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { resourceOf } from '../domain/fleet/resources.js';
 import type { Revert } from '../domain/revert/decide.js';
-import { fieldsInTheWay, tryRevert, versionOfSubject } from '../domain/revert/decide.js';
+import { fieldsInTheWay, tryRevert, versionOfSubject, previewOf } from '../domain/revert/decide.js';
 import type { EntryAbout, History } from '../domain/revert/history.js';
 import { changes, deletes, deletesPolicy, movesOverride, movesPolicy, verbOf } from '../domain/revert/history.js';
 import { nodeOfPolicy, policyKey } from '../domain/listener-policy/policy.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Former } from '../domain/resource/lifecycle.js';
-import { previewOf } from '../domain/revert/preview.js';
 import { overriddenNode } from '../domain/settings/evolve.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';

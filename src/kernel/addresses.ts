@@ -1,6 +1,6 @@
 /**
  * The canonical form of addresses: IP literals (IPv6 by RFC 5952), DNS names, `host:port`. Any valid notation is read.
- * It resolves nothing; the overlap of listeners is in `src/domain/listeners/address.ts`. Implements
+ * It resolves nothing; the overlap of listeners is in `src/domain/listeners/claims.ts`. Implements
  * `docs/contract/rest.md#envelope`.
  */
 import { isIPv4, isIPv6 } from 'node:net';

@@ -13,7 +13,7 @@ import type { ResourceCounts } from '../domain/fleet/counts.js';
 import type { Referrer } from '../domain/fleet/referrers.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { IntendedLink } from '../domain/port-table/intended-links.js';
-import type { PortRow } from '../domain/port-table/port-rows.js';
+import type { PortRow } from '../domain/port-table/port-table.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { EntryAbout } from '../domain/revert/history.js';

@@ -1,7 +1,7 @@
 /** Commands that wait together are decided on one fold and appended together. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { ok } from '../../src/kernel/result.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createRevertHandlers } from '../../src/commands/revert.js';
 import { tuning } from '../../src/commands/tuning.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { Actor, RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';

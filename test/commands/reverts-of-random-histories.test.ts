@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { resourceOf } from '../../src/domain/fleet/resources.js';
 import { undoOf } from '../../src/domain/revert/history.js';

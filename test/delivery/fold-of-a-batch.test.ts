@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MutableFoldBatch } from '../../src/projections/fleet/fold-batch.js';
 import { applyToFold, emptyFoldBatch, foldedFleet } from '../../src/projections/fleet/fold-batch.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';

@@ -6,7 +6,7 @@ import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/f
 import { followInMemory } from '../../src/projections/log-follower.js';
 import type { LogFold, LogFollower, LogFollowerDeps } from '../../src/projections/log-follower.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';

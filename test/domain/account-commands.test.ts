@@ -5,7 +5,7 @@ import { draftOf } from '../../src/domain/aggregate/containers.js';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
 import { accountEvents } from '../../src/domain/accounts/declaration.js';
-import { canonicalUsername, isPassword } from '../../src/domain/accounts/rules.js';
+import { canonicalUsername, isPassword } from '../../src/domain/accounts/user.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import type { AuditChange } from '../../src/domain/resource/audit-change.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import * as f from '../support/fleet.js';
 
 /** The changes that the last of the commands makes. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { collidingPairs, withKeptContexts, worldOf } from '../support/collision-oracle.js';
 import type { World } from '../support/collision-oracle.js';

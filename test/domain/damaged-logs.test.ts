@@ -8,7 +8,7 @@ import { compileNode } from '../../src/domain/compile/compile-node.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { networkRulesOn, nodesWithOtherRules } from '../../src/domain/l3-network/rules.js';
 import type { NetworkState } from '../../src/domain/l3-network/l3-network.js';
-import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
+import { intendedListeners } from '../../src/domain/port-table/port-table.js';
 import * as f from '../support/fleet.js';
 import * as l3 from '../support/l3-networks.js';
 

@@ -9,7 +9,7 @@ import { definitionProblems as networkProblems } from '../../src/domain/l3-netwo
 import type { PartialNetwork } from '../../src/domain/l3-network/definition.js';
 import { overlapBetween } from '../../src/domain/l3-network/overlaps.js';
 import { routeProblems } from '../../src/domain/route/route.js';
-import { settingsProblems } from '../../src/domain/settings/definition.js';
+import { settingsProblems } from '../../src/domain/settings/settings.js';
 
 const pathsOf = (problems: Iterable<{ readonly path: readonly (string | number)[] }>) =>
   [...problems].map(({ path }) => path.join('.'));

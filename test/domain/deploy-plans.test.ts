@@ -1,7 +1,7 @@
 /** What a plan says that a deploy would change, and that it changes nothing itself (`docs/contract/rest.md#l4-chains`, plan). */
 import { describe, expect, it } from 'vitest';
 import { planDeploy } from '../../src/domain/compile/plan.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import * as l3 from '../support/l3-networks.js';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { earlierFold, isPast, mayBeginAt } from '../../src/domain/compile/earlier.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
-import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
+import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { putResource } from '../../src/domain/fleet/apply.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

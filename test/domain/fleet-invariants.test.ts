@@ -8,7 +8,7 @@ import { policyId } from '../../src/domain/listener-policy/policy.js';
 import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { perform } from '../support/fleet.js';
 import { dumpIndexes } from '../support/fleet-dump.js';

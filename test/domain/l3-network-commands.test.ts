@@ -1,6 +1,6 @@
 /** Commands about L3 networks: what they write, what they assign, and when they are refused. */
 import { describe, expect, it } from 'vitest';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { RequestedMember, RequestedTunnel } from '../../src/domain/l3-network/l3-network.js';
 import { networkKey } from '../../src/domain/l3-network/l3-network.js';

@@ -1,6 +1,6 @@
 /** Which listeners can share a key and which collide, case by case (`docs/contract/domain.md#listeners-and-collisions`). */
 import { describe, expect, it } from 'vitest';
-import { overlaps } from '../../src/domain/listeners/address.js';
+import { overlaps } from '../../src/domain/listeners/claims.js';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import * as f from '../support/fleet.js';
 

@@ -1,7 +1,7 @@
 /** The listeners that current definitions of enabled chains intend (`docs/contract/domain.md#l4-chain`, listener intent). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
+import { intendedListeners } from '../../src/domain/port-table/port-table.js';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import * as f from '../support/fleet.js';
 import { histories } from '../support/fleet-histories.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { priorityLabels, policyKey, wholeOrder } from '../../src/domain/listener-policy/policy.js';
 import * as f from '../support/fleet.js';
 

@@ -1,7 +1,7 @@
 /** A multiplex port beside everything that may listen on its node (`docs/contract/domain.md#listeners-and-collisions`). */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import * as f from '../support/fleet.js';
 
 const port = 9443;

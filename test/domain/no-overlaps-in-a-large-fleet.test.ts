@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { splitHostPort } from '../../src/kernel/host-port.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts, emptyAccounts } from '../../src/domain/accounts/accounts.js';
 import { changedFields } from '../../src/domain/accounts/revert.js';
-import { canonicalUsername, isPassword } from '../../src/domain/accounts/rules.js';
+import { canonicalUsername, isPassword } from '../../src/domain/accounts/user.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';

@@ -1,12 +1,11 @@
 /** What resources and answers ask of the whole fleet: who refers to one, who dials a node, in which order all of it is listed. */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { referrersOf } from '../../src/domain/fleet/referrers.js';
 import { policiesOf } from '../../src/domain/listener-policy/policy.js';
 import { intendedLinks } from '../../src/domain/port-table/intended-links.js';
-import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
-import { portRows } from '../../src/domain/port-table/port-rows.js';
+import { intendedListeners, portRows } from '../../src/domain/port-table/port-table.js';
 import * as f from '../support/fleet.js';
 import * as l3 from '../support/l3-networks.js';
 

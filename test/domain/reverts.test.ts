@@ -2,13 +2,19 @@
 import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
-import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
+import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
 import { resourceOf } from '../../src/domain/fleet/resources.js';
 import type { ResourceMeta } from '../../src/domain/resource/meta.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
-import { decideRevert, fieldsInTheWay, tryRevert, versionOfSubject } from '../../src/domain/revert/decide.js';
+import {
+  decideRevert,
+  fieldsInTheWay,
+  tryRevert,
+  versionOfSubject,
+  previewOf,
+} from '../../src/domain/revert/decide.js';
 import type { EntryAbout, History } from '../../src/domain/revert/history.js';
 import {
   changes,
@@ -19,7 +25,6 @@ import {
   undoOf,
   verbOf,
 } from '../../src/domain/revert/history.js';
-import { previewOf } from '../../src/domain/revert/preview.js';
 import type { Actor, RecordedCommand } from '../../src/kernel/event.js';
 import { lastEvent } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
-import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
+import { intendedListeners } from '../../src/domain/port-table/port-table.js';
 import * as f from '../support/fleet.js';
 
 const world = (...more: readonly FleetCommand[]): f.Scenario =>

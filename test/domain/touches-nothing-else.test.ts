@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import * as f from '../support/fleet.js';
 import { changedNodes, contentsOf } from '../support/fleet-contents.js';
 import type { NodeContent } from '../support/fleet-contents.js';

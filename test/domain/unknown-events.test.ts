@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { UnknownEventError, readCommand, readEvent } from '../../src/domain/log/upcast.js';
-import { fleetEvent } from '../../src/domain/fleet/events.js';
+import { fleetEvent } from '../../src/domain/fleet/resources.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 

@@ -4,7 +4,7 @@
  * `touched-nodes.test.ts` and `touches-nothing-else.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import * as f from '../support/fleet.js';
 import * as l3 from '../support/l3-networks.js';

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { CredentialState } from '../../src/domain/credential/credential.js';
-import { countCredentials } from '../../src/domain/credential/expiry.js';
+import { countCredentials } from '../../src/domain/fleet/counts.js';
 import {
   namesOfCredential,
   realityInbound,

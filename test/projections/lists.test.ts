@@ -5,7 +5,7 @@ import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { createSortedList } from '../../src/projections/fleet/sorted-list.js';

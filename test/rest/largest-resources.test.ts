@@ -6,8 +6,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemContext } from '../../src/commands/system.js';
 import { propose } from '../../src/commands/proposal.js';
-import type { FleetEvent } from '../../src/domain/fleet/events.js';
-import { fleetEvent } from '../../src/domain/fleet/events.js';
+import type { FleetEvent } from '../../src/domain/fleet/resources.js';
+import { fleetEvent } from '../../src/domain/fleet/resources.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { unreachable } from '../../src/kernel/errors.js';
 import { randomIds } from '../../src/kernel/ids.js';

@@ -11,7 +11,7 @@ import type { CommandContext, CommandOutcome, Gateway } from '../../src/commands
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { Revert } from '../../src/domain/revert/decide.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { EnsureLogChain } from '../../src/domain/log-chain/links.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

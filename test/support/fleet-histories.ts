@@ -4,11 +4,11 @@
  */
 import fc from 'fast-check';
 import type { ChainDefinition, ChainState, Hop, Target } from '../../src/domain/chain/chain.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { PolicyKey } from '../../src/domain/listener-policy/policy.js';
 import { policyId, policyKey, priorityLabels } from '../../src/domain/listener-policy/policy.js';
-import type { IfMatch } from '../../src/domain/resource/if-match.js';
+import type { IfMatch } from '../../src/domain/resource/refusal.js';
 import type { RouteDefinition } from '../../src/domain/route/route.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { dealer } from './dealer.js';

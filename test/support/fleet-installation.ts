@@ -7,7 +7,7 @@ import type { CommandContext, Gateway } from '../../src/commands/port.js';
 import type { AuditTrail } from '../../src/commands/revert.js';
 import { createRevertHandlers } from '../../src/commands/revert.js';
 import { describeCommand } from '../../src/domain/audit/describe.js';
-import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
+import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { resourceOf } from '../../src/domain/fleet/resources.js';

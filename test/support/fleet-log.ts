@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';

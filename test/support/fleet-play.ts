@@ -1,5 +1,5 @@
 /** Plays random histories on a fleet, for tests that check every step. */
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { resourceOf } from '../../src/domain/fleet/resources.js';

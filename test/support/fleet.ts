@@ -8,15 +8,14 @@ import type { CertificateDetails } from '../../src/domain/credential/credential.
 import { noFields } from '../../src/domain/credential/credential.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
-import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
+import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { PolicyDefinition, PriorityLabel } from '../../src/domain/listener-policy/policy.js';
 import { policyId } from '../../src/domain/listener-policy/policy.js';
 import type { NodeCommand } from '../../src/domain/node/node.js';
 import type { RouteHop } from '../../src/domain/route/route.js';
-import type { IfMatch } from '../../src/domain/resource/if-match.js';
-import type { Refusal, RefusalCode } from '../../src/domain/resource/refusal.js';
+import type { IfMatch, Refusal, RefusalCode } from '../../src/domain/resource/refusal.js';
 import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
 import { readCommand, schemaVersions } from '../../src/domain/log/upcast.js';

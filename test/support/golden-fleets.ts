@@ -3,7 +3,7 @@
  * next recording.
  */
 import fc from 'fast-check';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import * as f from './fleet.js';

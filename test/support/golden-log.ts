@@ -2,12 +2,11 @@
 import type { AccountEvent } from '../../src/domain/accounts/user.js';
 import type { SigninEvent } from '../../src/domain/accounts/signin.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { policyId, priorityLabels } from '../../src/domain/listener-policy/policy.js';
 import type { LogChainKeySealed } from '../../src/domain/log-chain/declaration.js';
-import type { ServiceEvent } from '../../src/domain/service/identity.js';
-import type { KeyringWrapped } from '../../src/domain/service/keyring.js';
+import type { ServiceEvent, KeyringWrapped } from '../../src/domain/service/identity.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { agentsStream, streams } from '../../src/kernel/event.js';

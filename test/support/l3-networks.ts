@@ -1,5 +1,5 @@
 /** Commands about L3 networks, and the REALITY identity that they need, for tests of the fleet. */
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { RequestedMember, RequestedTunnel } from '../../src/domain/l3-network/l3-network.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import * as f from './fleet.js';

@@ -1,5 +1,5 @@
 /** Random L3 networks for histories: mostly acceptable, and sometimes with what is refused. */
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type {
   NetworkState,
@@ -7,7 +7,7 @@ import type {
   RequestedNetwork,
   RequestedTunnel,
 } from '../../src/domain/l3-network/l3-network.js';
-import type { IfMatch } from '../../src/domain/resource/if-match.js';
+import type { IfMatch } from '../../src/domain/resource/refusal.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { Dealer } from './dealer.js';
 

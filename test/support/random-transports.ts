@@ -2,9 +2,9 @@
 import type { Hop, Payload } from '../../src/domain/chain/chain.js';
 import type { CredentialState, KeyType } from '../../src/domain/credential/credential.js';
 import { keyTypes } from '../../src/domain/credential/credential.js';
-import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import type { IfMatch } from '../../src/domain/resource/if-match.js';
+import type { IfMatch } from '../../src/domain/resource/refusal.js';
 import type { Dealer } from './dealer.js';
 import * as f from './fleet.js';
 

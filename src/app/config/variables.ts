@@ -4,7 +4,7 @@
  * Implements `docs/contract/configuration.md#configuration`.
  */
 import { z } from 'zod';
-import { isPassword } from '../../domain/accounts/rules.js';
+import { isPassword } from '../../domain/accounts/user.js';
 import { limits } from '../../kernel/limits.js';
 import {
   budget,

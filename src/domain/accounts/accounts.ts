@@ -7,7 +7,7 @@ import { lastEvent } from '../../kernel/event.js';
 import { unreachable } from '../../kernel/errors.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { ok } from '../../kernel/result.js';
-import { versionMismatch } from '../resource/if-match.js';
+import { versionMismatch, refuse } from '../resource/refusal.js';
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import { createIdempotencyTable, rememberKey } from '../aggregate/idempotency.js';
 import type { RevertTable } from '../aggregate/reverts.js';
@@ -18,11 +18,10 @@ import type { ChainHead } from '../log-chain/links.js';
 import { emptyChain } from '../log-chain/links.js';
 import { createCell, createTable } from '../aggregate/containers.js';
 import type { Decision } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
 import { accountEvent } from './declaration.js';
 import { decideProfileRevert } from './revert.js';
-import { evolveUser } from './evolve.js';
 import type { AccountCommand, AccountEvent, UserState } from './user.js';
+import { firstVersion, nextVersion } from '../resource/meta.js';
 
 export interface Accounts {
   readonly revision: Cell<number>;
@@ -131,5 +130,35 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
     }
     default:
       return unreachable(command);
+  }
+}
+
+/**
+ * The user after one event. Ignores an event for a user that does not exist, and the creation of one that does: replayed,
+ * it would bring back the first password and end the count of tokens.
+ */
+function evolveUser(state: UserState | undefined, event: AccountEvent, at: string): UserState | undefined {
+  if (event.type === 'UserCreated') {
+    if (state !== undefined) return state;
+    const { user_id, ...fields } = event.data;
+    return { ...fields, ...firstVersion(user_id, at), token_version: 1 };
+  }
+  if (state === undefined) return undefined;
+  switch (event.type) {
+    case 'UserProfileUpdated': {
+      const { display_name, email } = event.data.changes;
+      const next = {
+        ...state,
+        display_name: display_name === undefined ? state.display_name : display_name.to,
+        email: email === undefined ? state.email : email.to,
+      };
+      return nextVersion(next, at);
+    }
+    case 'UserPasswordChanged': {
+      const { password, rehashed } = event.data;
+      return nextVersion({ ...state, password, token_version: state.token_version + (rehashed ? 0 : 1) }, at);
+    }
+    default:
+      return unreachable(event);
   }
 }

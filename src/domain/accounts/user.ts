@@ -1,13 +1,14 @@
 /**
  * A user account: state, events and commands of the stream `svc-accounts`. E-mail and display name are sealed under a key of
  * the user, so that deleting the key deletes the personal data.
- * Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Also the form of user names and passwords. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';
-import type { IfMatch } from '../resource/if-match.js';
+import type { IfMatch } from '../resource/refusal.js';
 import type { SealedSecret } from '../secret/sealed.js';
+import { limits } from '../../kernel/limits.js';
 
 /** Each role may do what the roles after it may. */
 export const roles = ['admin', 'operator', 'viewer'] as const;
@@ -98,3 +99,18 @@ export type AccountCommand =
       readonly password: SealedSecret;
       readonly replaces: SealedSecret;
     };
+
+const { passwordChars, usernameChars } = limits.accounts;
+const username = new RegExp(`^[a-z0-9._-]{${usernameChars.min},${usernameChars.max}}$`);
+
+/** The user name as it is stored and compared: lowered first. @returns undefined for what is no user name */
+export function canonicalUsername(typed: string): string | undefined {
+  const lowered = typed.toLowerCase();
+  return username.test(lowered) ? lowered : undefined;
+}
+
+/** Whether a text is long enough for a password and not too long, in characters rather than UTF-16 units. */
+export function isPassword(text: string): boolean {
+  const characters = [...text].length;
+  return characters >= passwordChars.min && characters <= passwordChars.max;
+}

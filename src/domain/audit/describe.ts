@@ -1,21 +1,32 @@
 /**
  * A command as an audit entry: what was done to which resource, and which fields changed. How one event is shown is in
- * its declaration. The read model holds the position of a command and passes its events to this file. Implements
- * `docs/contract/rest.md#audit`.
+ * its declaration. The read model holds the position of a command and passes its events to this file; it also keeps the
+ * names that events give, since few events carry one and every entry shows one. Implements `docs/contract/rest.md#audit`
+ * and `docs/contract/domain.md#audit-and-revert`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import { accountEvent, accountEvents, userType } from '../accounts/declaration.js';
 import { signinEvent } from '../accounts/signin.js';
-import { fleetEvent } from '../fleet/events.js';
-import { eventDeclaration, declaringResource, resourceOf } from '../fleet/resources.js';
+import {
+  fleetEvent,
+  eventDeclaration,
+  declaringResource,
+  resourceOf,
+  resourceTypes,
+  singletonTypes,
+} from '../fleet/resources.js';
 import { asLogChainEvent, auditOfLogChainEvent, logSubject } from '../log-chain/declaration.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { eventAudit } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
-import { nameGiven } from './names.js';
+
+const sessionType = 'session';
+
+/** The resource types of audit entries. */
+export const auditedTypes: readonly string[] = [...resourceTypes, ...singletonTypes, userType, sessionType];
 
 interface AuditDescription {
   /** `<resource type>.<verb>`. */
@@ -50,7 +61,7 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
     }
     case streams.signins: {
       const { user_id: id, username: name } = signinEvent(first).data;
-      return entry(command, { type: 'session', id, name }, [auditOfSignin(first)], true);
+      return entry(command, { type: sessionType, id, name }, [auditOfSignin(first)], true);
     }
     case streams.service: {
       const event = serviceEvent(first);
@@ -105,4 +116,28 @@ function auditOfSignin(recorded: RecordedEvent): EventAudit {
   const { type, data } = signinEvent(recorded);
   const changes = [{ path: 'address', before: null, after: data.address }];
   return eventAudit(type === 'SignedIn' ? 'sign_in' : 'sign_in_refused', changes, 'a sign-in is a fact');
+}
+
+/** The name that an event sets; null when it sets none. */
+function nameGiven({ stream, data }: RecordedEvent): string | null {
+  if (stream === streams.accounts) return typeof data['username'] === 'string' ? data['username'] : null;
+  const changes = data['changes'];
+  const change: unknown = typeof changes === 'object' && changes !== null ? Reflect.get(changes, 'name') : undefined;
+  const to: unknown = typeof change === 'object' && change !== null ? Reflect.get(change, 'to') : undefined;
+  const name = data['name'] ?? to;
+  return typeof name === 'string' ? name : null;
+}
+
+interface NamedResource {
+  readonly type: string;
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The resource that an event names; undefined when it names none. */
+export function namedBy(event: RecordedEvent): NamedResource | undefined {
+  const name = nameGiven(event);
+  if (name === null) return undefined;
+  if (event.stream === streams.accounts) return { type: userType, id: accountEvent(event).data.user_id, name };
+  return event.stream === streams.fleet ? { ...resourceOf(event), name } : undefined;
 }

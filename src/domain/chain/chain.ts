@@ -5,7 +5,7 @@
  */
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
-import type { IfMatch } from '../resource/if-match.js';
+import type { IfMatch } from '../resource/refusal.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { UpstreamTls } from '../upstream/upstream.js';
 

@@ -13,11 +13,9 @@ import { claimKey } from '../listeners/claims.js';
 import type { Owner } from '../references/references.js';
 import { ownerOf, splitOwner } from '../references/references.js';
 import type { EventContext } from '../resource/declaration.js';
-import { nameIndexKey } from '../resource/names.js';
-import { fleetEvent } from './events.js';
-import type { Fleet } from './fleet.js';
-import type { AnyResource, AnySingleton, AnyState, ResourceType } from './resources.js';
+import { nameIndexKey } from '../resource/meta.js';
 import {
+  fleetEvent,
   eventDeclaration,
   declaringResource,
   resourceOf,
@@ -27,6 +25,8 @@ import {
   singletons,
   singletonTypes,
 } from './resources.js';
+import type { Fleet } from './fleet.js';
+import type { AnyResource, AnySingleton, AnyState, ResourceType } from './resources.js';
 
 /**
  * Applies one command, which `log/upcast.ts` has read.

@@ -3,9 +3,9 @@
  * Implements `docs/contract/rest.md#dashboard`.
  */
 import { chainStatus } from '../chain/status.js';
-import type { CredentialCounts } from '../credential/expiry.js';
-import { countCredentials } from '../credential/expiry.js';
 import type { Fleet } from './fleet.js';
+import { limits } from '../../kernel/limits.js';
+import type { CredentialState } from '../credential/credential.js';
 
 interface EnabledCounts {
   readonly total: number;
@@ -71,4 +71,25 @@ function* eachPiece<S>(states: Iterable<S>, look: (some: readonly S[]) => void):
     yield;
   }
   look(some);
+}
+
+export interface CredentialCounts {
+  /** Of all types. */
+  readonly total: number;
+  /** Certificates that are valid and end within 30 days. */
+  readonly expiring_30d: number;
+  readonly expired: number;
+}
+
+/** @param now milliseconds since the epoch */
+export function countCredentials(credentials: Iterable<CredentialState>, now: number): CredentialCounts {
+  let [total, expiring_30d, expired] = [0, 0, 0];
+  for (const { certificate } of credentials) {
+    total += 1;
+    if (certificate === null) continue;
+    const left = Date.parse(certificate.not_after) - now;
+    if (left <= 0) expired += 1;
+    else if (left <= limits.rest.expiringSoonMs) expiring_30d += 1;
+  }
+  return { total, expiring_30d, expired };
 }

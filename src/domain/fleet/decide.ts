@@ -7,7 +7,7 @@ import { err } from '../../kernel/result.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Decision } from '../resource/refusal.js';
 import { oversizedDefinition } from './definition-bound.js';
-import type { FleetCommand, FleetEvent } from './events.js';
+import type { FleetCommand, FleetEvent } from './resources.js';
 import { resources, singletons } from './resources.js';
 
 type Decide = (fleet: FleetView, command: FleetCommand) => Decision<FleetEvent>;

@@ -8,8 +8,7 @@ import { limits } from '../../kernel/limits.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Refusal } from '../resource/refusal.js';
-import type { FleetEvent } from './events.js';
-import type { AnyState } from './resources.js';
+import type { FleetEvent, AnyState } from './resources.js';
 import { declaringResource, resourceOf } from './resources.js';
 
 /**

@@ -11,7 +11,7 @@ import { emptyChain } from '../log-chain/links.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { AnyState } from './resources.js';
 import { resourceTypes, singletons, singletonTypes } from './resources.js';
-import type { FleetState } from './state.js';
+import type { FleetState } from './view.js';
 import { viewOf } from './view.js';
 
 export interface Fleet extends FleetState, FleetView {

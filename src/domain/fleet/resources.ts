@@ -1,7 +1,7 @@
 /**
- * The list of the fleet's resources, and lookups in it. A new resource is a line here. Behaviour that all resources
- * share follows from their declarations; code that needs a line of its own for each resource does not compile without
- * it. Implements `docs/architecture.md#adding-a-resource`.
+ * The list of the fleet's resources, lookups in it, and the types of all events and commands of `svc-fleet`. A new resource
+ * is a line here. Behaviour that all resources share follows from their declarations; code that needs a line of its own
+ * for each resource does not compile without it. Implements `docs/architecture.md#adding-a-resource`.
  */
 import { l4Chain } from '../chain/declaration.js';
 import { credential } from '../credential/declaration.js';
@@ -16,6 +16,9 @@ import { route } from '../route/declaration.js';
 import { compiler } from '../service/compiler-version.js';
 import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/upstream.js';
+import type { RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import type { LogChainEvent } from '../log-chain/declaration.js';
 
 /**
  * By type. The order is that of the lines of a checkpoint: what others take their claims from comes before them.
@@ -133,4 +136,20 @@ export function resourceOf(event: AnyEvent): { readonly type: ResourceType | Sin
   const { type } = declaring;
   if (declaring.kind !== 'resource') return { type, id: declaring.declaration.id };
   return { type, id: String(Reflect.get(event.data, declaring.idField)) };
+}
+
+type Declared = (typeof resources)[ResourceType] | (typeof singletons)[SingletonType];
+
+type EventsOf<D> = D extends { evolve(state: never, event: infer E, context: never): unknown } ? E : never;
+type CommandsOf<D> = D extends { readonly decide: infer M }
+  ? { [K in keyof M]: M[K] extends (fleet: never, command: infer C) => unknown ? C : never }[keyof M]
+  : never;
+
+export type FleetEvent = EventsOf<Declared> | LogChainEvent;
+export type FleetCommand = CommandsOf<Declared>;
+
+/** A recorded event as an event of the fleet. Its type and shape must have passed `log/upcast.ts`. */
+export function fleetEvent(event: RecordedEvent): FleetEvent {
+  if (event.stream !== streams.fleet) throw new Error(`${event.stream}@${event.revision} is no fleet event`);
+  return event as unknown as FleetEvent;
 }

@@ -1,21 +1,24 @@
 /**
- * Answers what resources may ask of the fleet (`resource/fleet-view.ts`), from its tables, its indexes and the
- * declarations. Implements `docs/contract/domain.md#generation`.
+ * The tables, singletons and indexes of the fleet, and the answers from them to what resources may ask
+ * (`resource/fleet-view.ts`). Implements `docs/contract/domain.md#generation`.
  */
 import { jsonEqual } from '../../kernel/json.js';
-import type { Table } from '../aggregate/containers.js';
+import type { Table, Cell, Index } from '../aggregate/containers.js';
 import { claimIndexOn } from '../listeners/claims.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import type { Owner } from '../references/references.js';
 import { describeOwner, describeOwners, ownerOf, splitOwner } from '../references/references.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
-import { nameIndexKey } from '../resource/names.js';
+import { nameIndexKey } from '../resource/meta.js';
 import type { Refusal } from '../resource/refusal.js';
 import { effectiveMultiplex } from '../settings/settings.js';
-import type { AnyResource, AnyState, ResourceType, SingletonType } from './resources.js';
+import type { AnyResource, AnyState, ResourceType, SingletonType, SingletonState, StateOf } from './resources.js';
 import { resourceOfType } from './resources.js';
-import type { FleetState } from './state.js';
+import type { IdempotencyTable } from '../aggregate/idempotency.js';
+import type { RevertTable } from '../aggregate/reverts.js';
+import type { Claim, ClaimEntries } from '../listeners/claims.js';
+import type { ChainHead } from '../log-chain/links.js';
 
 interface Resolved {
   readonly declaration: AnyResource;
@@ -145,4 +148,31 @@ export function viewOf(state: FleetState): FleetView {
     },
   };
   return view;
+}
+
+export interface FleetState {
+  /** The revision of `svc-fleet` that the fold has reached; -1 when the fleet is empty. */
+  readonly revision: Cell<number>;
+  /** The log position of that revision. */
+  readonly position: Cell<number>;
+  /** Where the log chain stands at that revision. The fold of the log's commands checks it and moves it on. */
+  readonly logChain: Cell<ChainHead>;
+
+  readonly tables: { readonly [T in ResourceType]: Table<StateOf<T>> };
+  readonly singletons: { readonly [T in SingletonType]: Cell<SingletonState<T>> };
+  /** Node id → the revision of the last event of the last command that touched the node. */
+  readonly touched: Table<number>;
+  readonly idempotency: IdempotencyTable;
+  readonly reverts: RevertTable;
+
+  // Indexes. A checkpoint does not hold them; they are derived again.
+  /** `nameIndexKey` → id. */
+  readonly names: Table<string>;
+  /** Owner → owners whose current or deployed definition refers to it. */
+  readonly references: Index;
+  /** Node id → owners that may have rules in its snapshot. */
+  readonly contributors: Index;
+  readonly claimEntries: ClaimEntries;
+  /** Owner → what `claimEntries` hold of it. */
+  readonly claimsOf: Table<readonly Claim[]>;
 }

@@ -6,7 +6,7 @@
 import { hostOf, overlap, parseCidr } from '../../kernel/cidr.js';
 import type { Cidr } from '../../kernel/cidr.js';
 import { limits } from '../../kernel/limits.js';
-import { overlaps } from '../listeners/address.js';
+import { overlaps } from '../listeners/claims.js';
 import type { RequestedMember, RequestedTunnel } from './l3-network.js';
 
 /** A definition, or the fields of one that an edit sends. Optional fields may be present and undefined. */

@@ -3,7 +3,7 @@
  * Implements `docs/contract/domain.md#l3-network`.
  */
 import type { ResourceKey } from '../resource/fleet-view.js';
-import type { IfMatch } from '../resource/if-match.js';
+import type { IfMatch } from '../resource/refusal.js';
 import type { PartialUpdate } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 

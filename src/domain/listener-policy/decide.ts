@@ -3,7 +3,7 @@ import { err, ok } from '../../kernel/result.js';
 import { changesOf } from '../resource/change.js';
 import type { Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { versionMismatch } from '../resource/if-match.js';
+import { versionMismatch } from '../resource/refusal.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Refusal } from '../resource/refusal.js';
 import { exists, unlessRefused } from '../resource/rules.js';

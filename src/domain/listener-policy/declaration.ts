@@ -1,7 +1,7 @@
 /** The declaration of listener policies. They claim no listener, and a listener need not exist to have one. */
 import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { lifecycleAudit } from '../resource/lifecycle-audit.js';
+import { lifecycleAudit } from '../resource/audit-change.js';
 import { lifecycleFold } from '../resource/lifecycle-fold.js';
 import { pick } from '../resource/lifecycle.js';
 import { firstVersion } from '../resource/meta.js';

@@ -4,7 +4,7 @@
  * Implements `docs/contract/rest.md#port-management`.
  */
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
-import type { IfMatch } from '../resource/if-match.js';
+import type { IfMatch } from '../resource/refusal.js';
 import type { LifecycleEvent, RestoreCommand } from '../resource/lifecycle.js';
 import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';

@@ -117,3 +117,15 @@ export function claimIndexOn({ addresses, byFamily, byValue, tunnels }: ClaimEnt
     tunnelsWithCredential: (claim, credentialId) => tunnels.get(credentialKey(claim, credentialId)),
   };
 }
+
+function isIpv6(address: string): boolean {
+  return address.includes(':');
+}
+
+/** `0.0.0.0` overlaps every IPv4 address and `::` every address; equal addresses overlap. */
+export function overlaps(a: string, b: string): boolean {
+  if (a === b || a === '::' || b === '::') return true;
+  if (a === '0.0.0.0') return !isIpv6(b);
+  if (b === '0.0.0.0') return !isIpv6(a);
+  return false;
+}

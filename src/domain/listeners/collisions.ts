@@ -4,10 +4,9 @@
  */
 import type { NameView, Owner } from '../references/references.js';
 import { describeOwner, multiplexOwner } from '../references/references.js';
-import { overlaps } from './address.js';
+import { overlaps, claimFamilies } from './claims.js';
 import type { Values } from '../aggregate/containers.js';
 import type { Claim, ClaimFamily, ClaimIndex } from './claims.js';
-import { claimFamilies } from './claims.js';
 
 /** The input of a collision check. */
 export interface ListenerView extends NameView {

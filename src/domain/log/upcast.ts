@@ -9,15 +9,13 @@ import type { SigninEvent } from '../accounts/signin.js';
 import { signinEvents } from '../accounts/signin.js';
 import type { AgentEvent } from '../agents/facts.js';
 import { agentEvents } from '../agents/facts.js';
-import type { FleetEvent } from '../fleet/events.js';
+import type { FleetEvent } from '../fleet/resources.js';
 import { fleetEvents } from '../fleet/resources.js';
 import type { LogChainKeySealed } from '../log-chain/declaration.js';
 import { logChainKeyEvents } from '../log-chain/declaration.js';
 import type { EventSchema } from '../resource/declaration.js';
-import type { ServiceEvent } from '../service/identity.js';
-import { serviceEvents } from '../service/identity.js';
-import type { KeyringWrapped } from '../service/keyring.js';
-import { keyringEvents } from '../service/keyring.js';
+import type { ServiceEvent, KeyringWrapped } from '../service/identity.js';
+import { serviceEvents, keyringEvents } from '../service/identity.js';
 
 /** An event of a type or shape that this release does not know. It is never skipped; it makes the instance read-only. */
 export class UnknownEventError extends Error {

@@ -1,9 +1,8 @@
 /** The declaration of nodes. */
 import type { Json } from '../../kernel/json.js';
-import { eventAudit, fieldChanges, masked } from '../resource/audit-change.js';
+import { eventAudit, fieldChanges, masked, lifecycleAudit } from '../resource/audit-change.js';
 import type { EventContext, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { lifecycleAudit } from '../resource/lifecycle-audit.js';
 import type { Undo } from '../resource/undo.js';
 import { earlierValues, lifecycleUndo } from '../resource/undo.js';
 import { decideNode } from './decide.js';

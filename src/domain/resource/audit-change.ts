@@ -1,7 +1,7 @@
 /**
- * The audit's view of one event, from its declaration: its verb, its changes, and why it cannot be reverted.
- * Declarations mask secrets with `masked`. Not the entry: `audit/describe.ts` makes that from a whole command.
- * Implements `docs/contract/rest.md#audit`.
+ * The audit's view of one event, from its declaration: its verb, its changes, and why it cannot be reverted; the lifecycle
+ * that all resources share is here. Declarations mask secrets with `masked`. `audit/describe.ts` makes the entry from a
+ * whole command. Implements `docs/contract/rest.md#audit`.
  */
 import type { Json } from '../../kernel/json.js';
 import type { Changes } from './change.js';
@@ -99,4 +99,33 @@ function flat(fields: object): readonly [string, Json][] {
     else for (const [key, label] of Object.entries(value as object)) entries.push([`labels.${key}`, label as Json]);
   }
   return entries;
+}
+
+interface CarriesDefinition {
+  readonly data: object;
+}
+
+/**
+ * @param fields those of the definition: nothing else of an event is shown
+ * @returns one function per event; fields are in the order of the event
+ */
+export function lifecycleAudit(fields: readonly string[]): {
+  created(event: CarriesDefinition): EventAudit;
+  updated(event: { readonly data: { readonly changes: Changes } }): EventAudit;
+  deleted(event: CarriesDefinition): EventAudit;
+  restored(event: CarriesDefinition): EventAudit;
+} {
+  const ofDefinition = new Set(fields);
+  const definition = (data: object): object => {
+    const found: Record<string, unknown> = {};
+    for (const [field, value] of Object.entries(data)) if (ofDefinition.has(field)) found[field] = value;
+    return found;
+  };
+  return {
+    created: ({ data }) => eventAudit('create', () => addedFields(definition(data))),
+    updated: ({ data }) => eventAudit('update', () => fieldChanges(data.changes)),
+    deleted: ({ data }) => eventAudit('delete', () => removedFields(definition(data))),
+    // Shown as the revert that it belongs to.
+    restored: ({ data }) => eventAudit('create', () => addedFields(definition(data))),
+  };
 }

@@ -3,11 +3,10 @@
  * out. A resource with further commands or events spreads the result and adds them.
  * Implements `docs/architecture.md#adding-a-resource`.
  */
-import { entryByEntry, eventAudit, fieldChanges } from './audit-change.js';
+import { entryByEntry, eventAudit, fieldChanges, lifecycleAudit } from './audit-change.js';
 import type { EventContext, EventDeclaration, FleetEventDeclaration, Resource } from './declaration.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
 import type { AnyEvent, CompleteFields, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
-import { lifecycleAudit } from './lifecycle-audit.js';
 import type { SaveRules } from './lifecycle-decisions.js';
 import { lifecycleDecisions } from './lifecycle-decisions.js';
 import { lifecycleFold } from './lifecycle-fold.js';

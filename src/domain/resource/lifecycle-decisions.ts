@@ -6,11 +6,10 @@ import { err, ok } from '../../kernel/result.js';
 import { changesOf, withChanges } from './change.js';
 import type { Decisions } from './declaration.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
-import type { IfMatch } from './if-match.js';
+import type { IfMatch, Decision, Refusal } from './refusal.js';
 import type { AnyEvent, Former, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
 import { pick } from './lifecycle.js';
 import type { ResourceMeta } from './meta.js';
-import type { Decision, Refusal } from './refusal.js';
 import { existing, exists, nameTaken, stillUsed, unlessRefused } from './rules.js';
 
 /** Why a resource cannot be saved as `next`. @param before the saved state; undefined for a new or restored resource */

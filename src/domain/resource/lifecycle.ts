@@ -3,7 +3,7 @@
  * definition, and the complete list of a definition's fields. Decisions are in `lifecycle-decisions.ts`.
  */
 import type { Changes } from './change.js';
-import type { IfMatch } from './if-match.js';
+import type { IfMatch } from './refusal.js';
 
 /** An event of any type. */
 export interface AnyEvent {

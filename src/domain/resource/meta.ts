@@ -1,4 +1,8 @@
-/** The fields that every resource has besides its definition. Implements `docs/contract/rest.md#consistency`. */
+/**
+ * The fields that every resource has besides its definition, and the key of its name: names are unique per resource type,
+ * compared case-insensitively after NFC. Implements `docs/contract/rest.md#consistency` and
+ * `docs/contract/rest.md#envelope`, the bounds.
+ */
 export interface ResourceMeta {
   readonly id: string;
   /** Grows by one with each event of the resource. */
@@ -25,4 +29,18 @@ export function restoredVersion(
 /** The resource after one more event. */
 export function nextVersion<S extends ResourceMeta>(state: S, at: string): S {
   return { ...state, version: state.version + 1, updated_at: at };
+}
+
+/** Equal for two names that are one: they are compared case-insensitively after NFC. */
+export function nameKey(name: string): string {
+  // Nearly every name is in ASCII, where normalizing changes nothing and costs most.
+  return (ascii.test(name) ? name : name.normalize('NFC')).toLowerCase();
+}
+
+// oxlint-disable-next-line no-control-regex -- ASCII has control characters
+const ascii = /^[\u0000-\u007f]*$/;
+
+/** The key of a name in the fleet's index of names. */
+export function nameIndexKey(type: string, name: string): string {
+  return `${type}/${nameKey(name)}`;
 }

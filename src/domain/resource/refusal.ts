@@ -1,6 +1,6 @@
 /**
- * Why a command is refused: a code, and a sentence that names the field or the other resource.
- * Implements `docs/contract/rest.md#errors`.
+ * Why a command is refused: a code, and a sentence that names the field or the other resource; first of all an `If-Match`
+ * that does not match. Implements `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
  */
 import type { Result } from '../../kernel/result.js';
 import { err } from '../../kernel/result.js';
@@ -16,4 +16,22 @@ export type Decision<E> = Result<readonly E[], Refusal>;
 
 export function refuse(code: RefusalCode, message: string): { readonly ok: false; readonly error: Refusal } {
   return err({ code, message });
+}
+
+/** Undefined when the header was not sent, `*` for any existing version, else the versions that match. */
+export type IfMatch = undefined | '*' | readonly number[];
+
+/** The refusal when the version does not match. Version 0 is a resource that was never saved. */
+export function versionMismatch(version: number, ifMatch: IfMatch): Refusal | undefined {
+  if (ifMatch === undefined) return undefined;
+  if (ifMatch === '*') {
+    return version > 0
+      ? undefined
+      : { code: 'precondition_failed', message: 'If-Match: * was sent and nothing has been saved here yet' };
+  }
+  if (ifMatch.includes(version)) return undefined;
+  return {
+    code: 'precondition_failed',
+    message: `If-Match: expected the current version "${version}", got ${ifMatch.map((v) => `"${v}"`).join(', ') || 'none'}`,
+  };
 }

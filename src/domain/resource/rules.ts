@@ -3,10 +3,9 @@ import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 import { describeOwners } from '../references/references.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
-import type { IfMatch } from './if-match.js';
-import { versionMismatch } from './if-match.js';
+import type { IfMatch, Decision, Refusal } from './refusal.js';
+import { versionMismatch } from './refusal.js';
 import type { ResourceMeta } from './meta.js';
-import type { Decision, Refusal } from './refusal.js';
 
 interface Addressed {
   readonly id: string;

@@ -1,6 +1,6 @@
 /**
  * Decides the revert of an entry of the fleet: the inverse of each of its events, newest first, through the ordinary
- * decisions, unless that would overwrite later work. Accounts have their own (`accounts/revert.ts`).
+ * decisions, unless that would overwrite later work; and previews it. Accounts have their own (`accounts/revert.ts`).
  * Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import { unreachable } from '../../kernel/errors.js';
@@ -8,11 +8,11 @@ import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
 import { alreadyReverted, notRevertible, standingRevert } from '../aggregate/reverts.js';
-import { describeCommand } from '../audit/describe.js';
+import { describeCommand, auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
 import { oversizedSnapshot } from '../compile/size.js';
 import { applyCommand } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
-import type { FleetCommand, FleetEvent } from '../fleet/events.js';
+import type { FleetCommand, FleetEvent } from '../fleet/resources.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { draftFleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
@@ -22,10 +22,9 @@ import type { ResourceMeta } from '../resource/meta.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
-import type { History } from './history.js';
-import { laterWork, undoOf } from './history.js';
-import type { FieldConflict } from './sentences.js';
-import { entries, fieldConflicts, gone } from './sentences.js';
+import type { History, FieldConflict } from './history.js';
+import { laterWork, undoOf, entries, fieldConflicts, gone } from './history.js';
+import type { AuditChange } from '../resource/audit-change.js';
 
 export interface Revert {
   readonly type: 'Revert';
@@ -129,4 +128,17 @@ export function fieldsInTheWay(fleet: Fleet, entry: RecordedCommand): readonly s
 function asConflict(decision: Decision<FleetEvent>): Decision<FleetEvent> {
   if (decision.ok || decision.error.code === 'payload_too_large') return decision;
   return refuse('conflict', decision.error.message);
+}
+
+export interface PreviewedChange extends AuditChange {
+  readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
+}
+
+/** @param events those of the decided revert, at least one */
+export function previewOf(fleet: Fleet, events: readonly FleetEvent[]): readonly PreviewedChange[] {
+  return hypothetical(fleet, events).events.flatMap((event) => {
+    const { type, id, name } = fleetSubject(event);
+    const resource = { type, id, name: name ?? (id === null ? null : (fleet.nameOf(type, id) ?? null)) };
+    return auditOfFleetEvent(event).changes.map((change) => ({ resource, ...change }));
+  });
 }

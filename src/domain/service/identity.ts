@@ -1,8 +1,8 @@
 /**
- * The keys of an installation: the events of `svc-service`. The first one is written at the first start, by an append that
- * expects no stream, so that of several instances only one creates it; the later ones replace the key that signs tokens, and record versions of
- * the keyring (`keyring.ts`).
- * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * The keys of an installation. The first event of `svc-service` is written at the first start, by an append that expects no
+ * stream, so that of several instances only one creates it; later ones replace the key that signs tokens and record
+ * versions of the keyring, which `svc-keyring` holds as its one event. Only the master key opens it
+ * (`src/security/keyring.ts`). Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
@@ -81,3 +81,16 @@ export function auditOfService({ type, data }: ServiceEvent): EventAudit | null 
 
 const replaced = (path: string): EventAudit =>
   eventAudit('update', [{ path, before: masked, after: masked }], 'keys are not taken back');
+
+export interface KeyringWrapped {
+  readonly type: 'KeyringWrapped';
+  readonly data: {
+    readonly installation_id: string;
+    readonly version: number;
+    readonly master_key_id: string;
+    readonly nonce: string;
+    readonly ct: string;
+  };
+}
+
+export const keyringEvents: EventSchemas<KeyringWrapped> = { KeyringWrapped: { schemaVersion: 1 } };

@@ -7,13 +7,12 @@ import { describeOwner } from '../references/references.js';
 import type { Changes } from '../resource/change.js';
 import { changesOf } from '../resource/change.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { versionMismatch } from '../resource/if-match.js';
+import { versionMismatch } from '../resource/refusal.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { unlessRefused } from '../resource/rules.js';
-import { settingsProblems } from './definition.js';
+import { settingsProblems, effectiveMultiplex, globalFields, settingsOf } from './settings.js';
 import { evolveSettings, nodesInReach, overrideField } from './evolve.js';
 import type { MultiplexOverride, SettingsEvent, SettingsState, UpdateConnectivity } from './settings.js';
-import { effectiveMultiplex, globalFields, settingsOf } from './settings.js';
 
 export function updateConnectivity(fleet: FleetView, command: UpdateConnectivity): Decision<SettingsEvent> {
   const settings = settingsOf(fleet);

@@ -1,11 +1,13 @@
 /**
- * The connectivity settings, one value per installation: multiplexing of nodes, and the intervals for agents. State, event,
- * command. Implements `docs/contract/rest.md#connectivity-settings`.
+ * The connectivity settings, one value per installation: multiplexing of nodes, and the intervals for agents. Values, event
+ * and command, and the rules that the values keep by themselves, by which REST checks bodies too.
+ * Implements `docs/contract/rest.md#connectivity-settings` and `docs/contract/configuration.md#configuration`.
  */
 import type { Changes } from '../resource/change.js';
 import type { FleetView, SingletonKey } from '../resource/fleet-view.js';
-import type { IfMatch } from '../resource/if-match.js';
+import type { IfMatch } from '../resource/refusal.js';
 import { fieldsOf } from '../resource/lifecycle.js';
+import type { PartialUpdate } from '../resource/lifecycle.js';
 
 /** A node's own multiplexing, deleted and restored with the node. */
 export interface MultiplexOverride {
@@ -86,4 +88,28 @@ export function effectiveMultiplex(
   const override = settings.nodes[nodeId];
   const multiplex = override?.multiplex ?? settings.multiplex;
   return { multiplex, multiplex_port: multiplex ? (override?.multiplex_port ?? settings.multiplex_port) : null };
+}
+
+export const settingsRanges = {
+  heartbeat_interval_secs: { min: 1, max: 3600 },
+  metrics_interval_secs: { min: 5, max: 86_400 },
+  /** At most a week. */
+  offline_after_secs: { min: 2, max: 7 * 24 * 3600 },
+} as const;
+
+interface SettingsProblem {
+  readonly field: keyof GlobalSettings;
+  readonly message: string;
+}
+
+/** The problems of settings, or of the fields that an edit sends. */
+export function* settingsProblems(settings: PartialUpdate<GlobalSettings>): Generator<SettingsProblem> {
+  const { multiplex, multiplex_port, heartbeat_interval_secs: heartbeat, offline_after_secs: offline } = settings;
+  if (multiplex === true && multiplex_port === null) {
+    yield { field: 'multiplex_port', message: 'expected a port when multiplex is true' };
+  }
+  if (typeof offline === 'number' && heartbeat !== undefined && offline < 2 * heartbeat) {
+    const message = `expected at least 2 × heartbeat_interval_secs, which is ${2 * heartbeat}`;
+    yield { field: 'offline_after_secs', message };
+  }
 }

@@ -5,7 +5,7 @@
 import { planDeploy } from '../../domain/compile/plan.js';
 import { referrersOf } from '../../domain/fleet/referrers.js';
 import { intendedLinks } from '../../domain/port-table/intended-links.js';
-import { portRows } from '../../domain/port-table/port-rows.js';
+import { portRows } from '../../domain/port-table/port-table.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { FleetQueries } from '../port.js';
 import type { CommittedFleet } from './committed-fleet.js';

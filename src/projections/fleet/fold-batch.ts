@@ -6,7 +6,7 @@ import type { Draft } from '../../domain/aggregate/containers.js';
 import { applyCommand } from '../../domain/fleet/apply.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { draftFleet } from '../../domain/fleet/fleet.js';
-import { fleetEvent } from '../../domain/fleet/events.js';
+import { fleetEvent } from '../../domain/fleet/resources.js';
 import type { ChainHead } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand } from '../../kernel/event.js';

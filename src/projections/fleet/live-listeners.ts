@@ -3,7 +3,7 @@
  * those of all nodes again after every command would take too long. Implements `docs/contract/rest.md#dashboard`.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
-import { liveListeners } from '../../domain/port-table/live-listeners.js';
+import { liveListeners } from '../../domain/port-table/port-table.js';
 import { createLru } from '../../kernel/lru.js';
 import { tuning } from '../tuning.js';
 

@@ -3,7 +3,7 @@
  * fold has moved on. Implements `docs/contract/rest.md#port-management`, items sorted by node name.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
-import { nameKey } from '../../domain/resource/names.js';
+import { nameKey } from '../../domain/resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
 
 export interface NodeName {

@@ -4,7 +4,7 @@
  * Implements `docs/contract/rest.md#envelope`, list queries.
  */
 import type { ResourceMeta } from '../../domain/resource/meta.js';
-import { nameKey } from '../../domain/resource/names.js';
+import { nameKey } from '../../domain/resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
 import type { ListOf, ListQuery, ResourceListQuery } from '../port.js';
 

@@ -5,7 +5,7 @@
 import { agentEvent } from '../../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../../domain/agents/node-agent-facts.js';
 import { evolveAgentFacts, neverConnected } from '../../domain/agents/node-agent-facts.js';
-import { fleetEvent } from '../../domain/fleet/events.js';
+import { fleetEvent } from '../../domain/fleet/resources.js';
 import { streams } from '../../kernel/event.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';

@@ -3,7 +3,7 @@
  * each node. The state of each node follows from the facts of its agent. Implements `docs/contract/rest.md#l4-chains`
  * and `docs/contract/domain.md#generation`.
  */
-import { fleetEvent } from '../../domain/fleet/events.js';
+import { fleetEvent } from '../../domain/fleet/resources.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
 import type { Collection } from '../../storage/read-store.js';

@@ -4,7 +4,7 @@
  * Implements `docs/contract/rest.md#audit`, `resource.name`.
  */
 import { userType } from '../../domain/accounts/declaration.js';
-import { namedBy } from '../../domain/audit/names.js';
+import { namedBy } from '../../domain/audit/describe.js';
 import { lastEvent } from '../../kernel/event.js';
 import type { Collection } from '../../storage/read-store.js';
 import type { ReadModel } from '../read-model.js';

@@ -3,7 +3,7 @@
  * dashboard, nodes, chains and deployments compare the two here. Implements `docs/contract/rest.md#nodes`, `listeners`.
  */
 import { z } from 'zod';
-import { byListener, listenerKey, listenerOfKey } from '../../../domain/port-table/intended-listeners.js';
+import { byListener, listenerKey, listenerOfKey } from '../../../domain/port-table/port-table.js';
 import { canonicalIp } from '../../../kernel/addresses.js';
 import { limits } from '../../../kernel/limits.js';
 import type { ReportedListeners, RuntimeListener } from '../../../telemetry/port.js';

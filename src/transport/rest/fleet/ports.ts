@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { priorityLabels } from '../../../domain/listener-policy/policy.js';
 import { matchKinds, routeSources } from '../../../domain/listeners/intent.js';
-import { listenerKey } from '../../../domain/port-table/intended-listeners.js';
+import { listenerKey } from '../../../domain/port-table/port-table.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { uuid } from '../schemas/fields.js';

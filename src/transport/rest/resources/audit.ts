@@ -1,6 +1,6 @@
 /** The list of audit entries. Their revert is in `revert.ts`. Implements `docs/contract/rest.md#audit`. */
 import { z } from 'zod';
-import { auditedTypes } from '../../../domain/audit/types.js';
+import { auditedTypes } from '../../../domain/audit/describe.js';
 import { auditVerbs } from '../../../domain/resource/audit-change.js';
 import { timestamp } from '../../../kernel/clock.js';
 import type { Json } from '../../../kernel/json.js';

@@ -10,7 +10,7 @@ import type { ChainHealth, HopReport } from '../../../domain/chain/health.js';
 import { chainHealth, healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { listenerOf } from '../../../domain/chain/transports.js';
-import { listenerKey } from '../../../domain/port-table/intended-listeners.js';
+import { listenerKey } from '../../../domain/port-table/port-table.js';
 import { formatHostPort } from '../../../kernel/host-port.js';
 import { applyState } from '../fleet/apply-state.js';
 import { chainShape } from './chain-schema.js';

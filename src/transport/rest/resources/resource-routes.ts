@@ -5,7 +5,7 @@
  */
 import type { z } from 'zod';
 import type { CommandContext, CommandOutcome } from '../../../commands/port.js';
-import type { IfMatch } from '../../../domain/resource/if-match.js';
+import type { IfMatch } from '../../../domain/resource/refusal.js';
 import type { PartialUpdate } from '../../../domain/resource/lifecycle.js';
 import type { ListOf, ListQuery } from '../../../projections/port.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';

@@ -3,8 +3,7 @@
  * through `auth.ts`. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
-import { canonicalUsername } from '../../../domain/accounts/rules.js';
-import { roles } from '../../../domain/accounts/user.js';
+import { canonicalUsername, roles } from '../../../domain/accounts/user.js';
 import { limits } from '../../../kernel/limits.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { IfMatch } from '../../../domain/resource/if-match.js';
+import type { IfMatch } from '../../../domain/resource/refusal.js';
 import type { IdempotencyMark } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import { expected } from '../checks/validation.js';

@@ -1,13 +1,16 @@
 /**
- * The listeners that the current definitions of enabled resources intend on a node; routes on one listener are merged.
- * REST's `port-runtime.ts` shows the listeners that agents report. Implements `docs/contract/domain.md#l4-chain`,
- * listener intent.
+ * The listeners of one node: those that current definitions intend, where routes on one listener are merged; the table of
+ * them with their policies; and those that the node has once it has applied its newest snapshot. REST adds what agents
+ * report. Implements `docs/contract/domain.md#l4-chain`, listener intent, and `docs/contract/rest.md#port-management`.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';
 import type { AnyState } from '../fleet/resources.js';
 import type { IntendedListener, IntendedRoute, ListenerKey } from '../listeners/intent.js';
 import { splitOwner } from '../references/references.js';
+import { policiesOf, priorityLabels } from '../listener-policy/policy.js';
+import type { PriorityLabel } from '../listener-policy/policy.js';
+import { contributorsOf } from '../compile/compile-node.js';
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const routeOrder = ({ source, matchKind, matchValue, resourceId }: IntendedRoute): string =>
@@ -33,7 +36,7 @@ export function listenerOfKey(key: string): ListenerKey {
   return { transport: transport === 'udp' ? 'udp' : 'tcp', listenAddr, listenPort: Number(port) };
 }
 
-/** The listeners of one node, by transport, port and address; routes by source, match kind and value. */
+/** The listeners of one node, by transport, port and address; routes by source, match kind and value. @internal exported for tests */
 export function intendedListeners(fleet: Fleet, nodeId: string): readonly IntendedListener[] {
   const listeners = new Map<string, { readonly listener: IntendedListener; readonly routes: IntendedRoute[] }>();
   for (const owner of fleet.referrersOf('node', nodeId)) {
@@ -52,4 +55,35 @@ export function intendedListeners(fleet: Fleet, nodeId: string): readonly Intend
       return { ...listener, routes: keyed.sort((a, b) => compare(a.order, b.order)).map(({ route }) => route) };
     })
     .sort(byListener);
+}
+
+export interface PortRow extends IntendedListener {
+  readonly priorityOrder: readonly PriorityLabel[];
+  /** False for the default order. */
+  readonly policySaved: boolean;
+}
+
+/** The rows of a node, by transport, port and address; none for an unknown node. */
+export function portRows(fleet: Fleet, nodeId: string): readonly PortRow[] {
+  const rows = new Map(
+    intendedListeners(fleet, nodeId).map((listener): [string, PortRow] => [
+      listenerKey(listener),
+      { ...listener, priorityOrder: priorityLabels, policySaved: false },
+    ]),
+  );
+  for (const { transport, listen_addr, listen_port, priority_order } of policiesOf(fleet, nodeId)) {
+    const key = { transport, listenAddr: listen_addr, listenPort: listen_port };
+    const row = rows.get(listenerKey(key)) ?? { nodeId, ...key, routes: [] };
+    rows.set(listenerKey(key), { ...row, priorityOrder: priority_order, policySaved: true });
+  }
+  return [...rows.values()].sort(byListener);
+}
+
+/** Each as `listenerKey` names it, once however many resources share it; none for an unknown node. */
+export function liveListeners(fleet: Fleet, nodeId: string): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const { compiled, state } of contributorsOf(fleet, nodeId)) {
+    for (const listener of compiled.liveOn(state, nodeId)) keys.add(listenerKey(listener));
+  }
+  return keys;
 }
