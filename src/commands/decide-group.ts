@@ -55,16 +55,16 @@ export function createDecideGroup<State extends DecidingState, Command>(
   function decideOne({ command, context, select }: Call<State, Command>): Decided {
     const { state } = one;
     const answered = (answer: Answer): Decided => ({ kind: 'answer', answer });
-    if (command === undefined || context === undefined) {
-      return answered({ kind: 'unchanged', position: committed.state().position.value, result: select(state) });
-    }
+    const unchanged = (): Decided => {
+      const position = committed.state().position.value;
+      return answered({ kind: 'done', commandId: '', events: [], position, result: select(state) });
+    };
+    if (command === undefined || context === undefined) return unchanged();
     const repeat = context.idempotency === undefined ? undefined : repeatOf(state, context.idempotency, sharedTime());
     if (repeat !== undefined) return answered(repeat);
     const decision = decide(state, command);
     if (!decision.ok) return answered(refusedBy(decision.error));
-    if (decision.value.length === 0) {
-      return answered({ kind: 'unchanged', position: committed.state().position.value, result: select(state) });
-    }
+    if (decision.value.length === 0) return unchanged();
     const before = state.logChain.value;
     let after = before;
     const proposal = propose(decision.value, context, clock, ids, (events) => {

@@ -19,7 +19,6 @@ import { createSampledLog } from '../kernel/sampled-log.js';
 import type { EventStore, Retention } from '../storage/event-store.js';
 import { createFactBudget } from './fact-budget.js';
 import type { FactRecorder } from './port.js';
-import { createSharedDelay } from './shared-delay.js';
 import { createStreamBatch } from './stream-batch.js';
 import type { StreamBatch } from './stream-batch.js';
 import { tuning } from './tuning.js';
@@ -47,10 +46,12 @@ export async function setRetentions(eventStore: EventStore): Promise<void> {
 }
 
 const agentBatch = {
+  gatherMs: tuning.agentFactsBatchMs,
   maxFacts: tuning.agentFactsQueue / agentShards,
   maxBytes: tuning.agentFactsQueueBytes / agentShards,
 };
 const signinBatch = {
+  gatherMs: tuning.signinsBatchMs,
   maxFacts: tuning.signinsQueue,
   maxBytes: tuning.signinsQueueBytes,
 };
@@ -59,9 +60,6 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
   const { eventStore, clock, ids, logger } = options;
   const batches = new Map<string, StreamBatch>();
   let closed = false;
-  // One for all streams of agents: their appends then share a commit, and the read models apply them together.
-  const agentDelay = createSharedDelay(tuning.agentFactsBatchMs);
-  const signinDelay = createSharedDelay(tuning.signinsBatchMs);
   const outcomes = new Map<FactOutcome, number>();
   // Repeated for as long as the store refuses: it may be every fact of a sixteenth of the nodes.
   const refusals = createSampledLog({ write: (fields, message) => logger.error(fields, message), clock });
@@ -74,8 +72,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
           { reason: 'fact_refused', stream, type, request_id: metadata.request_id, cause },
           'the event store refuses a fact for good',
         );
-      const bounds =
-        stream === streams.signins ? { ...signinBatch, delay: signinDelay } : { ...agentBatch, delay: agentDelay };
+      const bounds = stream === streams.signins ? signinBatch : agentBatch;
       batch = createStreamBatch(stream, { eventStore, logger, onRefused, ...bounds });
       batches.set(stream, batch);
       // A session that ends late tells facts of streams that had none: nobody waits for those any more.

@@ -1,11 +1,16 @@
 /**
- * Runs the commands of one stream, one after the other: those that wait together form a group, which is decided and
- * appended at once (`run-group.ts`), and folded into the committed state as soon as the log has it. Knows nothing of what
- * commands mean. Implements `docs/contract/domain.md#commands-and-events`.
+ * Runs the commands of one stream, one after the other. Those that wait together form a group, which is decided
+ * (`decide-group.ts`), appended at once (`append-group.ts`), and folded into the committed state as soon as the log has it.
+ * When another instance has written first, the group is decided again. Knows nothing of what commands mean. Implements
+ * `docs/contract/domain.md#commands-and-events`.
+ *
+ * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. Beside
+ * a command that writes, the append's expected revision proves that; alone, the end of the log is read first.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
+import type { RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
@@ -13,9 +18,10 @@ import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import { appendGroup } from './append-group.js';
-import { createDecideGroup } from './decide-group.js';
+import type { GroupOutcome } from './append-group.js';
+import { asServiceError, createDecideGroup } from './decide-group.js';
+import type { Decided } from './decide-group.js';
 import type { CommandContext, CommandOutcome, Committed, Gateway } from './port.js';
-import { runGroup } from './run-group.js';
 import { tuning } from './tuning.js';
 import type { Answer, Call } from './waiting-callers.js';
 import { createWaitingCallers } from './waiting-callers.js';
@@ -44,54 +50,71 @@ export function createGateway<State extends DecidingState, Command>(
   const { stream } = aggregate;
   const stop = new AbortController();
   const callers = createWaitingCallers<State, Command>();
+  const decide = createDecideGroup(aggregate, committed, options);
   const position = (): number => committed.state().position.value;
-  const group = {
-    committed,
-    callers,
-    decide: createDecideGroup(aggregate, committed, options),
-    append: (expected: number, events: Parameters<typeof appendGroup>[3]) =>
-      appendGroup({ eventStore, clock, logger, signal: stop.signal }, stream, expected, events),
-    isBehind: async () => (await firstFrom(eventStore, stream, committed.state().revision.value + 1)) !== undefined,
-  };
   let running: Promise<void> | undefined;
 
+  /** Appends the events of a group. One without events stands like an empty append would: only at the end of the log. */
+  async function append(expected: number, group: readonly Decided[]): Promise<GroupOutcome> {
+    const events = group.flatMap((decided) => (decided.kind === 'write' ? decided.proposal.events : []));
+    if (events.length > 0) {
+      return appendGroup({ eventStore, clock, logger, signal: stop.signal }, stream, expected, events);
+    }
+    const isBehind = (await firstFrom(eventStore, stream, committed.state().revision.value + 1)) !== undefined;
+    return isBehind ? { kind: 'conflict' } : { kind: 'appended', position: position() };
+  }
+
+  async function tryGroup(attempt: number): Promise<'settled' | 'again'> {
+    const expected = committed.state().revision.value;
+    const group = decide(callers.all());
+    callers.beginGroup(group.length);
+    const members = callers.all().slice(0, group.length);
+    const settle = (answerOf: (decided: Decided) => Answer): 'settled' => {
+      callers.endGroup();
+      for (const [index, decided] of group.entries()) members[index]?.answer(answerOf(decided));
+      return 'settled';
+    };
+    const fail = (message: string): 'settled' => {
+      const error = new ServiceError('unavailable', message);
+      return settle(() => ({ kind: 'refused', error }));
+    };
+    const outcome = await append(expected, group);
+    switch (outcome.kind) {
+      case 'appended': {
+        const end = Math.max(outcome.position, position());
+        const written = group.flatMap((decided) => (decided.kind === 'write' ? [at(decided.recorded, end)] : []));
+        if (written.length > 0) committed.apply(written);
+        return settle((decided) => finalAnswer(decided, end));
+      }
+      case 'conflict':
+        if (attempt >= tuning.gatewayAttempts) return fail('the log moved on at every try; nothing was written');
+        await committed.catchUp();
+        return 'again';
+      case 'unavailable':
+        return fail('the event store is out of reach; nothing was written');
+      case 'unknown':
+        return fail('the event store did not say whether the change was written; it may have been');
+      default:
+        return unreachable(outcome);
+    }
+  }
+
+  /** Never rejects. */
   async function run(): Promise<void> {
-    while (callers.count > 0) await runGroup(group);
+    while (callers.count > 0) {
+      try {
+        for (let attempt = 0; (await tryGroup(attempt)) === 'again'; attempt += 1);
+      } catch (error) {
+        // The log cannot be read, or holds an event that this release does not know: no caller is left without an answer.
+        callers.refuseAll(asServiceError(error));
+      }
+    }
     // No await since the queue was found empty: the next caller starts a new run.
     running = undefined;
   }
 
-  /** Where a command that was accepted before ends, read from the log. @param revision of its first event */
-  async function endOfCommand(revision: number): Promise<number> {
-    const first = await firstFrom(eventStore, stream, revision);
-    if (first === undefined) return position();
-    const { index, count } = first.metadata.command;
-    const last = index + 1 === count ? first : await firstFrom(eventStore, stream, revision + count - 1 - index);
-    return (last ?? first).position;
-  }
-
-  /** @throws ServiceError: the refusal */
-  async function outcomeOf(answer: Answer): Promise<CommandOutcome<unknown>> {
-    switch (answer.kind) {
-      case 'written': {
-        const { commandId, events, position: at, result } = answer;
-        return { kind: 'done', commandId, events, position: at, result };
-      }
-      case 'unchanged':
-        return { kind: 'done', commandId: '', events: [], position: answer.position, result: answer.result };
-      case 'repeated': {
-        const { commandId, resourceId } = answer;
-        return { kind: 'repeated', commandId, resourceId, position: await endOfCommand(answer.revision) };
-      }
-      case 'refused':
-        throw answer.error;
-      default:
-        return unreachable(answer);
-    }
-  }
-
-  /** @throws ServiceError `unavailable` */
-  function queue(call: Call<State, Command>): Promise<Answer> {
+  /** @throws ServiceError: the refusal, or `unavailable` */
+  async function outcomeOf(call: Call<State, Command>): Promise<CommandOutcome<unknown>> {
     const readOnly = options.readOnly();
     if (stop.signal.aborted || readOnly !== undefined) {
       throw new ServiceError('unavailable', readOnly ?? 'the service is shutting down');
@@ -99,10 +122,23 @@ export function createGateway<State extends DecidingState, Command>(
     if (callers.count >= tuning.gatewayQueue) {
       throw new ServiceError('unavailable', 'too many commands are waiting; nothing was written');
     }
-    const answer = callers.add(call);
+    const answered = callers.add(call);
     // Behind this turn of the event loop, so that the callers of one turn share an append and its flush.
     running ??= yieldToEventLoop().then(run);
-    return answer;
+    const answer = await answered;
+    switch (answer.kind) {
+      case 'done':
+        return answer;
+      case 'repeated': {
+        const { commandId, resourceId, revision } = answer;
+        const end = await endOfCommand(eventStore, stream, revision);
+        return { kind: 'repeated', commandId, resourceId, position: end ?? position() };
+      }
+      case 'refused':
+        throw answer.error;
+      default:
+        return unreachable(answer);
+    }
   }
 
   return {
@@ -112,10 +148,10 @@ export function createGateway<State extends DecidingState, Command>(
       select: (state: State) => R,
     ): Promise<CommandOutcome<R>> {
       // `select` made the result.
-      return (await outcomeOf(await queue({ command, context, select }))) as CommandOutcome<R>;
+      return (await outcomeOf({ command, context, select })) as CommandOutcome<R>;
     },
     async read<R>(select: (state: State) => R): Promise<R> {
-      const outcome = await outcomeOf(await queue({ command: undefined, context: undefined, select }));
+      const outcome = await outcomeOf({ command: undefined, context: undefined, select });
       if (outcome.kind !== 'done') throw new Error('a read repeats no command');
       return outcome.result as R;
     },
@@ -124,4 +160,24 @@ export function createGateway<State extends DecidingState, Command>(
       await running;
     },
   };
+}
+
+/** A command as it stands in the log, at the position of its group's last event. */
+function at({ stream, events: [first, ...rest] }: RecordedCommand, position: number): RecordedCommand {
+  return { stream, events: [{ ...first, position }, ...rest.map((event) => ({ ...event, position }))] };
+}
+
+function finalAnswer(decided: Decided, position: number): Answer {
+  if (decided.kind === 'answer') return decided.answer;
+  const { proposal, recorded, result } = decided;
+  return { kind: 'done', commandId: proposal.commandId, events: recorded.events, position, result };
+}
+
+/** Where a command ends in the log; undefined if the log does not hold it. @param revision of its first event */
+async function endOfCommand(eventStore: EventStore, stream: string, revision: number): Promise<number | undefined> {
+  const first = await firstFrom(eventStore, stream, revision);
+  if (first === undefined) return undefined;
+  const { index, count } = first.metadata.command;
+  const last = index + 1 === count ? first : await firstFrom(eventStore, stream, revision + count - 1 - index);
+  return (last ?? first).position;
 }

@@ -12,7 +12,6 @@ import type { ProposedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
-import type { SharedDelay } from './shared-delay.js';
 import { eventBytes } from '../storage/event-json.js';
 import type { EventStore } from '../storage/event-store.js';
 import { tuning } from './tuning.js';
@@ -20,8 +19,8 @@ import { tuning } from './tuning.js';
 export interface StreamBatchOptions {
   readonly eventStore: Pick<EventStore, 'append'>;
   readonly logger: Logger;
-  /** How long the first fact waits for others to join its batch. */
-  readonly delay: SharedDelay;
+  /** How long the first fact waits for others to join its batch, in milliseconds. */
+  readonly gatherMs: number;
   /** Facts that may wait, and their bytes. */
   readonly maxFacts: number;
   readonly maxBytes: number;
@@ -73,21 +72,9 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
     settle(waiting, 'refused');
   };
 
-  /** The oldest facts, as many as one append may hold. */
-  const nextGroup = (): readonly Waiting[] => {
-    const group: Waiting[] = [];
-    let bytes = 0;
-    for (const waiting of queue) {
-      bytes += waiting.bytes;
-      if (group.length >= limits.events.appendEvents || (group.length > 0 && bytes > limits.events.appendBytes)) break;
-      group.push(waiting);
-    }
-    return group;
-  };
-
   /** Appends one group. It only shrinks between its tries: a store recognises a repeat by its first events. */
   const appendNext = async (): Promise<void> => {
-    let group = nextGroup();
+    let group = oldest(queue);
     for (let tries = 0; ; tries += 1) {
       group = group.filter((waiting) => queue.has(waiting));
       if (group.length === 0) return;
@@ -144,7 +131,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
     try {
       while (queue.size > 0) {
         // Facts that arrive soon after the first join its batch. A close ends this wait.
-        await options.delay.wait(stop.signal);
+        await sleep(options.gatherMs, stop.signal);
         await appendWaiting();
       }
     } catch (error) {
@@ -178,4 +165,16 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
       await running;
     },
   };
+}
+
+/** The oldest facts, as many as one append may hold, at least one. */
+function oldest(queue: Iterable<Waiting>): readonly Waiting[] {
+  const group: Waiting[] = [];
+  let bytes = 0;
+  for (const waiting of queue) {
+    bytes += waiting.bytes;
+    if (group.length >= limits.events.appendEvents || (group.length > 0 && bytes > limits.events.appendBytes)) break;
+    group.push(waiting);
+  }
+  return group;
 }

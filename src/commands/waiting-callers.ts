@@ -1,11 +1,10 @@
 /**
  * The callers of a gateway, in the order in which their commands arrived. Each is answered once and in bounded time,
- * even if the outcome of an append stays unknown for longer. Neither decides nor appends: `run-group.ts` takes the
+ * even if the outcome of an append stays unknown for longer. Neither decides nor appends: `gateway.ts` takes the
  * callers from the head of this queue.
  */
 import { ServiceError } from '../kernel/errors.js';
-import type { RecordedEvent } from '../kernel/event.js';
-import type { CommandContext } from './port.js';
+import type { CommandContext, CommandOutcome } from './port.js';
 import { tuning } from './tuning.js';
 
 export interface Call<State, Command> {
@@ -18,15 +17,7 @@ export interface Call<State, Command> {
 
 /** The outcome of a command. */
 export type Answer =
-  | {
-      readonly kind: 'written';
-      readonly commandId: string;
-      readonly events: readonly RecordedEvent[];
-      /** Of the last event that was appended with it. */
-      readonly position: number;
-      readonly result: unknown;
-    }
-  | { readonly kind: 'unchanged'; readonly position: number; readonly result: unknown }
+  | Extract<CommandOutcome<unknown>, { readonly kind: 'done' }>
   /** `revision` is that of the first event of the command that used the key. */
   | { readonly kind: 'repeated'; readonly commandId: string; readonly resourceId: string; readonly revision: number }
   | { readonly kind: 'refused'; readonly error: ServiceError };

@@ -6,7 +6,6 @@ import { tuning } from '../../src/commands/tuning.js';
 import type { FactOutcome } from '../../src/domain/agents/facts.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createSharedDelay } from '../../src/commands/shared-delay.js';
 import { eventOf, refused, storeOf, unavailable, unknown } from '../support/append-outcomes.js';
 
 describe('a batch of facts', () => {
@@ -16,7 +15,7 @@ describe('a batch of facts', () => {
     const batch = createStreamBatch('svc-agents-00', {
       eventStore: store,
       logger: { ...silentLogger, warn: (fields) => void warnings.push(fields) },
-      delay: createSharedDelay(1),
+      gatherMs: 1,
       maxFacts: 1_000_000,
       maxBytes: 1_000_000_000,
       onRefused: ({ type }, cause) => void refusals.push(`${type}: ${cause}`),
@@ -121,7 +120,7 @@ describe('a batch of facts', () => {
       expect.stringContaining('did not take'),
     ]);
     const store = storeOf(unavailable, unavailable);
-    const closing = batchOf(store, { delay: createSharedDelay(60_000) });
+    const closing = batchOf(store, { gatherMs: 60_000 });
     const waiting = closing.add('A');
     await closing.batch.close();
     expect([await waiting, store.appends.length]).toEqual([expect.stringContaining('shut down'), 1]);

@@ -5,6 +5,7 @@ import { createFactRecorder, retentions, setRetentions } from '../../src/command
 import { tuning } from '../../src/commands/tuning.js';
 import type { AgentEvent, FactOutcome } from '../../src/domain/agents/facts.js';
 import { agentShards, agentsStream, streams } from '../../src/kernel/event.js';
+import type * as background from '../../src/kernel/background.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { eventBytes } from '../../src/storage/event-json.js';
@@ -14,6 +15,17 @@ import { actor, createCommandFixture, refusalOf } from '../support/command-fixtu
 import { eventually } from '../support/eventually.js';
 import { answerLost, notWritten, refused, unavailable } from '../support/scripted-event-store.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
+
+// On timers that a test can hold.
+vi.mock('../../src/kernel/background.js', async (original) => ({
+  ...(await original<typeof background>()),
+  sleep: (ms: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      setTimeout(resolve, ms);
+      if (signal?.aborted === true) resolve();
+      signal?.addEventListener('abort', () => resolve());
+    }),
+}));
 
 let fixture: CommandFixture;
 let facts: FactRecorder;
@@ -187,14 +199,15 @@ describe('a turn', () => {
     return appends().slice(before);
   };
 
-  test('is the same one for the streams of all agents, and another for sign-ins', async () => {
+  test('begins with the first fact of its stream, and is longer for sign-ins', async () => {
     const [one, other] = strangers(2) as [string, string];
     void facts.agent(one, applied(1), 'r');
     signin();
     expect(await pass(tuning.agentFactsBatchMs - 1)).toEqual([]);
     void facts.agent(other, applied(1), 'r');
-    expect(await pass(1)).toEqual([agentsStream(one), agentsStream(other)]);
-    expect(await pass(tuning.signinsBatchMs - tuning.agentFactsBatchMs - 1)).toEqual([]);
+    expect(await pass(1)).toEqual([agentsStream(one)]);
+    expect(await pass(tuning.agentFactsBatchMs - 1)).toEqual([agentsStream(other)]);
+    expect(await pass(tuning.signinsBatchMs - 2 * tuning.agentFactsBatchMs)).toEqual([]);
     expect(await pass(1)).toEqual([streams.signins]);
   });
 });

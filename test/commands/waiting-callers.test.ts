@@ -37,8 +37,8 @@ describe('waiting callers', () => {
     callers.endGroup();
     callers.endGroup();
     expect(callers.all().map(({ command }) => command)).toEqual(['c']);
-    callers.all()[0]?.answer({ kind: 'unchanged', position: 1, result: undefined });
-    expect(await late[2]).toMatchObject({ kind: 'unchanged' });
+    callers.all()[0]?.answer({ kind: 'done', commandId: '', events: [], position: 1, result: undefined });
+    expect(await late[2]).toMatchObject({ kind: 'done' });
     expect(vi.getTimerCount()).toBe(2);
   });
 
