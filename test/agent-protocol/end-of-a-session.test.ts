@@ -6,7 +6,7 @@ import type { AgentStream } from '../../src/transport/agent/agent-stream.js';
 import { closeReasons, jittered } from '../../src/transport/agent/close-reasons.js';
 import { noteSuperseded } from '../../src/transport/agent/node-sessions.js';
 import type { Outbox } from '../../src/transport/agent/outbox.js';
-import { createSessionClosing } from '../../src/transport/agent/outbox.js';
+import { SessionClosing } from '../../src/transport/agent/outbox.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
@@ -20,7 +20,7 @@ describe('the end of a session', () => {
         void events.push([last === undefined ? undefined : ServicePayload.decode(last).payload, status.code]),
       discard: () => void events.push('discard'),
     } as unknown as Outbox;
-    return { made: createSessionClosing(stream, outbox), events };
+    return { made: new SessionClosing(stream, outbox), events };
   }
 
   test('tells a proven agent why, and others only the status', () => {

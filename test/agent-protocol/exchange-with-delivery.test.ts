@@ -1,7 +1,7 @@
 /** The exchange of a session with delivery: requests and reports in order, and what was sent. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ApplyReport, ConfigAnswer, NodeSession } from '../../src/delivery/port.js';
-import { createConfigExchange } from '../../src/transport/agent/config-exchange.js';
+import { ConfigExchange } from '../../src/transport/agent/config-exchange.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
@@ -26,7 +26,7 @@ describe('the exchange with delivery', () => {
       ...node,
     };
     const clock = createManualClock();
-    const made = createConfigExchange({
+    const made = new ConfigExchange({
       delivery: { openNodeSession: () => nodeSession },
       clock,
       onAnswer: (answer) => void answers.push(answer),

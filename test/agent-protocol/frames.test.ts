@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { AgentPayload, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
 import { createCipherState } from '../../src/channel/noise/cipher-state.js';
-import { createInbound, decodeFrame, encodeFrame } from '../../src/transport/agent/frames.js';
+import { InboundFrames, decodeFrame, encodeFrame } from '../../src/transport/agent/frames.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
 import { decodeStrictly, walkMessage } from '../../src/transport/agent/wire-scan.js';
 import { valueOf } from '../support/noise-parties.js';
@@ -52,7 +52,7 @@ describe('the frame codec', () => {
       fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
         decodeFrame(bytes);
         readAgentPayload(bytes, 'node-1');
-        const inbound = createInbound(createCipherState(randomBytes(32)), Buffer.alloc(16));
+        const inbound = new InboundFrames(createCipherState(randomBytes(32)), Buffer.alloc(16));
         expect(inbound.take(bytes).kind).toBe('refused_frame');
         expect(inbound.proven).toBe(false);
       }),
@@ -66,7 +66,7 @@ describe('the frames of a session', () => {
   function frames() {
     const key = randomBytes(32);
     const sender = createCipherState(Uint8Array.from(key));
-    const inbound = createInbound(createCipherState(Uint8Array.from(key)), id);
+    const inbound = new InboundFrames(createCipherState(Uint8Array.from(key)), id);
     const frame = (plaintext: Uint8Array, sessionId: Uint8Array = new Uint8Array(0)) => {
       const sequence = sender.nextSequence;
       return { sessionId, sequence, ciphertext: valueOf(sender.encrypt(sequence, plaintext)) };

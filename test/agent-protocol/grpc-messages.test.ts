@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import { createMessageReader, framedMessage, messageHeadBytes } from '../../src/transport/agent/grpc-messages.js';
-import type { MessageReader } from '../../src/transport/agent/grpc-messages.js';
+import { MessageReader, framedMessage, messageHeadBytes } from '../../src/transport/agent/grpc-messages.js';
 
 const messages = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 8 });
 const cuts = fc.array(fc.nat(400), { maxLength: 12 });
@@ -26,7 +25,7 @@ function everything(reader: MessageReader): string[] {
 test('messages come out as they went in, wherever the pieces end', () => {
   fc.assert(
     fc.property(messages, cuts, (sent, ends) => {
-      const reader = createMessageReader();
+      const reader = new MessageReader();
       const got = piecesOf(Buffer.concat(sent.map(framedMessage)), ends).flatMap((piece) => {
         reader.add(piece);
         return everything(reader);
@@ -41,7 +40,7 @@ test('a message of the largest size is given out with its last byte, and not bef
   const ends = Array.from(bytes.keys()).filter(
     (place) => place < 10 || place % 500 === 0 || place === bytes.length - 1,
   );
-  const reader = createMessageReader();
+  const reader = new MessageReader();
   const got = piecesOf(bytes, ends).map((piece) => {
     reader.add(piece);
     return reader.next();
@@ -53,7 +52,7 @@ test('a message of the largest size is given out with its last byte, and not bef
 test('a message that says it is larger is refused by its head, behind those before it', () => {
   const head = Buffer.alloc(messageHeadBytes);
   head.writeUInt32BE(limits.agent.grpcMessageBytes + 1, 1);
-  const reader = createMessageReader();
+  const reader = new MessageReader();
   reader.add(Buffer.concat([framedMessage(Buffer.of(1)), head]));
   expect(everything(reader)).toEqual(['01', 'too_large']);
 });

@@ -4,7 +4,7 @@ import type { Delivery } from '../../src/delivery/port.js';
 import { offlineAfterSeconds } from '../../src/delivery/port.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
-import { createHeartbeats, intervalsOf } from '../../src/transport/agent/heartbeats.js';
+import { Heartbeats, intervalsOf } from '../../src/transport/agent/heartbeats.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -17,7 +17,7 @@ describe('heartbeats', () => {
     const failures: unknown[] = [];
     let secs = 10;
     let queued = true;
-    const made = createHeartbeats(
+    const made = new Heartbeats(
       {
         delivery: { settings: () => settings(secs) },
         hasCommands: () => queued,

@@ -6,8 +6,7 @@ import { createCipherState } from '../../src/channel/noise/cipher-state.js';
 import { createJoiner, maxFragmentBytes } from '../../src/channel/noise/fragmenter.js';
 import type { AgentStream, StreamStatus } from '../../src/transport/agent/agent-stream.js';
 import { decodeFrame } from '../../src/transport/agent/frames.js';
-import { createOutbox } from '../../src/transport/agent/outbox.js';
-import type { Outbox } from '../../src/transport/agent/outbox.js';
+import { Outbox } from '../../src/transport/agent/outbox.js';
 import { valueOf } from '../support/noise-parties.js';
 
 const draining: StreamStatus = { code: GrpcStatus.UNAVAILABLE, details: 'draining' };
@@ -46,7 +45,7 @@ function peer(): Peer {
     },
     close: ({ details }: StreamStatus) => void heard.push(details),
   } as unknown as AgentStream;
-  const outbox = createOutbox({
+  const outbox = new Outbox({
     stream,
     cipher: createCipherState(key()),
     now: () => 0,

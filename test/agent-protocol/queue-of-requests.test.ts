@@ -1,6 +1,6 @@
 /** The queue of a session: requests are handled one at a time, in order, and none holds up the others for long. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createSerialQueue } from '../../src/transport/agent/serial-queue.js';
+import { SerialQueue } from '../../src/transport/agent/serial-queue.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
@@ -12,7 +12,7 @@ describe('the queue of requests', () => {
     const done: string[] = [];
     let progress = 0;
     const finish: (() => void)[] = [];
-    const made = createSerialQueue({
+    const made = new SerialQueue({
       onFailed: (error) => void failures.push(error),
       onProgress: () => void (progress += 1),
     });

@@ -1,21 +1,7 @@
-/** What may be read of agents: unfinished bytes of all sessions, and the budget of a node. */
+/** What may be read of a node: its budget. */
 import { describe, expect, test } from 'vitest';
-import { createReadBudgets, createUnfinishedBytes } from '../../src/transport/agent/read-budget.js';
+import { createReadBudgets } from '../../src/transport/agent/read-budget.js';
 import { createManualClock } from '../support/manual-clock.js';
-
-describe('unfinished bytes', () => {
-  test('are added up over all sessions against one bound', () => {
-    const bytes = createUnfinishedBytes(100);
-    const [one, two] = [bytes.share(), bytes.share()];
-    one.hold(60);
-    two.hold(40);
-    expect([bytes.total, one.exceeded, two.exceeded]).toEqual([100, false, false]);
-    two.hold(41);
-    expect([bytes.total, one.exceeded, two.exceeded]).toEqual([101, true, true]);
-    one.hold(0);
-    expect([bytes.total, two.exceeded]).toEqual([41, false]);
-  });
-});
 
 describe('what may be read of a node', () => {
   const rate = (perSecond: number, burst: number) => ({ perSecond, burst });

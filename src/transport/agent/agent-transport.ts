@@ -31,7 +31,7 @@ import type { ConnectionStats, Counters, Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
-import { createReadBudgets, createUnfinishedBytes } from './read-budget.js';
+import { createReadBudgets } from './read-budget.js';
 import type { ReadLimits } from './read-budget.js';
 
 /** Interval at which the timeouts of sessions and pending sessions are checked. */
@@ -133,7 +133,7 @@ export async function createAgentTransport(
 ): Promise<AgentTransport> {
   const { clock, delivery, facts, instanceId, keyring, logger, telemetry } = deps;
   const counters = createCounters();
-  const unfinished = createUnfinishedBytes(options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal);
+  const unfinished = { total: 0, max: options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal };
   let closing = false;
   const draining = (): boolean => closing || delivery.state().kind !== 'ready' || deps.storesAway();
 

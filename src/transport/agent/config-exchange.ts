@@ -5,7 +5,7 @@
 import type { ApplyReport, ConfigAnswer, Delivery, NodeSession, PushSlot, SnapshotPush } from '../../delivery/port.js';
 import type { Clock } from '../../kernel/clock.js';
 import { timestamp } from '../../kernel/clock.js';
-import { createSerialQueue } from './serial-queue.js';
+import { SerialQueue } from './serial-queue.js';
 
 /** How long an apply report delays the requests behind it; recording it may take longer. */
 const reportWaitMs = 2_000;
@@ -19,41 +19,21 @@ interface ConfigExchangeDeps {
   onProgress(): void;
 }
 
-export interface ConfigExchange {
-  /** Opens the node session of delivery, which offers snapshots to `slot` from the first ConfigRequest on. */
-  open(nodeId: string, sessionId: string, slot: PushSlot): void;
-  request(version: bigint, checksum: Uint8Array): void;
-  /** @param at when it came, monotonic milliseconds */
-  report(outcome: ApplyReport, at: number): void;
-  /**
-   * Resolves when what has come may be worked on, if it may be the report on a snapshot that others are still being sent;
-   * undefined when that is now.
-   */
-  reportTurn(): Promise<void> | undefined;
-  /** The peer's window has taken a whole snapshot. */
-  sent(push: SnapshotPush): void;
-  /** RELOAD_CONFIG is on its way to the agent. */
-  reload(): void;
-  /** The snapshot that was sent last, and when. */
-  readonly pushed: { readonly generation: number; readonly at: string } | undefined;
-  /** Requests and reports not done yet. */
-  readonly waiting: number;
-  close(): void;
-}
-
 /** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
-class Exchange implements ConfigExchange {
+export class ConfigExchange {
   readonly #deps: ConfigExchangeDeps;
-  readonly #queue = createSerialQueue(this);
+  readonly #queue = new SerialQueue(this);
   #nodeSession: NodeSession | undefined;
   /** A snapshot was sent, and no report has come since. */
   #unanswered = false;
-  pushed: ConfigExchange['pushed'];
+  /** The snapshot that was sent last, and when. */
+  pushed: { readonly generation: number; readonly at: string } | undefined;
 
   constructor(deps: ConfigExchangeDeps) {
     this.#deps = deps;
   }
 
+  /** Opens the node session of delivery, which offers snapshots to `slot` from the first ConfigRequest on. */
   open(nodeId: string, sessionId: string, slot: PushSlot): void {
     this.#nodeSession = this.#deps.delivery.openNodeSession(nodeId, sessionId, slot);
   }
@@ -63,22 +43,30 @@ class Exchange implements ConfigExchange {
       if (answer !== undefined) this.#deps.onAnswer(answer);
     });
   }
+  /**
+   * Resolves when what has come may be worked on, if it may be the report on a snapshot that others are still being sent;
+   * undefined when that is now.
+   */
   reportTurn(): Promise<void> | undefined {
     return this.#unanswered ? this.#nodeSession?.reportTurn() : undefined;
   }
+  /** @param at when it came, monotonic milliseconds */
   report(outcome: ApplyReport, at: number): void {
     this.#unanswered = false;
     // The report becomes a fact, which waits while the event store is away; the requests behind it must not.
     this.#queue.run(() => this.#nodeSession?.report(outcome, at) ?? Promise.resolve(), reportWaitMs);
   }
+  /** The peer's window has taken a whole snapshot. */
   sent(push: SnapshotPush): void {
     this.#unanswered = true;
     this.pushed = { generation: push.generation, at: timestamp(this.#deps.clock.now()) };
     this.#nodeSession?.sent(push);
   }
+  /** RELOAD_CONFIG is on its way to the agent. */
   reload(): void {
     this.#nodeSession?.reload().catch((error: unknown) => this.onFailed(error));
   }
+  /** Requests and reports not done yet. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -92,8 +80,4 @@ class Exchange implements ConfigExchange {
   onProgress(): void {
     this.#deps.onProgress();
   }
-}
-
-export function createConfigExchange(deps: ConfigExchangeDeps): ConfigExchange {
-  return new Exchange(deps);
 }

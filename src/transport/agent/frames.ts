@@ -44,24 +44,12 @@ export type Inbound =
   | { readonly kind: 'fragment' }
   | { readonly kind: 'refused_frame'; readonly failure: InboundFailure };
 
-export interface InboundFrames {
-  /** One gRPC message. */
-  take(bytes: Uint8Array): Inbound;
-  /** The same for a frame that has been decoded already. */
-  takeFrame(frame: Frame): Inbound;
-  /** A frame has been decrypted, so the sender is the agent. */
-  readonly proven: boolean;
-  /** Bytes held of an unfinished message. */
-  readonly heldBytes: number;
-  /** Wipes the key and frees the unfinished message. */
-  discard(): void;
-}
-
 /** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
-class FramesOfSession implements InboundFrames {
+export class InboundFrames {
   readonly #receive: CipherState;
   readonly #sessionId: Uint8Array;
   readonly #joiner = createJoiner(limits.agent.joinedInBytes);
+  /** A frame has been decrypted, so the sender is the agent. */
   proven = false;
 
   constructor(receive: CipherState, sessionId: Uint8Array) {
@@ -69,13 +57,16 @@ class FramesOfSession implements InboundFrames {
     this.#sessionId = sessionId;
   }
 
+  /** Bytes held of an unfinished message. */
   get heldBytes(): number {
     return this.#joiner.heldBytes;
   }
+  /** One gRPC message. */
   take(bytes: Uint8Array): Inbound {
     const frame = decodeFrame(bytes);
     return frame === undefined ? refuse('malformed_frame') : this.takeFrame(frame);
   }
+  /** The same for a frame that has been decoded already. */
   takeFrame(frame: Frame): Inbound {
     if (frame.sessionId.length > 0 && Buffer.compare(this.#sessionId, frame.sessionId) !== 0) {
       return refuse('foreign_session');
@@ -95,6 +86,7 @@ class FramesOfSession implements InboundFrames {
         return refuse(joined.reason === 'payload_too_large' ? 'payload_too_large' : 'bad_fragment');
     }
   }
+  /** Wipes the key and frees the unfinished message. */
   discard(): void {
     this.#receive.wipe();
     this.#joiner.discard();
@@ -102,7 +94,3 @@ class FramesOfSession implements InboundFrames {
 }
 
 const refuse = (failure: InboundFailure): Inbound => ({ kind: 'refused_frame', failure });
-
-export function createInbound(receive: CipherState, sessionId: Uint8Array): InboundFrames {
-  return new FramesOfSession(receive, sessionId);
-}

@@ -8,19 +8,8 @@ import { limits } from '../../kernel/limits.js';
 /** Whether it is compressed, in one byte, and its length in four. @internal exported for tests */
 export const messageHeadBytes = 5;
 
-/** Gives out the messages of the pieces that were added. */
-export interface MessageReader {
-  /** Only after `next` has given out everything else. */
-  add(piece: Buffer): void;
-  /**
-   * The next message, which may share the memory of its piece; undefined if it is not complete. Once one is too large,
-   * the rest cannot be read.
-   */
-  next(): Buffer | 'too_large' | undefined;
-}
-
 /** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
-class PiecesOfCall implements MessageReader {
+export class MessageReader {
   /** Not given out yet, from `#at` on. */
   #bytes: Buffer | undefined;
   #at = 0;
@@ -29,6 +18,7 @@ class PiecesOfCall implements MessageReader {
   /** Bytes that they are short of. */
   #missing = 0;
 
+  /** Only after `next` has given out everything else. */
   add(piece: Buffer): void {
     if (this.#parts === undefined) {
       this.#hold(piece);
@@ -40,6 +30,10 @@ class PiecesOfCall implements MessageReader {
     this.#hold(Buffer.concat(this.#parts));
     this.#parts = undefined;
   }
+  /**
+   * The next message, which may share the memory of its piece; undefined if it is not complete. Once one is too large,
+   * the rest cannot be read.
+   */
   next(): Buffer | 'too_large' | undefined {
     const bytes = this.#bytes;
     if (bytes === undefined) return undefined;
@@ -65,10 +59,6 @@ class PiecesOfCall implements MessageReader {
     this.#at = 0;
     this.#bytes = bytes.length === 0 ? undefined : bytes;
   }
-}
-
-export function createMessageReader(): MessageReader {
-  return new PiecesOfCall();
 }
 
 /** A message as gRPC frames it: not compressed, its length, its bytes. */

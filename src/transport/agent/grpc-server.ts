@@ -25,8 +25,7 @@ import {
   takeReading,
   watchServer,
 } from './grpc-internals.js';
-import { createMessageReader, framedMessage } from './grpc-messages.js';
-import type { MessageReader } from './grpc-messages.js';
+import { MessageReader, framedMessage } from './grpc-messages.js';
 import { checkGrpcInternals } from './grpc-self-check.js';
 import { callBegun, watchUnproven } from './unproven.js';
 import type { Unproven } from './unproven.js';
@@ -211,7 +210,7 @@ class ControlStream implements AgentStream {
     const call = this.#call;
     this.#handlers = handlers;
     if (takeReading(call, (piece) => this.#take(piece))) {
-      this.#reader = createMessageReader();
+      this.#reader = new MessageReader();
       this.#http2?.on('end', () => this.#ended());
       this.#http2?.resume();
     } else {

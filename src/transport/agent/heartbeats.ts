@@ -8,8 +8,7 @@ import { Command } from '../../gen/svc/control/v1/command.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import { limits } from '../../kernel/limits.js';
-import { createSerialQueue } from './serial-queue.js';
-import type { SerialQueue } from './serial-queue.js';
+import { SerialQueue } from './serial-queue.js';
 
 export interface AgentIntervals {
   readonly heartbeatSecs: number;
@@ -49,23 +48,16 @@ interface HeartbeatsDeps {
   onProgress(): void;
 }
 
-export interface Heartbeats {
-  answer(heartbeat: Pick<HeartbeatRequest, 'sequence'>): void;
-  /** The intervals that the agent was last sent. */
-  readonly intervals: AgentIntervals;
-  /** Heartbeats not answered yet. */
-  readonly waiting: number;
-  close(): void;
-}
-
 /** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
-class AnswersInOrder implements Heartbeats {
+export class Heartbeats {
   readonly #deps: HeartbeatsDeps;
   /** Undefined until a node has commands, which few ever have. */
   #queue: SerialQueue | undefined;
   #closed = false;
+  /** The intervals that the agent was last sent. */
   intervals: AgentIntervals;
 
+  /** @param granted the intervals of the session's grant */
   constructor(deps: HeartbeatsDeps, granted: AgentIntervals) {
     this.#deps = deps;
     this.intervals = granted;
@@ -73,12 +65,13 @@ class AnswersInOrder implements Heartbeats {
 
   answer(heartbeat: Pick<HeartbeatRequest, 'sequence'>): void {
     if (this.waiting === 0 && !this.#deps.hasCommands()) return this.#respond(heartbeat, []);
-    this.#queue ??= createSerialQueue(this);
+    this.#queue ??= new SerialQueue(this);
     this.#queue.run(async () => {
       const commands = await this.#deps.claimCommands();
       if (!this.#closed) this.#respond(heartbeat, commands);
     });
   }
+  /** Heartbeats not answered yet. */
   get waiting(): number {
     return this.#queue?.size ?? 0;
   }
@@ -108,11 +101,6 @@ class AnswersInOrder implements Heartbeats {
     this.intervals = inForce;
     this.#deps.onIntervals(inForce);
   }
-}
-
-/** @param granted the intervals of the session's grant */
-export function createHeartbeats(deps: HeartbeatsDeps, granted: AgentIntervals): Heartbeats {
-  return new AnswersInOrder(deps, granted);
 }
 
 const commandValues: { readonly [name in AgentCommandName]: Command } = {

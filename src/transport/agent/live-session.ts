@@ -16,19 +16,16 @@ import type { AgentStream } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
 import { jittered } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
-import type { AgentIntervals, Heartbeats } from './heartbeats.js';
-import { createConfigExchange } from './config-exchange.js';
-import type { ConfigExchange } from './config-exchange.js';
+import { ConfigExchange } from './config-exchange.js';
 import { countIn } from './counters.js';
 import type { Counters } from './counters.js';
-import type { Frame, Inbound, InboundFrames } from './frames.js';
-import { createHeartbeats } from './heartbeats.js';
-import { createInbound } from './frames.js';
-import { createReading } from './reading.js';
-import type { Reading } from './reading.js';
-import { createOutbox, createSessionClosing } from './outbox.js';
-import type { Outbox, SessionClosing } from './outbox.js';
-import type { ReadBudget, UnfinishedBytes, UnfinishedShare } from './read-budget.js';
+import { InboundFrames } from './frames.js';
+import type { Frame, Inbound } from './frames.js';
+import { Heartbeats } from './heartbeats.js';
+import type { AgentIntervals } from './heartbeats.js';
+import { Reading } from './reading.js';
+import { Outbox, SessionClosing } from './outbox.js';
+import type { ReadBudget, UnfinishedBytes } from './read-budget.js';
 import { startState, step } from './session.js';
 import type { SessionInput, SessionOutput, SessionState } from './session.js';
 import { heartbeatFacts, metricsFacts } from '../../telemetry/reported.js';
@@ -100,7 +97,8 @@ class AttachedSession implements LiveSession {
   readonly #outbox: Outbox;
   readonly #inbound: InboundFrames;
   readonly #closing: SessionClosing;
-  readonly #unfinished: UnfinishedShare;
+  /** Its part of the unfinished bytes of all sessions. */
+  #unfinishedBytes = 0;
   readonly #reading: Reading;
   #state: SessionState;
   #proven = false;
@@ -125,14 +123,13 @@ class AttachedSession implements LiveSession {
     this.stream = stream;
     this.cipher = pending.noise.send;
     this.#state = startState({ nodeId, openedAt, streamAt, rekeyAfterSecs: deps.rekeySeconds, intervals });
-    this.#unfinished = deps.unfinished.share();
     this.readBudget = deps.readBudget(nodeId);
-    this.#reading = createReading(this, streamAt);
-    this.#inbound = createInbound(pending.noise.receive, pending.sessionId);
-    this.#outbox = createOutbox(this);
-    this.#config = createConfigExchange(this);
-    this.#heartbeats = createHeartbeats(this, intervals);
-    this.#closing = createSessionClosing(stream, this.#outbox);
+    this.#reading = new Reading(this, streamAt);
+    this.#inbound = new InboundFrames(pending.noise.receive, pending.sessionId);
+    this.#outbox = new Outbox(this);
+    this.#config = new ConfigExchange(this);
+    this.#heartbeats = new Heartbeats(this, intervals);
+    this.#closing = new SessionClosing(stream, this.#outbox);
     this.closed = this.#closing.closed;
   }
 
@@ -320,13 +317,18 @@ class AttachedSession implements LiveSession {
     this.#reading.end();
     countIn(this.#deps.counters.ends, reason.cause);
     this.#deps.counters.reported.ended(this.id);
-    this.#unfinished.hold(0);
+    this.#holdUnfinished(0);
     this.#inbound.discard();
     this.#config.close();
     this.#heartbeats.close();
     this.#deps.onEnded(this, reason, agentReason);
     if (reason.cause === 'lost') return;
     this.#closing.begin(reason, this.#proven);
+  }
+
+  #holdUnfinished(bytes: number): void {
+    this.#deps.unfinished.total += bytes - this.#unfinishedBytes;
+    this.#unfinishedBytes = bytes;
   }
 
   #receive(incoming: Inbound, bytes: number): void {
@@ -336,8 +338,9 @@ class AttachedSession implements LiveSession {
       this.#proven = true;
       this.#deps.onProven(this, this.stream.connection);
     }
-    this.#unfinished.hold(this.#inbound.heldBytes);
-    if (this.#unfinished.exceeded && incoming.kind === 'fragment') {
+    this.#holdUnfinished(this.#inbound.heldBytes);
+    const { unfinished } = this.#deps;
+    if (unfinished.total > unfinished.max && incoming.kind === 'fragment') {
       const retryAfterMs = jittered(overloadRetryMs, this.#deps.random);
       return this.#run({ kind: 'overloaded', retryAfterMs });
     }

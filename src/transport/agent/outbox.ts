@@ -18,22 +18,6 @@ const revokedFlushMs = 100;
 /** Time between sending the status of a revoked session and closing its socket, so that the status is delivered. */
 const revokedLingerMs = 20;
 
-export interface Outbox extends PushSlot {
-  /** Queues the bytes of one small `ServicePayload`. */
-  send(payload: Uint8Array): void;
-  /** Number of answers that wait. The owner stops reading from an agent that lets them pile up. */
-  readonly waiting: number;
-  /** When the fragment on its way was handed to the stream, by the owner's clock; undefined if there is none. */
-  readonly writingSince: number | undefined;
-  /**
-   * Drops what waits, finishes the message that is half sent (nothing may come between its fragments), sends `last` if
-   * there is one, and ends the stream.
-   */
-  finish(last: Uint8Array | undefined, status: StreamStatus): void;
-  /** The stream is over: nothing more is written, the key is wiped. */
-  discard(): void;
-}
-
 interface OutboxOptions {
   readonly stream: AgentStream;
   readonly cipher: CipherState;
@@ -66,7 +50,7 @@ interface Ending {
 const messageOf = (payload: Uint8Array, push?: SnapshotPush): Message => ({ payload, push, offset: 0 });
 
 /** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
-class AgentOutbox implements Outbox {
+export class Outbox implements PushSlot {
   readonly #options: OutboxOptions;
   /** Answers that wait; undefined until one has to, which is seldom. */
   #queue: Uint8Array[] | undefined;
@@ -74,12 +58,14 @@ class AgentOutbox implements Outbox {
   #current: Message | undefined;
   #ending: Ending | undefined;
   #over = false;
+  /** When the fragment on its way was handed to the stream, by the owner's clock; undefined if there is none. */
   writingSince: number | undefined;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
   }
 
+  /** Queues the bytes of one small `ServicePayload`. */
   send(payload: Uint8Array): void {
     if (this.#over || this.#ending !== undefined) return;
     (this.#queue ??= []).push(payload);
@@ -92,9 +78,14 @@ class AgentOutbox implements Outbox {
     this.#slot = push;
     this.#write();
   }
+  /** Number of answers that wait. The owner stops reading from an agent that lets them pile up. */
   get waiting(): number {
     return this.#queue?.length ?? 0;
   }
+  /**
+   * Drops what waits, finishes the message that is half sent (nothing may come between its fragments), sends `last` if
+   * there is one, and ends the stream.
+   */
   finish(last: Uint8Array | undefined, status: StreamStatus): void {
     if (this.#over || this.#ending !== undefined) return;
     this.#queue = undefined;
@@ -109,6 +100,7 @@ class AgentOutbox implements Outbox {
       this.#write();
     }
   }
+  /** The stream is over: nothing more is written, the key is wiped. */
   discard(): void {
     this.#over = true;
     this.#queue = undefined;
@@ -177,25 +169,13 @@ class AgentOutbox implements Outbox {
   }
 }
 
-export function createOutbox(options: OutboxOptions): Outbox {
-  return new AgentOutbox(options);
-}
-
-export interface SessionClosing {
-  /** @param proven false: the peer has not shown that it has the keys, so it gets the bare status */
-  begin(reason: CloseReason, proven: boolean): void;
-  /** The stream is over. */
-  gone(): void;
-  /** Resolves when the stream is over. */
-  readonly closed: Promise<void>;
-}
-
 /** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
-class Closing implements SessionClosing {
+export class SessionClosing {
   readonly #stream: AgentStream;
   readonly #outbox: Outbox;
   #forcedClose: NodeJS.Timeout | undefined;
   #resolveClosed: () => void = () => undefined;
+  /** Resolves when the stream is over. */
   readonly closed: Promise<void>;
 
   constructor(stream: AgentStream, outbox: Outbox) {
@@ -206,6 +186,7 @@ class Closing implements SessionClosing {
     });
   }
 
+  /** @param proven false: the peer has not shown that it has the keys, so it gets the bare status */
   begin(reason: CloseReason, proven: boolean): void {
     const close = proven ? reason.close : undefined;
     this.#outbox.finish(
@@ -218,13 +199,10 @@ class Closing implements SessionClosing {
     // A revoked node keeps no connection, even if it reads: it is cut once the status has been sent.
     if (revoked) void this.closed.then(() => setTimeout(kill, revokedLingerMs));
   }
+  /** The stream is over. */
   gone(): void {
     clearTimeout(this.#forcedClose);
     this.#outbox.discard();
     this.#resolveClosed();
   }
-}
-
-export function createSessionClosing(stream: AgentStream, outbox: Outbox): SessionClosing {
-  return new Closing(stream, outbox);
 }

@@ -14,33 +14,24 @@ import type { TokenBucket } from '../../kernel/token-bucket.js';
 /** Nodes whose budget of reading is remembered; more than can be connected. */
 const readBudgets = 50_000;
 
-export interface ReadBudget {
-  /** A frame was read. */
-  frame(bytes: number): void;
-  /** A heartbeat, metrics report or config request was read, with its list entries. */
-  payload(entries: number): void;
-  /** True while a debt is left: nothing more should be read. */
-  readonly spent: boolean;
-}
-
-interface ReadBudgets {
-  of(nodeId: string): ReadBudget;
-}
-
 /** Each a rate, and how much of it may be used at once. */
 export type ReadLimits = {
   readonly [what in 'payloads' | 'entries' | 'bytes']: { readonly perSecond: number; readonly burst: number };
 };
 
-export function createReadBudgets(clock: Clock, allowed: ReadLimits = limits.agent.reading): ReadBudgets {
+/** The budgets of all nodes. */
+export function createReadBudgets(
+  clock: Clock,
+  allowed: ReadLimits = limits.agent.reading,
+): { of(nodeId: string): ReadBudget } {
   const budgets = createLru<string, ReadBudget>({ maxEntries: readBudgets });
   return {
-    of: (nodeId) => budgets.getOrCreate(nodeId, () => new NodeReadBudget(clock, allowed)),
+    of: (nodeId) => budgets.getOrCreate(nodeId, () => new ReadBudget(clock, allowed)),
   };
 }
 
 /** A class, because there is one for each node: see `src/channel/noise/cipher-state.ts`. */
-class NodeReadBudget implements ReadBudget {
+export class ReadBudget {
   readonly #clock: Clock;
   readonly #payloads: TokenBucket;
   readonly #entries: TokenBucket;
@@ -54,57 +45,25 @@ class NodeReadBudget implements ReadBudget {
     this.#bytes = createTokenBucket(bytes.perSecond, bytes.burst, now);
   }
 
+  /** A frame was read. */
   frame(bytes: number): void {
     this.#bytes.take(this.#clock.monotonic(), bytes);
   }
+  /** A heartbeat, metrics report or config request was read, with its list entries. */
   payload(entries: number): void {
     const now = this.#clock.monotonic();
     this.#payloads.take(now);
     if (entries > 0) this.#entries.take(now, entries);
   }
+  /** True while a debt is left: nothing more should be read. */
   get spent(): boolean {
     const now = this.#clock.monotonic();
     return this.#payloads.wait(now, 0) > 0 || this.#entries.wait(now, 0) > 0 || this.#bytes.wait(now, 0) > 0;
   }
 }
 
+/** The bytes of unfinished messages that all sessions hold together. */
 export interface UnfinishedBytes {
-  /** Held by all sessions together. */
-  readonly total: number;
-  /** The part of one session, at first 0 bytes. */
-  share(): UnfinishedShare;
-}
-
-export interface UnfinishedShare {
-  /** Replaces what this session holds. */
-  hold(bytes: number): void;
-  /** All sessions together hold more than the bound. */
-  readonly exceeded: boolean;
-}
-
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
-class Share implements UnfinishedShare {
-  readonly #all: { total: number; readonly maxBytes: number };
-  #held = 0;
-
-  constructor(all: { total: number; readonly maxBytes: number }) {
-    this.#all = all;
-  }
-  get exceeded(): boolean {
-    return this.#all.total > this.#all.maxBytes;
-  }
-  hold(bytes: number): void {
-    this.#all.total += bytes - this.#held;
-    this.#held = bytes;
-  }
-}
-
-export function createUnfinishedBytes(maxBytes: number): UnfinishedBytes {
-  const all = { total: 0, maxBytes };
-  return {
-    get total() {
-      return all.total;
-    },
-    share: () => new Share(all),
-  };
+  total: number;
+  readonly max: number;
 }

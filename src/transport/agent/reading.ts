@@ -38,25 +38,8 @@ interface ReadingOwner {
   onThrottled(): void;
 }
 
-export interface Reading {
-  /** Takes one frame, and reads it now or later. */
-  take(bytes: Uint8Array): void;
-  /** Reads the frames that wait. */
-  release(): void;
-  /** Frames wait to be read. */
-  readonly holds: boolean;
-  /** When the frame that is being read came, monotonic milliseconds. */
-  readonly cameAt: number;
-  /** Reads are paused because the agent has sent more than it may. */
-  readonly throttled: boolean;
-  /** Stops or resumes reading, whichever fits what waits now. */
-  balance(): void;
-  /** Nothing is read any more. */
-  end(): void;
-}
-
 /** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
-class SessionReading implements Reading {
+export class Reading {
   readonly #owner: ReadingOwner;
   #paused = false;
   /** The agent cannot be heard through no fault of its own, or pays for what it has sent. */
@@ -64,27 +47,34 @@ class SessionReading implements Reading {
   #over = false;
   /** Undefined while nothing waits. */
   #held: Uint8Array[] | undefined;
+  /** When the frame that is being read came, monotonic milliseconds. */
   cameAt: number;
+  /** Reads are paused because the agent has sent more than it may. */
   throttled = false;
 
+  /** @param startedAt monotonic milliseconds */
   constructor(owner: ReadingOwner, startedAt: number) {
     this.#owner = owner;
     this.cameAt = startedAt;
   }
 
+  /** Takes one frame, and reads it now or later. */
   take(bytes: Uint8Array): void {
     if (this.#over || this.#hold(bytes)) return;
     this.cameAt = this.#owner.now();
     this.#owner.read(bytes);
   }
+  /** Reads the frames that wait. */
   release(): void {
     const frames = this.#held;
     this.#held = undefined;
     for (const bytes of frames ?? []) if (!this.#over) this.#owner.read(bytes);
   }
+  /** Frames wait to be read. */
   get holds(): boolean {
     return this.#held !== undefined;
   }
+  /** Stops or resumes reading, whichever fits what waits now. */
   balance(): void {
     if (this.#over) return;
     const owner = this.#owner;
@@ -103,6 +93,7 @@ class SessionReading implements Reading {
     this.#excused = busy;
     owner.onExcused(busy);
   }
+  /** Nothing is read any more. */
   end(): void {
     this.#over = true;
     this.#held = undefined;
@@ -128,9 +119,4 @@ class SessionReading implements Reading {
     void turn.then(() => this.release());
     return true;
   }
-}
-
-/** @param startedAt monotonic milliseconds */
-export function createReading(owner: ReadingOwner, startedAt: number): Reading {
-  return new SessionReading(owner, startedAt);
 }

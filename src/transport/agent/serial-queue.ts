@@ -7,18 +7,6 @@ import { timedOut, withDeadline } from '../../kernel/background.js';
 /** A slower answer of delivery or of the command store ends the session with DRAINING. */
 const serialQueueTimeoutMs = 30_000;
 
-export interface SerialQueue {
-  /**
-   * @param passAfterMs for a task that is left to finish by itself after this time while the next one begins; without it,
-   * a task that takes too long has failed
-   */
-  run(task: () => Promise<void>, passAfterMs?: number): void;
-  /** Tasks that wait or run. */
-  readonly size: number;
-  /** Drops the waiting tasks; the running one is left to finish. */
-  close(): void;
-}
-
 interface QueueOwner {
   /** A task threw or took too long. */
   onFailed(error: unknown): void;
@@ -32,7 +20,7 @@ interface Task {
 }
 
 /** A class, because there are two for each agent: see `src/channel/noise/cipher-state.ts`. */
-class TasksInOrder implements SerialQueue {
+export class SerialQueue {
   readonly #owner: QueueOwner;
   /** Undefined until a task has to wait, which is seldom. */
   #waiting: Task[] | undefined;
@@ -42,14 +30,20 @@ class TasksInOrder implements SerialQueue {
     this.#owner = owner;
   }
 
+  /**
+   * @param passAfterMs for a task that is left to finish by itself after this time while the next one begins; without it,
+   * a task that takes too long has failed
+   */
   run(run: () => Promise<void>, passAfterMs?: number): void {
     const task: Task = { run, passAfterMs };
     if (this.#running) (this.#waiting ??= []).push(task);
     else void this.#runFrom(task);
   }
+  /** Tasks that wait or run. */
   get size(): number {
     return (this.#waiting?.length ?? 0) + (this.#running ? 1 : 0);
   }
+  /** Drops the waiting tasks; the running one is left to finish. */
   close(): void {
     this.#waiting = undefined;
   }
@@ -67,8 +61,4 @@ class TasksInOrder implements SerialQueue {
     }
     this.#running = false;
   }
-}
-
-export function createSerialQueue(owner: QueueOwner): SerialQueue {
-  return new TasksInOrder(owner);
 }
