@@ -49,6 +49,7 @@ export type Answerer = (session: SessionState, configVersion: bigint, checksum: 
 
 export function createAnswerer(deps: AnswerDeps): Answerer {
   const draining = (): ConfigAnswer => ({ kind: 'draining', retryAfterMs: deps.drainRetryMs() });
+  const { ofTarget, withoutNewest } = createTargetAnswers(deps, draining);
 
   const answer = async (session: SessionState, claim: Claim, judged: Judged): Promise<ConfigAnswer> => {
     const { nodeId } = session;
@@ -67,7 +68,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
         return draining();
       case 'withheld':
         session.considered = Math.max(session.considered, generation);
-        return withoutNewest(session, record, claim);
+        return withoutNewest(record, claim);
       case 'made':
         break;
       default:
@@ -75,9 +76,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     }
     const versus = versionClaim(claim.version, newest.stamp.generation);
     const other = claim.stamp !== undefined && !sameStamp(claim.stamp, newest.stamp);
-    if (versus === 'ahead' || (versus === 'equal' && other)) {
-      return ahead(session, claim, judged);
-    }
+    if (versus === 'ahead' || (versus === 'equal' && other)) return ahead(session, claim, judged);
     session.considered = Math.max(session.considered, newest.stamp.generation);
     confirm(session, record, claim, newest.stamp);
     return ofTarget(session, record, claim, newest.stamp);
@@ -95,20 +94,9 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
   };
 
   const ahead = async (session: SessionState, claim: Claim, judged: Judged): Promise<ConfigAnswer> => {
-    switch (judged) {
-      case 'as_it_came':
-        // Perhaps the log is not older than the agent, but this fold.
-        return (await deps.atHead()) ? answer(session, claim, 'at_head') : draining();
-      case 'at_head':
-        return raised(session, claim);
-      case 'raised':
-        return draining();
-      default:
-        return unreachable(judged);
-    }
-  };
-
-  const raised = async (session: SessionState, claim: Claim): Promise<ConfigAnswer> => {
+    // Perhaps the log is not older than the agent, but this fold.
+    if (judged === 'as_it_came') return (await deps.atHead()) ? answer(session, claim, 'at_head') : draining();
+    if (judged === 'raised') return draining();
     const outcome = await deps.raises.raise(session.nodeId, Number(claim.version));
     switch (outcome.kind) {
       case 'raised':
@@ -135,59 +123,6 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     });
   };
 
-  const ofTarget = async (
-    session: SessionState,
-    record: ApplyHistoryRecord,
-    claim: Claim,
-    newest: Stamp,
-  ): Promise<ConfigAnswer> => {
-    deps.retries.asked(record);
-    const whole = () => ofNewest(session, record, claim, newest);
-    const target = targetOf(newest, record.history, tryAgain(record));
-    switch (target) {
-      case 'newest':
-        return whole();
-      case 'last_good':
-        return lastGoodOr(session, record, claim, whole);
-      default:
-        return unreachable(target);
-    }
-  };
-
-  const ofNewest = async (
-    session: SessionState,
-    { retry }: ApplyHistoryRecord,
-    claim: Claim,
-    newest: Stamp,
-  ): Promise<ConfigAnswer> => {
-    if (sameStamp(claim.stamp, newest)) return { kind: 'unchanged', generation: newest.generation };
-    if (retry !== undefined) retry.offeredTo = session.sessionId;
-    const made = deps.newest.get(session.nodeId);
-    if (made.kind !== 'made') return draining();
-    session.considered = Math.max(session.considered, made.stamp.generation);
-    return { kind: 'snapshot', push: made.value };
-  };
-
-  const lastGoodOr = async (
-    session: SessionState,
-    record: ApplyHistoryRecord,
-    claim: Claim,
-    otherwise: () => Promise<ConfigAnswer>,
-  ): Promise<ConfigAnswer> => {
-    const { lastGood } = record.history;
-    if (lastGood !== undefined && sameStamp(claim.stamp, lastGood))
-      return { kind: 'unchanged', generation: lastGood.generation };
-    const push = lastGood === undefined ? undefined : await deps.lastGood.load(session.nodeId, lastGood);
-    if (push !== undefined) return { kind: 'snapshot', push };
-    // Missing, or unreadable: as if the node had never applied one.
-    record.history = { ...record.history, lastGood: undefined };
-    return otherwise();
-  };
-
-  /** The newest cannot be made: the last-good snapshot if there is one, else the node keeps what it has. */
-  const withoutNewest = (session: SessionState, record: ApplyHistoryRecord, claim: Claim): Promise<ConfigAnswer> =>
-    lastGoodOr(session, record, claim, () => Promise.resolve({ kind: 'unchanged', generation: 0 }));
-
   return async (session, configVersion, checksum) => {
     if (!(await deps.upToDate())) return draining();
     const stamp =
@@ -201,5 +136,51 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
       deps.logger[level]({ node_id: session.nodeId, error: errorText(error) }, 'a ConfigRequest could not be answered');
       return draining();
     }
+  };
+}
+
+/** The answers to a request whose claim has been judged: the target, or "unchanged" where the node has it. */
+function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
+  const ofNewest = (
+    session: SessionState,
+    { retry }: ApplyHistoryRecord,
+    claim: Claim,
+    newest: Stamp,
+  ): ConfigAnswer => {
+    if (sameStamp(claim.stamp, newest)) return { kind: 'unchanged', generation: newest.generation };
+    if (retry !== undefined) retry.offeredTo = session.sessionId;
+    const made = deps.newest.get(session.nodeId);
+    if (made.kind !== 'made') return draining();
+    session.considered = Math.max(session.considered, made.stamp.generation);
+    return { kind: 'snapshot', push: made.value };
+  };
+
+  /** The last-good snapshot; undefined when it is missing or unreadable. */
+  const ofLastGood = async (record: ApplyHistoryRecord, claim: Claim): Promise<ConfigAnswer | undefined> => {
+    const { lastGood } = record.history;
+    if (lastGood !== undefined && sameStamp(claim.stamp, lastGood))
+      return { kind: 'unchanged', generation: lastGood.generation };
+    const push = lastGood === undefined ? undefined : await deps.lastGood.load(record.nodeId, lastGood);
+    if (push !== undefined) return { kind: 'snapshot', push };
+    // As if the node had never applied one.
+    record.history = { ...record.history, lastGood: undefined };
+    return undefined;
+  };
+
+  return {
+    async ofTarget(
+      session: SessionState,
+      record: ApplyHistoryRecord,
+      claim: Claim,
+      newest: Stamp,
+    ): Promise<ConfigAnswer> {
+      deps.retries.asked(record);
+      const target = targetOf(newest, record.history, tryAgain(record));
+      const lastGood = target === 'last_good' ? await ofLastGood(record, claim) : undefined;
+      return lastGood ?? ofNewest(session, record, claim, newest);
+    },
+    /** The newest cannot be made: the last-good snapshot if there is one, else the node keeps what it has. */
+    withoutNewest: async (record: ApplyHistoryRecord, claim: Claim): Promise<ConfigAnswer> =>
+      (await ofLastGood(record, claim)) ?? { kind: 'unchanged', generation: 0 },
   };
 }

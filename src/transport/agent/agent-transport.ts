@@ -29,6 +29,7 @@ import { createControlStreams } from './control.js';
 import { countIn, createCounters, metricSources } from './counters.js';
 import type { ConnectionStats, Counters, Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
+import type { LiveSession } from './live-session.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets } from './read-budget.js';
@@ -131,49 +132,15 @@ export async function createAgentTransport(
   deps: AgentTransportDeps,
   options: AgentTransportOptions,
 ): Promise<AgentTransport> {
-  const { clock, delivery, facts, instanceId, keyring, logger, telemetry } = deps;
+  const { clock, delivery, logger, telemetry } = deps;
   const counters = createCounters();
-  const unfinished = { total: 0, max: options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal };
   let closing = false;
   const draining = (): boolean => closing || delivery.state().kind !== 'ready' || deps.storesAway();
-
-  const addresses = createAddressBudget(options.failuresPerAddress.perSecond, options.failuresPerAddress.burst, clock);
-  const provenPairs = createProvenPairs(clock);
-  const nodeBudget = createNodeBudget(clock);
-  const pending = createPendingTable(() => gate.poke());
-  const gate = createHandshakeGate({
-    clock,
-    maxSessions: options.pendingSessions,
-    cpuShare: options.handshakeCpuShare,
-    pending: () => pending.size,
-  });
-  const readBudgets = createReadBudgets(clock, options.reading);
-  const faultyCalls = createFaultyCalls(addresses, deps.refusals);
-  const sessions = createNodeSessions({ telemetry, facts, clock, logger, sessionLog: deps.sessionLog, instanceId });
-  const reports = createAddressReports({ delivery, clock, logger }, deps.reportAddress);
-
-  const openSession = createOpenSession({
-    delivery,
-    openVerifier(nodeId, sealed) {
-      const { alg } = sealed;
-      const value = { ...sealed, alg };
-      if (!isSealedValue(value)) return { kind: 'refused', reason: 'malformed' };
-      return openVerifier(keyring, value, { stream: streams.fleet, resourceId: nodeId });
-    },
-    serviceStatic: x25519PairOf(deps.servicePrivate),
-    clock,
-    refusals: deps.refusals,
-    addresses,
-    provenPairs,
-    nodes: nodeBudget,
-    gate,
-    replays: createReplayCache(),
-    pending,
-    rekeySeconds: options.rekeySeconds,
-    admissionDelayMs: options.admissionDelayMs ?? limits.agent.admissionDelayMs,
-    draining,
-    count: (outcome) => countIn(counters.handshakes, outcome),
-  });
+  const admission = createAdmission(deps, options, counters, draining);
+  const { pending } = admission;
+  const sessions = createNodeSessions(deps);
+  const reports = createAddressReports(deps, deps.reportAddress);
+  const unfinished = { total: 0, max: options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal };
 
   const control = createControlStreams({
     clock,
@@ -186,21 +153,14 @@ export async function createAgentTransport(
       deps.refusals.note(event, 'a Control stream was refused to an agent');
     },
     session: {
-      delivery,
-      telemetry,
-      hasCommands: (nodeId) => deps.hasCommands(nodeId),
-      claimCommands: (nodeId) => deps.claimCommands(nodeId),
-      clock,
-      logger,
+      ...deps,
       random: deps.random ?? Math.random,
-      instanceId,
       rekeySeconds: options.rekeySeconds,
       counters,
       unfinished,
-      readBudget: (nodeId) => readBudgets.of(nodeId),
+      readBudget: createReadBudgets(clock, options.reading).of,
       onProven(session, connection) {
-        nodeBudget.refund(session.nodeId);
-        provenPairs.proven(connection.remoteAddress, session.nodeId);
+        admission.proven(connection.remoteAddress, session.nodeId);
         sessions.add(session);
         connection.watch(undefined);
         connection.sessionOpened();
@@ -214,22 +174,19 @@ export async function createAgentTransport(
     },
   });
 
-  const handlers = { openSession, control: control.open, unsound: faultyCalls.note };
-  const grpc = await createGrpcServer(handlers, logger);
+  const { openSession, unsound } = admission;
+  const grpc = await createGrpcServer({ openSession, control: control.open, unsound }, logger);
   const accept = (connection: AgentConnection): void => {
     if (closing) return connection.destroy();
     grpc.accept(connection);
   };
-  let listener: AgentListener;
-  try {
-    const { host, port } = options.listen;
-    const { maxConnections, proxyFrom } = options;
-    const { refusals } = deps;
-    listener = await deps.listen({ host, port, maxConnections, proxyFrom, clock, logger, refusals }, accept);
-  } catch (error) {
-    grpc.close();
-    throw new Error(`The agent listener cannot be opened: ${errorText(error)}`, { cause: error });
-  }
+  const { maxConnections, proxyFrom } = options;
+  const listener = await deps
+    .listen({ ...options.listen, maxConnections, proxyFrom, clock, logger, refusals: deps.refusals }, accept)
+    .catch((error: unknown) => {
+      grpc.close();
+      throw new Error(`The agent listener cannot be opened: ${errorText(error)}`, { cause: error });
+    });
 
   const drainAll = (): void => {
     pending.clear();
@@ -257,22 +214,12 @@ export async function createAgentTransport(
   }, sweepMs);
   sweep.unref();
 
-  const gauges = (): Gauges => {
-    const now = clock.monotonic();
-    let [slowStreams, throttledSessions] = [0, 0];
-    for (const session of sessions.all()) {
-      if (session.slowFor(now) > slowAfterMs) slowStreams += 1;
-      if (session.throttled) throttledSessions += 1;
-    }
-    return {
-      sessions: sessions.size,
-      pending: pending.size,
-      waiting: gate.waiting,
-      unfinishedBytes: unfinished.total,
-      slowStreams,
-      throttledSessions,
-    };
-  };
+  const gauges = (): Gauges => ({
+    ...countSessions(sessions.all(), clock.monotonic()),
+    pending: pending.size,
+    waiting: admission.waiting(),
+    unfinishedBytes: unfinished.total,
+  });
 
   return {
     address: listener.address,
@@ -284,8 +231,7 @@ export async function createAgentTransport(
       if (closing) return;
       closing = true;
       listener.stop();
-      addresses.close();
-      gate.close();
+      admission.close();
       drainAll();
       const flushMs = Math.min(graceMs, limits.agent.closeGraceMs);
       // Streams that do not end in time are cut by their own timers, or by the listener.
@@ -298,4 +244,72 @@ export async function createAgentTransport(
       grpc.close();
     },
   };
+}
+
+/** OpenSession with its budgets and bounds, and what the later life of a session means for them. */
+function createAdmission(
+  deps: AgentTransportDeps,
+  options: AgentTransportOptions,
+  counters: Counters,
+  draining: () => boolean,
+) {
+  const { clock, delivery, keyring, refusals } = deps;
+  const addresses = createAddressBudget(options.failuresPerAddress.perSecond, options.failuresPerAddress.burst, clock);
+  const provenPairs = createProvenPairs(clock);
+  const nodes = createNodeBudget(clock);
+  const pending = createPendingTable(() => gate.poke());
+  const gate = createHandshakeGate({
+    clock,
+    maxSessions: options.pendingSessions,
+    cpuShare: options.handshakeCpuShare,
+    pending: () => pending.size,
+  });
+  const openSession = createOpenSession({
+    delivery,
+    openVerifier(nodeId, sealed) {
+      if (!isSealedValue(sealed)) return { kind: 'refused', reason: 'malformed' };
+      return openVerifier(keyring, sealed, { stream: streams.fleet, resourceId: nodeId });
+    },
+    serviceStatic: x25519PairOf(deps.servicePrivate),
+    clock,
+    refusals,
+    addresses,
+    provenPairs,
+    nodes,
+    gate,
+    replays: createReplayCache(),
+    pending,
+    rekeySeconds: options.rekeySeconds,
+    admissionDelayMs: options.admissionDelayMs ?? limits.agent.admissionDelayMs,
+    draining,
+    count: (outcome) => countIn(counters.handshakes, outcome),
+  });
+  return {
+    openSession,
+    pending,
+    unsound: createFaultyCalls(addresses, refusals).note,
+    waiting: () => gate.waiting,
+    /** A session has shown that it has the keys. */
+    proven(address: string, nodeId: string): void {
+      nodes.refund(nodeId);
+      provenPairs.proven(address, nodeId);
+    },
+    close(): void {
+      addresses.close();
+      gate.close();
+    },
+  };
+}
+
+function countSessions(
+  all: Iterable<LiveSession>,
+  now: number,
+): Pick<Gauges, 'sessions' | 'slowStreams' | 'throttledSessions'> {
+  const counts = { sessions: 0, slowStreams: 0, throttledSessions: 0 };
+  for (const session of all) {
+    counts.sessions += 1;
+    if (session.slowFor(now) > slowAfterMs) counts.slowStreams += 1;
+    if (session.throttled) counts.throttledSessions += 1;
+  }
+  return counts;
 }

@@ -5,7 +5,7 @@
  * `docs/contract/agent-protocol.md#rekey` and `docs/contract/agent-protocol.md#several-instances`.
  */
 import type { FactRecorder } from '../../commands/port.js';
-import type { FactOutcome } from '../../domain/agents/facts.js';
+import type { AgentEvent } from '../../domain/agents/facts.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { canonicalIp } from '../../kernel/addresses.js';
@@ -49,7 +49,6 @@ interface NodeSessions {
   /** True once every session that the node has now is gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   all(): Iterable<LiveSession>;
-  readonly size: number;
   /** Forgets nodes without sessions, unless a rekey or a recent SUPERSEDED still counts. */
   sweep(): void;
 }
@@ -75,32 +74,29 @@ interface Entry {
   supersedings: Supersedings;
 }
 
+const emptyEntry = (): Entry => ({
+  sessions: new Set(),
+  releasing: new Set(),
+  live: undefined,
+  announced: undefined,
+  rekeyedAt: undefined,
+  supersedings: [],
+});
+
 export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const { clock, logger } = deps;
   const nodes = new Map<string, Entry>();
-  /** Nodes without a session: only they may be forgotten. */
-  const vacant = new Set<string>();
   /** Sessions that said hello and have not ended: only they hold a presence lease. */
   const greeted = new Set<LiveSession>();
-  /** The sessions of all nodes, which are gone through several times a second. */
-  const everyone = new Set<LiveSession>();
 
   const entryOf = (nodeId: string): Entry => {
-    let entry = nodes.get(nodeId);
-    if (entry === undefined) {
-      entry = {
-        sessions: new Set(),
-        releasing: new Set(),
-        live: undefined,
-        announced: undefined,
-        rekeyedAt: undefined,
-        supersedings: [],
-      };
-      nodes.set(nodeId, entry);
-      vacant.add(nodeId);
-    }
+    const entry = nodes.get(nodeId) ?? emptyEntry();
+    nodes.set(nodeId, entry);
     return entry;
   };
+  function* all(): Iterable<LiveSession> {
+    for (const { sessions } of nodes.values()) yield* sessions;
+  }
 
   /** @param by the session or the instance that has the node now, as far as it is known */
   const supersede = (entry: Entry, session: LiveSession, by: LogFields): void => {
@@ -119,50 +115,18 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       });
   };
 
-  /** Recent enough for the successor of the rekeyed session to say hello. */
-  const isRecentRekey = (rekeyedAt: number | undefined): rekeyedAt is number =>
-    rekeyedAt !== undefined && clock.monotonic() - rekeyedAt <= rekeyWindowMs;
-
-  /** A successor was opened before the old session was closed with REKEY; a session opened later is a reconnect. */
-  const isSuccessor = (session: LiveSession, { rekeyedAt }: Entry): boolean =>
-    isRecentRekey(rekeyedAt) && session.openedAt <= rekeyedAt;
-
-  const announce = (session: LiveSession, hello: AgentHello): Promise<FactOutcome> =>
-    deps.facts.agent(
-      session.nodeId,
-      {
-        type: 'AgentSessionOpened',
-        data: {
-          node_id: session.nodeId,
-          session_id: session.id,
-          instance_id: deps.instanceId,
-          agent_version: hello.agentVersion,
-          public_ipv4: canonicalIp(hello.publicIpv4) ?? '',
-          public_ipv6: canonicalIp(hello.publicIpv6) ?? '',
-          detected_addresses: hello.detectedAddresses.flatMap((address) => canonicalIp(address) ?? []),
-          multiplex: hello.multiplex,
-          multiplex_port: hello.multiplexPort,
-        },
-      },
-      session.id,
-    );
-
   return {
     add(session) {
       const { sessions } = entryOf(session.nodeId);
       sessions.add(session);
-      vacant.delete(session.nodeId);
-      everyone.add(session);
-      void session.closed.then(() => {
-        sessions.delete(session);
-        if (sessions.size === 0) vacant.add(session.nodeId);
-        everyone.delete(session);
-      });
+      void session.closed.then(() => sessions.delete(session));
     },
     async hello(session, hello) {
       const entry = entryOf(session.nodeId);
-      const previous = entry.live;
-      const rekey = previous === undefined && isSuccessor(session, entry);
+      const { live: previous, rekeyedAt } = entry;
+      // A successor is opened before the old session is closed with REKEY; a session opened later is a reconnect.
+      const rekey =
+        previous === undefined && isRecentRekey(rekeyedAt, clock.monotonic()) && session.openedAt <= rekeyedAt;
       entry.live = session;
       greeted.add(session);
       entry.rekeyedAt = undefined;
@@ -175,7 +139,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       );
       if (previous !== undefined) supersede(entry, previous, { by_session_id: session.id });
       const opened = deps.telemetry.sessionOpened(session.nodeId, session.presence(), session.offlineAfterMs);
-      await Promise.all([opened, rekey ? undefined : announce(session, hello)]);
+      const fact = openedFact(session, hello, deps.instanceId);
+      await Promise.all([opened, rekey ? undefined : deps.facts.agent(session.nodeId, fact, session.id)]);
     },
     ended(session, { cause }, agentReason) {
       const age = Math.round(clock.monotonic() - session.openedAt);
@@ -228,18 +193,34 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       };
       return (await withDeadline(ended(), timeoutMs)) !== timedOut;
     },
-    all: () => everyone,
-    get size() {
-      return everyone.size;
-    },
+    all,
     sweep() {
-      for (const nodeId of vacant) {
-        const entry = nodes.get(nodeId);
-        if (entry === undefined) continue;
-        if (isRecentRekey(entry.rekeyedAt) || recentSupersedings(entry.supersedings, clock.now()).length > 0) continue;
-        nodes.delete(nodeId);
-        vacant.delete(nodeId);
+      for (const [nodeId, { sessions, rekeyedAt, supersedings }] of nodes) {
+        if (sessions.size > 0 || isRecentRekey(rekeyedAt, clock.monotonic())) continue;
+        if (recentSupersedings(supersedings, clock.now()).length === 0) nodes.delete(nodeId);
       }
+    },
+  };
+}
+
+/** Recent enough for the successor of the rekeyed session to say hello. */
+const isRecentRekey = (rekeyedAt: number | undefined, now: number): rekeyedAt is number =>
+  rekeyedAt !== undefined && now - rekeyedAt <= rekeyWindowMs;
+
+/** What the log keeps of a hello. */
+function openedFact(session: LiveSession, hello: AgentHello, instanceId: string): AgentEvent {
+  return {
+    type: 'AgentSessionOpened',
+    data: {
+      node_id: session.nodeId,
+      session_id: session.id,
+      instance_id: instanceId,
+      agent_version: hello.agentVersion,
+      public_ipv4: canonicalIp(hello.publicIpv4) ?? '',
+      public_ipv6: canonicalIp(hello.publicIpv6) ?? '',
+      detected_addresses: hello.detectedAddresses.flatMap((address) => canonicalIp(address) ?? []),
+      multiplex: hello.multiplex,
+      multiplex_port: hello.multiplexPort,
     },
   };
 }

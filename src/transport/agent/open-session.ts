@@ -83,42 +83,87 @@ const gone: Refusal = { outcome: 'cancelled', code: GrpcStatus.UNAVAILABLE, deta
 
 const agent = limits.agent;
 
+const refuse = (refusal: Refusal, addressFault: boolean): OpenResult => ({ ok: false, refusal, addressFault });
+
 export function createOpenSession(deps: OpenSessionDeps): OpenSession {
-  const { clock, delivery, refusals } = deps;
+  const { clock, refusals } = deps;
+  const shakeHands = createHandshakes(deps);
+
+  const admit = async (request: OpenSessionRequest, call: OpenCall): Promise<OpenResult> => {
+    const began = clock.monotonic();
+    const { remoteAddress } = call.connection;
+    const charge =
+      deps.addresses.take(remoteAddress) ??
+      deps.provenPairs.take(remoteAddress, request.nodeId) ??
+      (await deps.addresses.charge(remoteAddress, deps.admissionDelayMs));
+    if (charge === undefined) return refuse(overBudget('address_budget'), true);
+    const place = await deps.gate.enter(deps.admissionDelayMs - (clock.monotonic() - began));
+    if (place === undefined) {
+      charge.refund();
+      return refuse(overBudget('admission'), false);
+    }
+    // For every node, known or not, the work begins in its own turn of the event loop: the time to answer reveals
+    // nothing.
+    await yieldToEventLoop();
+    const workBegan = clock.monotonic();
+    try {
+      const result = call.cancelled() ? refuse(gone, false) : shakeHands(request, call.connection);
+      if (result.ok || !result.addressFault) charge.refund();
+      return result;
+    } catch (error) {
+      charge.refund();
+      const event = { reason: 'handshake_failed', address: remoteAddress, error: errorText(error) };
+      refusals.note(event, 'a handshake failed');
+      return refuse(unavailable, false);
+    } finally {
+      place.leave(clock.monotonic() - workBegan);
+    }
+  };
+
+  const open = async (bytes: Uint8Array, call: OpenCall): Promise<OpenResult> => {
+    const request = readRequest(bytes);
+    const faulty = 'code' in request;
+    // The address is charged for a faulty call by whoever counts them for the connection.
+    call.judge(faulty ? 'faulty' : 'sound');
+    if (faulty) return refuse(request, false);
+    return deps.draining() ? refuse(unavailable, false) : admit(request, call);
+  };
+
+  return async (bytes, call) => {
+    const result = await open(bytes, call);
+    if (result.ok) {
+      deps.count('ok');
+      return result;
+    }
+    const { outcome, code, details, trailers } = result.refusal;
+    deps.count(outcome);
+    if (result.refusal !== unavailable && result.refusal !== gone) {
+      const address = call.connection.remoteAddress;
+      refusals.note({ reason: `handshake_${outcome}`, address }, 'a session was refused to an agent');
+    }
+    return { ok: false, status: { code, details }, ...(trailers === undefined ? {} : { trailers }) };
+  };
+}
+
+/**
+ * The part that costs processor time, in one synchronous piece: the handshake, the checks of the authenticated offer, and
+ * the pending session.
+ */
+function createHandshakes(
+  deps: OpenSessionDeps,
+): (request: OpenSessionRequest, connection: AgentConnection) => OpenResult {
+  const { clock, delivery } = deps;
   const decoy = createDecoy();
 
-  const verifierOf = (nodeId: string, sealed: SealedVerifier | undefined, address: string): PskVerifier => {
+  const verifierOf = (nodeId: string, address: string): PskVerifier => {
+    const sealed = delivery.verifier(nodeId);
     if (sealed === undefined) return decoy.open();
     const opened = deps.openVerifier(nodeId, sealed);
     if (opened.kind === 'opened') return opened.verifier;
     // Anybody who knows the node's id can repeat it.
     const event = { reason: 'handshake_verifier', address, node_id: nodeId, cause: opened.reason };
-    refusals.note(event, 'cannot open a PSK verifier');
+    deps.refusals.note(event, 'cannot open a PSK verifier');
     return decoy.open();
-  };
-
-  const refuse = (refusal: Refusal, addressFault: boolean): OpenResult => ({ ok: false, refusal, addressFault });
-
-  /** The part that costs processor time, in one synchronous piece. */
-  const completeHandshake = (
-    request: OpenSessionRequest,
-    verifier: PskVerifier,
-    connection: AgentConnection,
-  ): OpenResult => {
-    const responded = respond(
-      {
-        prologue: controlPrologue(request.nodeId),
-        psk: verifier.psk,
-        localStatic: deps.serviceStatic,
-        remoteStatic: verifier.nodeStaticPublic,
-      },
-      request.handshake,
-    );
-    if (!responded.ok) return refuse(refused, true);
-    const handshake = responded.value;
-    const result = judgeOffer(request, handshake, connection);
-    if (!result.ok) handshake.discard();
-    return result;
   };
 
   const judgeOffer = (request: OpenSessionRequest, handshake: Responded, connection: AgentConnection): OpenResult => {
@@ -132,15 +177,10 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     if (replay === 'full') return refuse(overBudget('replay_cache_full'), false);
     if (!deps.nodes.charge(request.nodeId)) return refuse(overBudget('node_budget'), false);
     if (connection.closed) return refuse(gone, false);
-    return { ok: true, response: openPending(request, handshake, connection, now) };
+    return { ok: true, response: openPending(request.nodeId, handshake, connection, now) };
   };
 
-  const openPending = (
-    request: OpenSessionRequest,
-    handshake: Responded,
-    connection: AgentConnection,
-    now: number,
-  ): Uint8Array => {
+  const openPending = (nodeId: string, handshake: Responded, connection: AgentConnection, now: number): Uint8Array => {
     const intervals = intervalsOf(delivery.settings());
     const grant = SessionGrant.encode({
       rekeyAfterSecs: deps.rekeySeconds,
@@ -155,82 +195,25 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     const sessionId = sessionIdOf(handshakeHash);
     const id = Buffer.from(sessionId).toString('hex');
     const openedAt = clock.monotonic();
-    deps.pending.add({ nodeId: request.nodeId, sessionId, id, connection, noise: finished.value, openedAt, intervals });
+    deps.pending.add({ nodeId, sessionId, id, connection, noise: finished.value, openedAt, intervals });
     return OpenSessionResponse.encode({ sessionId: Buffer.from(sessionId), handshake: Buffer.from(message) }).finish();
   };
 
-  const admit = async (request: OpenSessionRequest, call: OpenCall): Promise<OpenResult> => {
-    const began = clock.monotonic();
-    const { remoteAddress } = call.connection;
-    const charge =
-      deps.addresses.take(remoteAddress) ??
-      deps.provenPairs.take(remoteAddress, request.nodeId) ??
-      (await deps.addresses.charge(remoteAddress, deps.admissionDelayMs));
-    if (charge === undefined) return refuse(overBudget('address_budget'), true);
-    const remainingMs = deps.admissionDelayMs - (clock.monotonic() - began);
-    const place = await deps.gate.enter(remainingMs);
-    if (place === undefined) {
-      charge.refund();
-      return refuse(overBudget('admission'), false);
-    }
-    let cpuMs = 0;
-    try {
-      const result = await shakeHands(request, call, (cost) => {
-        cpuMs = cost;
-      });
-      if (result.ok || !result.addressFault) charge.refund();
-      return result;
-    } catch (error) {
-      charge.refund();
-      const event = { reason: 'handshake_failed', address: remoteAddress, error: errorText(error) };
-      refusals.note(event, 'a handshake failed');
-      return refuse(unavailable, false);
-    } finally {
-      place.leave(cpuMs);
-    }
-  };
-
-  const shakeHands = async (
-    request: OpenSessionRequest,
-    { connection, cancelled }: OpenCall,
-    onCost: (milliseconds: number) => void,
-  ): Promise<OpenResult> => {
-    // For every node, known or not, the work begins in its own turn of the event loop: the time to answer reveals
-    // nothing.
-    await yieldToEventLoop();
-    if (cancelled()) return refuse(gone, false);
-    const sealed = delivery.verifier(request.nodeId);
-    const verifier = verifierOf(request.nodeId, sealed, connection.remoteAddress);
-    const began = clock.monotonic();
-    try {
-      return completeHandshake(request, verifier, connection);
-    } finally {
-      onCost(clock.monotonic() - began);
-    }
-  };
-
-  return async (bytes, call) => {
-    const open = async (): Promise<OpenResult> => {
-      const request = readRequest(bytes);
-      const faulty = 'code' in request;
-      // The address is charged for a faulty call by whoever counts them for the connection.
-      call.judge(faulty ? 'faulty' : 'sound');
-      if (faulty) return refuse(request, false);
-      if (deps.draining()) return refuse(unavailable, false);
-      return admit(request, call);
-    };
-    const result = await open();
-    if (result.ok) {
-      deps.count('ok');
-      return result;
-    }
-    const { outcome, code, details, trailers } = result.refusal;
-    deps.count(outcome);
-    if (result.refusal !== unavailable && result.refusal !== gone) {
-      const address = call.connection.remoteAddress;
-      refusals.note({ reason: `handshake_${outcome}`, address }, 'a session was refused to an agent');
-    }
-    return { ok: false, status: { code, details }, ...(trailers === undefined ? {} : { trailers }) };
+  return (request, connection) => {
+    const verifier = verifierOf(request.nodeId, connection.remoteAddress);
+    const responded = respond(
+      {
+        prologue: controlPrologue(request.nodeId),
+        psk: verifier.psk,
+        localStatic: deps.serviceStatic,
+        remoteStatic: verifier.nodeStaticPublic,
+      },
+      request.handshake,
+    );
+    if (!responded.ok) return refuse(refused, true);
+    const result = judgeOffer(request, responded.value, connection);
+    if (!result.ok) responded.value.discard();
+    return result;
   };
 }
 
@@ -267,11 +250,8 @@ function skewed(nowMs: number): Refusal {
   };
 }
 
-interface Decoy {
-  open(): PskVerifier;
-}
-
-function createDecoy(): Decoy {
+/** A verifier for nodes without one: to open it costs what opening a real one costs. */
+function createDecoy(): { open(): PskVerifier } {
   const dataKey = randomBytes(32);
   const context = { installationId: '', stream: 'decoy', resourceId: 'decoy', field: 'psk_verifier' };
   const verifier = createDummyVerifier();
