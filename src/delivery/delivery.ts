@@ -25,7 +25,7 @@ import { createApplyReports } from './apply-reports.js';
 import { createFanOut } from './fan-out.js';
 import { createGenerationRaises } from './generation-raise.js';
 import type { LastGoodSnapshots } from './last-good.js';
-import { createLastGoodCleanup, openLastGoodSnapshots } from './last-good.js';
+import { openLastGoodSnapshots, startLastGoodCleanup } from './last-good.js';
 import { createNewestSnapshots } from './newest.js';
 import { createNodeSessions } from './node-session.js';
 import type { Delivery } from './port.js';
@@ -40,6 +40,8 @@ import { tuning } from './tuning.js';
 
 /** How often rejected generations that are due are offered again: the contract bounds them by the second. */
 const retryTickMs = 1_000;
+/** How often the last-good snapshots of deleted nodes are removed. */
+const cleanupMs = 1_000;
 /** Base of the jittered `retry_after_ms` of a drained session. */
 const drainRetryMs = 2_000;
 
@@ -104,7 +106,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     async () => retries.tick(),
     (error) => logger.error({ error: errorText(error) }, 'rejected configurations were not offered again'),
   );
-  const cleanup = createLastGoodCleanup({
+  const cleanup = startLastGoodCleanup(cleanupMs, {
     mayRemove: committed.upToDate,
     isDeleted: (nodeId) => !committed.fleet().tables.node.has(nodeId),
     remove: lastGood.remove,
@@ -126,13 +128,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     fanOut.touch(batch.touched);
   }
 
-  const listening = [
-    committed.onBatch(onBatch),
-    committed.onUpToDate(() => {
-      fanOut.wake();
-      cleanup.wake();
-    }),
-  ];
+  const listening = [committed.onBatch(onBatch), committed.onUpToDate(() => fanOut.wake())];
   return {
     state: committed.state,
     onStateChange: committed.onStateChange,

@@ -15,7 +15,7 @@ import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';
 import { tuning } from './tuning.js';
 import { storeRetry } from '../kernel/retry.js';
-import { sleep } from '../kernel/background.js';
+import { startLoop } from '../kernel/background.js';
 
 /** Applied snapshots on their way to the read store. */
 const lastGoodBatchMs = 250;
@@ -124,51 +124,30 @@ export interface LastGoodCleanupDeps {
   isDeleted(nodeId: string): boolean;
   /** Idempotent. */
   remove(nodeId: string): Promise<void>;
+  /** The first of several failures in a row. */
   onError(nodeId: string, error: unknown): void;
 }
 
 export interface LastGoodCleanup {
   add(nodeId: string): void;
-  /** Removing may be allowed again. */
-  wake(): void;
   close(): Promise<void>;
 }
 
-export function createLastGoodCleanup(deps: LastGoodCleanupDeps): LastGoodCleanup {
-  const stop = new AbortController();
+/**
+ * Removes the last-good snapshots of deleted nodes, one after the other, while removing is allowed.
+ * @param everyMs how often it looks for nodes that were added, or could not be removed
+ */
+export function startLastGoodCleanup(everyMs: number, deps: LastGoodCleanupDeps): LastGoodCleanup {
   const waiting = new Set<string>();
-  let running: Promise<void> | undefined;
-
-  const run = async (): Promise<void> => {
+  let tried = '';
+  const turn = async (signal: AbortSignal): Promise<void> => {
     for (const nodeId of waiting) {
-      if (stop.signal.aborted || !deps.mayRemove()) return;
-      try {
-        if (deps.isDeleted(nodeId)) await deps.remove(nodeId);
-        waiting.delete(nodeId);
-      } catch (error) {
-        deps.onError(nodeId, error);
-        await sleep(storeRetry.maxMs, stop.signal);
-      }
+      if (signal.aborted || !deps.mayRemove()) return;
+      tried = nodeId;
+      if (deps.isDeleted(nodeId)) await deps.remove(nodeId);
+      waiting.delete(nodeId);
     }
   };
-
-  const wake = (): void => {
-    if (running !== undefined || waiting.size === 0 || stop.signal.aborted || !deps.mayRemove()) return;
-    running = run().finally(() => {
-      running = undefined;
-      wake();
-    });
-  };
-
-  return {
-    add(nodeId) {
-      waiting.add(nodeId);
-      wake();
-    },
-    wake,
-    async close() {
-      stop.abort();
-      await running;
-    },
-  };
+  const loop = startLoop(everyMs, turn, (error) => deps.onError(tried, error));
+  return { add: (nodeId) => void waiting.add(nodeId), close: loop.close };
 }

@@ -39,7 +39,6 @@ export interface SessionRegistry {
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
   /** Since when no session of the node takes what it is offered, monotonic; undefined if one does, or there is none. */
   unsentSince(nodeId: string): number | undefined;
-  nodes(): IterableIterator<string>;
   readonly size: number;
 }
 
@@ -101,7 +100,6 @@ export function createSessionRegistry(): SessionRegistry {
       }
       return latest;
     },
-    nodes: () => byNode.keys(),
     get size() {
       return size;
     },

@@ -30,17 +30,9 @@ export function createTimeToApplied(): TimeToApplied {
   });
   /** Takes out what the generation settles. @returns when the oldest of it was offered */
   const settle = (offers: Offers, generation: number): number | undefined => {
-    let oldest: number | undefined;
-    for (let place = 0; place < offers.length;) {
-      const offer = offers[place];
-      if (offer === undefined || offer.generation > generation) {
-        place += 1;
-        continue;
-      }
-      oldest ??= offer.at;
-      offers.splice(place, 1);
-    }
-    return oldest;
+    const settled = offers.filter((offer) => offer.generation <= generation);
+    for (const offer of settled) offers.splice(offers.indexOf(offer), 1);
+    return settled[0]?.at;
   };
   return {
     offered(offers, generation, at) {

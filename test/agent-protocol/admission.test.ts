@@ -6,7 +6,7 @@ import {
   createNodeBudget,
   createProvenPairs,
 } from '../../src/transport/agent/admission/budgets.js';
-import { createCpuShare, createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
+import { createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
 import { createFaultyCalls } from '../../src/transport/agent/admission/faulty-calls.js';
 import { createLine } from '../../src/transport/agent/admission/line.js';
 import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
@@ -295,42 +295,20 @@ describe('the replay cache', () => {
 });
 
 describe('the admission of handshakes', () => {
-  test('delays handshakes that have used more than their share of the processor', () => {
-    const cpu = createCpuShare(0.5, 0);
-    let now = 0;
-    let done = 0;
-    // Each handshake takes one millisecond of processor time, and only handshakes let time pass.
-    while (cpu.wait(now) === 0) {
-      cpu.settle(cpu.take(now), 1);
-      now += 1;
-      done += 1;
-    }
-    const wait = cpu.wait(now);
-    expect(done).toBeGreaterThan(100);
-    expect(cpu.wait(now + wait)).toBe(0);
-    expect(wait).toBeGreaterThan(0);
-  });
-  test('charge what earlier ones cost on average, and correct it by their own cost', () => {
-    const cpu = createCpuShare(0.5, 0);
-    expect(cpu.take(0)).toBe(0.5);
-    cpu.settle(0.5, 10);
-    expect(cpu.take(0)).toBeCloseTo(0.5 * 0.9 + 10 * 0.1);
-    const other = createCpuShare(0.5, 0);
-    other.settle(other.take(0), 250);
-    expect(other.wait(0)).toBe(1);
-    other.settle(other.take(0), 50);
+  test('delays handshakes that have used more than their share of the processor, and pays debts at that share', async () => {
+    const clock = createManualClock();
+    const gate = createHandshakeGate({ clock, maxSessions: 100, cpuShare: 0.5, pending: () => 0 });
+    clock.advance(1_000_000);
+    // No more than a burst is saved in a quiet time.
+    (await gate.enter(0))?.leave(250);
+    (await gate.enter(0))?.leave(50);
+    expect(await gate.enter(0)).toBeUndefined();
     // 50 ms of debt are paid in 100 ms at half a processor.
-    expect(other.wait(0)).toBe(101);
-    expect(other.wait(100)).toBe(1);
-    expect(other.wait(101)).toBe(0);
-    // Time that goes back pays nothing.
-    expect(other.wait(50)).toBe(0);
-  });
-  test('save no more than a burst in a quiet time', () => {
-    const cpu = createCpuShare(1, 0);
-    expect(cpu.wait(1_000_000)).toBe(0);
-    cpu.settle(cpu.take(1_000_000), 250);
-    expect(cpu.wait(1_000_000)).toBeGreaterThan(0);
+    clock.advance(99);
+    expect(await gate.enter(0)).toBeUndefined();
+    clock.advance(2);
+    expect(await gate.enter(0)).toBeDefined();
+    gate.close();
   });
   test('are 32 at once at most; the next begins when one leaves, once, after sockets had a turn', async () => {
     const gate = createHandshakeGate({ clock: createManualClock(), maxSessions: 100, cpuShare: 1, pending: () => 0 });

@@ -43,7 +43,7 @@ function connectionOn(stream: AgentConnection['stream']): AgentConnection {
 
 test('of a message that was read nothing stays in memory while its stream is open', async () => {
   let taken = 0;
-  const server = await createGrpcServer(
+  const server = createGrpcServer(
     {
       openSession: () => Promise.reject(new Error('not called')),
       control: (stream) =>

@@ -175,7 +175,7 @@ export async function createAgentTransport(
   });
 
   const { openSession, unsound } = admission;
-  const grpc = await createGrpcServer({ openSession, control: control.open, unsound }, logger);
+  const grpc = createGrpcServer({ openSession, control: control.open, unsound }, logger);
   const accept = (connection: AgentConnection): void => {
     if (closing) return connection.destroy();
     grpc.accept(connection);

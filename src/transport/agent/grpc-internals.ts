@@ -1,9 +1,10 @@
 /**
  * The one file that reaches into @grpc/grpc-js: from a call to its HTTP/2 stream and the connection beneath, which the
  * library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The path
- * `call.call.stream.session.socket` is private, so the version is pinned and `grpc-self-check.ts` checks the path at
- * start. The file also reads the stream of a call past the library (`takeReading`), guards the one place where the library trusts its peer too much (`guardRefusals`), bounds the headers
- * of a call (`boundHeaders`), and tells of every call and its end (`watchServer`).
+ * `call.call.stream.session.socket` is private, so the version is pinned to the digit, and the tests of `test/agent-protocol`
+ * take it. The file also reads the stream of a call past the library (`takeReading`), guards the one place where the
+ * library trusts its peer too much (`guardRefusals`), bounds the headers of a call (`boundHeaders`), and tells of every
+ * call and its end (`watchServer`).
  */
 import { constants } from 'node:http2';
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
@@ -173,7 +174,7 @@ export function watchServer(server: Server, watch: ServerWatch): void {
 }
 
 /** The text of an error that only another version of the library can cause. */
-export function changedLibrary(what: string): string {
+function changedLibrary(what: string): string {
   return `The installed @grpc/grpc-js ${what} in another way than this service expects: install the version in package-lock.json.`;
 }
 

@@ -26,7 +26,6 @@ import {
   watchServer,
 } from './grpc-internals.js';
 import { MessageReader, framedMessage } from './grpc-messages.js';
-import { checkGrpcInternals } from './grpc-self-check.js';
 import { callBegun, watchUnproven } from './unproven.js';
 import type { Unproven } from './unproven.js';
 
@@ -89,8 +88,7 @@ const asBytes = (bytes: Buffer): Buffer => bytes;
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** @throws Error if the installed gRPC library is not the one that this file was written for */
-export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): Promise<GrpcServer> {
-  await checkGrpcInternals();
+export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcServer {
   const server = new Server(serverOptions);
   guardRefusals(server);
   const verdicts = new WeakMap<ServerHttp2Stream, CallVerdict>();

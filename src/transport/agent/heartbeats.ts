@@ -87,7 +87,7 @@ export class Heartbeats {
   }
   #respond(heartbeat: Pick<HeartbeatRequest, 'sequence'>, commands: readonly AgentCommandName[]): void {
     const inForce = intervalsOf(this.#deps.delivery.settings());
-    const values = commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]);
+    const values = commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => Command[name]);
     const value = {
       ok: true,
       ackSequence: heartbeat.sequence,
@@ -102,9 +102,3 @@ export class Heartbeats {
     this.#deps.onIntervals(inForce);
   }
 }
-
-const commandValues: { readonly [name in AgentCommandName]: Command } = {
-  RELOAD_CONFIG: Command.RELOAD_CONFIG,
-  RESTART_PINGORA: Command.RESTART_PINGORA,
-  RUN_DIAGNOSTICS: Command.RUN_DIAGNOSTICS,
-};
