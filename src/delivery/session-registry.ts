@@ -27,26 +27,13 @@ export interface SessionState {
   superseded: boolean;
 }
 
-export interface SessionRegistry {
-  add(nodeId: string, sessionId: string, slot: PushSlot): SessionState;
-  /** @returns true when it was the node's last session */
-  remove(session: SessionState): boolean;
-  has(nodeId: string): boolean;
-  /** The sessions that a push of this generation may be offered to. */
-  waitingFor(nodeId: string, generation: number): readonly SessionState[];
-  /** The node's newest generation is to be considered for its sessions again. */
-  reconsider(nodeId: string): void;
-  pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
-  /** Since when no session of the node takes what it is offered, monotonic; undefined if one does, or there is none. */
-  unsentSince(nodeId: string): number | undefined;
-  readonly size: number;
-}
+export type SessionRegistry = ReturnType<typeof createSessionRegistry>;
 
-export function createSessionRegistry(): SessionRegistry {
+export function createSessionRegistry() {
   const byNode = new Map<string, Set<SessionState>>();
   let size = 0;
   return {
-    add(nodeId, sessionId, slot) {
+    add(nodeId: string, sessionId: string, slot: PushSlot): SessionState {
       const session: SessionState = {
         nodeId,
         sessionId,
@@ -67,7 +54,8 @@ export function createSessionRegistry(): SessionRegistry {
       size += 1;
       return session;
     },
-    remove(session) {
+    /** @returns true when it was the node's last session */
+    remove(session: SessionState): boolean {
       if (session.closed) return false;
       session.closed = true;
       size -= 1;
@@ -77,22 +65,23 @@ export function createSessionRegistry(): SessionRegistry {
       byNode.delete(session.nodeId);
       return true;
     },
-    has: (nodeId) => byNode.has(nodeId),
-    waitingFor(nodeId, generation) {
-      const waiting: SessionState[] = [];
-      for (const session of byNode.get(nodeId) ?? []) {
-        if (session.opened && session.answering === 0 && session.considered < generation) waiting.push(session);
-      }
-      return waiting;
+    has: (nodeId: string): boolean => byNode.has(nodeId),
+    /** The sessions that a push of this generation may be offered to. */
+    waitingFor(nodeId: string, generation: number): readonly SessionState[] {
+      return [...(byNode.get(nodeId) ?? [])].filter(
+        ({ opened, answering, considered }) => opened && answering === 0 && considered < generation,
+      );
     },
-    reconsider(nodeId) {
+    /** The node's newest generation is to be considered for its sessions again. */
+    reconsider(nodeId: string): void {
       for (const session of byNode.get(nodeId) ?? []) session.considered = 0;
     },
-    pushed(nodeId) {
+    pushed(nodeId: string): SessionState['pushed'] {
       const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));
       return all.sort((a, b) => b.generation - a.generation)[0];
     },
-    unsentSince(nodeId) {
+    /** Since when no session of the node takes what it is offered, monotonic; undefined if one does, or there is none. */
+    unsentSince(nodeId: string): number | undefined {
       let latest: number | undefined;
       for (const { unsent } of byNode.get(nodeId) ?? []) {
         if (unsent === undefined) return undefined;
@@ -100,7 +89,7 @@ export function createSessionRegistry(): SessionRegistry {
       }
       return latest;
     },
-    get size() {
+    get size(): number {
       return size;
     },
   };

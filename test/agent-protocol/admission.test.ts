@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   createAddressBudget,
+  createFaultyCalls,
   createNodeBudget,
   createProvenPairs,
 } from '../../src/transport/agent/admission/budgets.js';
 import { createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
-import { createFaultyCalls } from '../../src/transport/agent/admission/faulty-calls.js';
 import { createLine } from '../../src/transport/agent/admission/line.js';
 import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';

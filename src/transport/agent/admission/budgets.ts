@@ -1,8 +1,8 @@
 /**
  * The budgets of OpenSession. Failed handshakes are charged to their source address, or to the pair of address and node if
  * that pair had a session lately; offers that authenticated are charged to their node. A token is taken before the work and
- * given back if it was no failure.
- * Implements `docs/contract/agent-protocol.md#opensession`.
+ * given back if it was no failure. Faulty calls are counted here as well.
+ * Implements `docs/contract/agent-protocol.md#opensession`, with "Calls that do not parse".
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { addressKey } from '../../../kernel/address-key.js';
@@ -12,6 +12,8 @@ import type { Line } from './line.js';
 import { createTokenBucket } from '../../../kernel/token-bucket.js';
 import type { TokenBucket } from '../../../kernel/token-bucket.js';
 import { limits } from '../../../kernel/limits.js';
+import type { SampledLog } from '../../../kernel/sampled-log.js';
+import type { AgentConnection } from '../../listener/connection.js';
 
 /** Addresses and nodes whose budgets are remembered. */
 const addressBudgets = 100_000;
@@ -162,6 +164,37 @@ export function createNodeBudget(clock: Clock): NodeBudget {
     },
     refund(nodeId) {
       buckets.get(nodeId)?.give(clock.monotonic());
+    },
+  };
+}
+
+/**
+ * Calls that make no sense to this service: what does not parse, another `protocol_version`, an unknown method or
+ * content type, a Control stream without a session. Each is a failure of its address, and the fifth on a connection
+ * ends it, so that nobody can have the service read and answer them without end. A call's handlers decide what makes it
+ * faulty.
+ */
+export function createFaultyCalls(addresses: Pick<AddressBudget, 'take'>, refusals: Pick<SampledLog, 'note'>) {
+  const counts = new WeakMap<AgentConnection, number>();
+  return {
+    /**
+     * A faulty call is over.
+     * @param verdict unknown: its handler did not see it, so it is noted here
+     * @returns whether its connection is to be ended
+     */
+    note(connection: AgentConnection, verdict: 'faulty' | 'unknown'): boolean {
+      const address = connection.remoteAddress;
+      // Nothing waits: a call that is over can only be charged, and an address over its budget no further.
+      addresses.take(address);
+      if (verdict === 'unknown') {
+        refusals.note({ reason: 'call_unknown', address }, 'a call was not one that this service can read');
+      }
+      const count = (counts.get(connection) ?? 0) + 1;
+      counts.set(connection, count);
+      // Those that were open beside the fifth are counted after it.
+      if (count !== limits.agent.faultyCallsPerConnection || connection.closed) return false;
+      refusals.note({ reason: 'connection_faulty_calls', address }, 'a connection was ended for its faulty calls');
+      return true;
     },
   };
 }
