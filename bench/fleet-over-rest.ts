@@ -100,7 +100,7 @@ export function snapshotOf(ports: readonly number[]): () => Uint8Array {
     run({ type: 'CreateChain', id, name: `own-${port}`, hops, ...fields });
     run({ type: 'DeployChain', id, ifMatch: undefined });
   }
-  return () => encodeSnapshot(compileNode(fleet, node), new Map()).payload;
+  return () => encodeSnapshot(compileNode(fleet, node), () => Buffer.alloc(0)).payload;
 }
 
 type Post = <T>(path: string, body?: object) => Promise<T>;

@@ -9,8 +9,9 @@ import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { SnapshotPush } from './port.js';
-import type { OpenedSecrets } from './secrets.js';
+import type { SecretOpener } from './secrets.js';
 import { wireParts } from './wire.js';
+import type { WireParts } from './wire.js';
 
 const lengthDelimited = 2;
 /** Field numbers of `ServicePayload.config_update` and `ConfigUpdate.snapshot`; a test compares them with the proto. */
@@ -27,21 +28,28 @@ const keptWriterBytes = 256 * 1024;
 /** Reused, because to grow a new one for each of ten thousand nodes costs as much as to write them. */
 let sharedWriter = new BinaryWriter();
 
-/** The snapshot as it is sent to the agent. The same input always gives the same bytes. */
-export function encodeSnapshot(snapshot: NodeSnapshot, secrets: OpenedSecrets): SnapshotPush {
+/**
+ * The snapshot as it is sent to the agent. The same input always gives the same bytes.
+ * @throws SecretUnreadableError of `open`
+ */
+export function encodeSnapshot(snapshot: NodeSnapshot, open: SecretOpener): SnapshotPush {
+  let secrets = 0;
+  const parts = wireParts(snapshot, (placeholder) => {
+    secrets += 1;
+    return open(placeholder);
+  });
   // A writer keeps in memory what it has written, and secrets must not stay there.
-  if (secrets.size > 0) return encodeWith(new BinaryWriter(), snapshot, secrets);
+  if (secrets > 0) return encodeWith(new BinaryWriter(), snapshot, parts);
   const writer = sharedWriter;
   // After an error the writer holds half a message: only one that comes to its end is used again.
   sharedWriter = new BinaryWriter();
-  const push = encodeWith(writer, snapshot, secrets);
+  const push = encodeWith(writer, snapshot, parts);
   if (push.payload.length <= keptWriterBytes) sharedWriter = writer;
   return push;
 }
 
-function encodeWith(writer: BinaryWriter, snapshot: NodeSnapshot, secrets: OpenedSecrets): SnapshotPush {
+function encodeWith(writer: BinaryWriter, snapshot: NodeSnapshot, { gateway, l3, node }: WireParts): SnapshotPush {
   const { node_id: nodeId, generation } = snapshot;
-  const { gateway, l3, node } = wireParts(snapshot, secrets);
   const hashed = RuntimeConfigSnapshot.encode(
     { nodeId, generation: BigInt(generation), checksum: noBytes, gateway, l3, node },
     writer,

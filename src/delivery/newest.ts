@@ -14,7 +14,6 @@ import { createLru } from '../kernel/lru.js';
 import { encodeSnapshot } from './encode.js';
 import type { SnapshotPush } from './port.js';
 import type { SecretOpener } from './secrets.js';
-import { openSecrets } from './secrets.js';
 import { stampOf } from './target.js';
 import type { Stamp } from './target.js';
 import { tuning } from './tuning.js';
@@ -82,7 +81,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
     if (generation === undefined) return { kind: 'unknown_node' };
     try {
       const snapshot = compile(deps.fleet(), nodeId);
-      const push = encodeSnapshot(snapshot, openSecrets(snapshot, deps.openSecret));
+      const push = encodeSnapshot(snapshot, deps.openSecret);
       const stamp = stampOf(push);
       stamps.set(nodeId, stamp);
       return { kind: 'made', stamp, value: push };

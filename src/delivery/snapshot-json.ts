@@ -12,7 +12,6 @@ import { ServiceError } from '../kernel/errors.js';
 import type { CompilerCheck, NewestSnapshots } from './newest.js';
 import { encodeSnapshot } from './encode.js';
 import type { SnapshotJson } from './port.js';
-import { openSecrets } from './secrets.js';
 import type { SecretOpener } from './secrets.js';
 import { stampOf } from './target.js';
 
@@ -56,7 +55,7 @@ export function createSnapshotJson(
 
 /** The secrets of an earlier snapshot are opened only to compute the checksum of the bytes that an agent would get. */
 function earlierJson(snapshot: NodeSnapshot, openSecret: SecretOpener): SnapshotJson {
-  const push = encodeSnapshot(snapshot, openSecrets(snapshot, openSecret));
+  const push = encodeSnapshot(snapshot, openSecret);
   return { ...stampOf(push), snapshot: snapshotToJson(snapshot, push.checksum) };
 }
 

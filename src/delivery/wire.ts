@@ -29,7 +29,7 @@ import type {
   RuleOrigin,
   TransportProfile,
 } from '../gen/svc/control/v1/transport.js';
-import type { OpenedSecrets } from './secrets.js';
+import type { SecretOpener } from './secrets.js';
 
 const noBytes = Buffer.alloc(0);
 
@@ -40,23 +40,23 @@ export interface WireParts {
   readonly node: NodeConfig;
 }
 
-/** @throws Error when a secret of the snapshot is not in `secrets` */
-export function wireParts(snapshot: compiled.NodeSnapshot, secrets: OpenedSecrets): WireParts {
+/** @throws SecretUnreadableError of `open` */
+export function wireParts(snapshot: compiled.NodeSnapshot, open: SecretOpener): WireParts {
   const { tls_certificates: certificates } = snapshot;
   return {
     gateway: {
       upstreamClusters: snapshot.upstream_clusters.map(cluster),
-      tcpProxyRules: snapshot.tcp_proxy_rules.map((rule) => tcpProxyRule(rule, secrets)),
+      tcpProxyRules: snapshot.tcp_proxy_rules.map((rule) => tcpProxyRule(rule, open)),
       httpProxyRules: snapshot.http_proxy_rules.map(httpProxyRule),
       tls:
         certificates.length === 0
           ? undefined
-          : { certificates: certificates.map((certificate) => tlsCertificate(certificate, secrets)) },
-      quicRules: snapshot.quic_rules.map((rule) => quicRule(rule, secrets)),
-      udpRules: snapshot.udp_rules.map((rule) => udpRule(rule, secrets)),
+          : { certificates: certificates.map((certificate) => tlsCertificate(certificate, open)) },
+      quicRules: snapshot.quic_rules.map((rule) => quicRule(rule, open)),
+      udpRules: snapshot.udp_rules.map((rule) => udpRule(rule, open)),
       listenerPolicies: snapshot.listener_policies.map(listenerPolicy),
     },
-    l3: { rules: snapshot.l3_rules.map((rule) => l3TunnelRule(rule, secrets)) },
+    l3: { rules: snapshot.l3_rules.map((rule) => l3TunnelRule(rule, open)) },
     node: { multiplex: snapshot.node.multiplex, multiplexPort: snapshot.node.multiplex_port },
   };
 }
@@ -72,7 +72,7 @@ function cluster(value: compiled.UpstreamCluster): UpstreamCluster {
   };
 }
 
-function tcpProxyRule(rule: compiled.TcpProxyRule, secrets: OpenedSecrets): TcpProxyRule {
+function tcpProxyRule(rule: compiled.TcpProxyRule, open: SecretOpener): TcpProxyRule {
   return {
     ruleId: rule.rule_id,
     origin: origin(rule.origin),
@@ -81,14 +81,14 @@ function tcpProxyRule(rule: compiled.TcpProxyRule, secrets: OpenedSecrets): TcpP
     mode: TcpProxyMode[rule.mode],
     transportProfile: profile(rule.transport_profile),
     serverNames: rule.server_names,
-    reality: realityInbound(rule.reality, secrets),
+    reality: realityInbound(rule.reality, open),
     tlsCredentialId: rule.tls_credential_id,
     outbound: outbound(rule.outbound),
     upstreamTlsSpkiPinsSha256: rule.upstream_tls_spki_pins_sha256,
   };
 }
 
-function udpRule(rule: compiled.UdpRule, secrets: OpenedSecrets): UdpRule {
+function udpRule(rule: compiled.UdpRule, open: SecretOpener): UdpRule {
   return {
     ruleId: rule.rule_id,
     origin: origin(rule.origin),
@@ -96,20 +96,20 @@ function udpRule(rule: compiled.UdpRule, secrets: OpenedSecrets): UdpRule {
     listenPort: rule.listen_port,
     mode: UdpMode[rule.mode],
     transportProfile: profile(rule.transport_profile),
-    noisePrivateKey: rule.noise_private_key === null ? noBytes : secretBytes(rule.noise_private_key, secrets),
+    noisePrivateKey: rule.noise_private_key === null ? noBytes : secretBytes(rule.noise_private_key, open),
     noisePublicKey: publicKey(rule.noise_public_key),
     outbound: outbound(rule.outbound),
   };
 }
 
-function quicRule(rule: compiled.QuicRule, secrets: OpenedSecrets): QuicRule {
+function quicRule(rule: compiled.QuicRule, open: SecretOpener): QuicRule {
   return {
     ruleId: rule.rule_id,
     origin: origin(rule.origin),
     listenAddr: rule.listen_addr,
     listenPort: rule.listen_port,
     transportProfile: profile(rule.transport_profile),
-    reality: realityInbound(rule.reality, secrets),
+    reality: realityInbound(rule.reality, open),
     maxStreamsPerConnection: rule.max_streams_per_connection,
     outbound: outbound(rule.outbound),
     upstreamTlsSpkiPinsSha256: rule.upstream_tls_spki_pins_sha256,
@@ -128,7 +128,7 @@ function httpProxyRule(rule: compiled.HttpProxyRule): HttpProxyRule {
   };
 }
 
-function l3TunnelRule(rule: compiled.L3TunnelRule, secrets: OpenedSecrets): L3TunnelRule {
+function l3TunnelRule(rule: compiled.L3TunnelRule, open: SecretOpener): L3TunnelRule {
   return {
     ruleId: rule.rule_id,
     origin: origin(rule.origin),
@@ -141,7 +141,7 @@ function l3TunnelRule(rule: compiled.L3TunnelRule, secrets: OpenedSecrets): L3Tu
     routes: rule.routes,
     allowedSources: rule.allowed_sources,
     tun: tunConfig(rule.tun),
-    realityInbound: realityInbound(rule.reality_inbound, secrets),
+    realityInbound: realityInbound(rule.reality_inbound, open),
     realityOutbound: realityOutbound(rule.reality_outbound),
     datagramContextId: rule.datagram_context_id,
     role: L3Role[rule.role],
@@ -159,11 +159,11 @@ function tunConfig(value: compiled.TunConfig): TunConfig {
   };
 }
 
-function tlsCertificate(value: compiled.TlsCertificate, secrets: OpenedSecrets): TlsCertificate {
+function tlsCertificate(value: compiled.TlsCertificate, open: SecretOpener): TlsCertificate {
   return {
     credentialId: value.credential_id,
     certificatePem: value.certificate_pem,
-    privateKeyPem: secretBytes(value.private_key_pem, secrets).toString('utf8'),
+    privateKeyPem: secretBytes(value.private_key_pem, open).toString('utf8'),
     serverNames: value.server_names,
   };
 }
@@ -177,10 +177,10 @@ function listenerPolicy(value: compiled.ListenerPolicy): ListenerPolicy {
   };
 }
 
-function realityInbound(value: compiled.RealityInbound | null, secrets: OpenedSecrets): RealityInbound | undefined {
+function realityInbound(value: compiled.RealityInbound | null, open: SecretOpener): RealityInbound | undefined {
   if (value === null) return undefined;
   return {
-    privateKey: secretBytes(value.private_key, secrets),
+    privateKey: secretBytes(value.private_key, open),
     serverNames: value.server_names,
     shortIds: value.short_ids,
     targetHost: value.target_host,
@@ -197,11 +197,8 @@ function publicKey(base64url: string | null): Buffer {
   return base64url === null ? noBytes : Buffer.from(base64url, 'base64url');
 }
 
-function secretBytes(placeholder: compiled.SecretPlaceholder, secrets: OpenedSecrets): Buffer {
-  const bytes = secrets.get(placeholder);
-  if (bytes === undefined)
-    throw new Error(`the secret ${placeholder.field} of ${placeholder.resource_id} was not opened`);
-  return Buffer.from(bytes);
+function secretBytes(placeholder: compiled.SecretPlaceholder, open: SecretOpener): Buffer {
+  return Buffer.from(open(placeholder));
 }
 
 function origin(value: compiled.RuleOrigin): RuleOrigin {

@@ -2,13 +2,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { encodeSnapshot } from '../../src/delivery/encode.js';
-import { openSecrets, openerOf } from '../../src/delivery/secrets.js';
+import { openerOf } from '../../src/delivery/secrets.js';
 import { snapshotToJson } from '../../src/delivery/snapshot-json.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { decoded } from '../support/delivery-fixture.js';
+import { noSecrets } from '../support/every-kind-of-rule.js';
 import { testKeyring } from '../support/keyring.js';
 
 const profile = { payload: 'TCP', outer: 'TCP', security: 'RAW' } as const;
@@ -102,29 +103,29 @@ async function withSecret(): Promise<{
 
 describe('the encoded snapshot', () => {
   it('is not spoiled by a snapshot before it that could not be encoded', () => {
-    const before = sha256(encodeSnapshot(plain, new Map()).payload);
+    const before = sha256(encodeSnapshot(plain, noSecrets).payload);
     const [rule] = plain.tcp_proxy_rules;
     if (rule === undefined) throw new Error('the snapshot has no rule');
     const broken = { ...plain, tcp_proxy_rules: [{ ...rule, listen_port: 2 ** 40 }] };
-    expect(() => encodeSnapshot(broken, new Map())).toThrow();
-    expect(sha256(encodeSnapshot(plain, new Map()).payload)).toBe(before);
+    expect(() => encodeSnapshot(broken, noSecrets)).toThrow();
+    expect(sha256(encodeSnapshot(plain, noSecrets).payload)).toBe(before);
   });
 
   it('has the same bytes as the generated code gives for the whole message', () => {
-    const push = encodeSnapshot(plain, new Map());
+    const push = encodeSnapshot(plain, noSecrets);
     const whole = ServicePayload.encode(ServicePayload.decode(push.payload)).finish();
     expect(Buffer.from(push.payload).equals(Buffer.from(whole))).toBe(true);
   });
 
   it('has the SHA-256 of its encoding without the checksum as its checksum', () => {
-    const push = encodeSnapshot(plain, new Map());
+    const push = encodeSnapshot(plain, noSecrets);
     const without = RuntimeConfigSnapshot.encode({ ...decoded(push), checksum: Buffer.alloc(0) }).finish();
     expect(Buffer.from(push.checksum)).toEqual(createHash('sha256').update(without).digest());
     expect(decoded(push).checksum).toEqual(Buffer.from(push.checksum));
   });
 
   it('carries every field', () => {
-    const snapshot = decoded(encodeSnapshot(plain, new Map()));
+    const snapshot = decoded(encodeSnapshot(plain, noSecrets));
     expect(snapshot).toMatchObject({
       nodeId: 'node-1',
       generation: 42n,
@@ -155,7 +156,7 @@ describe('the encoded snapshot', () => {
 
   it('changes only together with the compiler version', () => {
     // If this fails, the output has changed: raise compilerVersion, then write the new value here.
-    expect(Buffer.from(encodeSnapshot(plain, new Map()).checksum).toString('hex')).toBe(
+    expect(Buffer.from(encodeSnapshot(plain, noSecrets).checksum).toString('hex')).toBe(
       '32316571c28c354b61dae2fdca484d2c59e7b78f4489df8c12343fe8da1feb00',
     );
   });
@@ -164,13 +165,13 @@ describe('the encoded snapshot', () => {
 describe('a secret', () => {
   it('is opened for the agent', async () => {
     const { snapshot, key, keyring } = await withSecret();
-    const secrets = openSecrets(snapshot, openerOf(keyring));
-    expect(decoded(encodeSnapshot(snapshot, secrets)).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
+    const push = encodeSnapshot(snapshot, openerOf(keyring));
+    expect(decoded(push).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
   });
 
   it('is named by its place in the error when its key is not in the keyring', async () => {
     const { snapshot } = await withSecret();
-    expect(() => openSecrets(snapshot, openerOf(testKeyring(8)))).toThrow(
+    expect(() => encodeSnapshot(snapshot, openerOf(testKeyring(8)))).toThrow(
       'the secret private_key of cred-1 cannot be opened: unknown_key',
     );
   });

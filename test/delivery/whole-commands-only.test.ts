@@ -11,6 +11,7 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { createDeliveryFixture, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import { noSecrets } from '../support/every-kind-of-rule.js';
 import type { DeliveryFixture, TestSession } from '../support/delivery-fixture.js';
 
 const nodes = ['n1', 'n2', 'n3'] as const;
@@ -93,7 +94,7 @@ describe('a session', () => {
           const whole = new Map<string, string>();
           const note = (): void => {
             for (const id of nodes) {
-              const push = encodeSnapshot(compileNode(fixture.log.fleet, id), new Map());
+              const push = encodeSnapshot(compileNode(fixture.log.fleet, id), noSecrets);
               whole.set(`${id}@${push.generation}`, Buffer.from(push.checksum).toString('hex'));
             }
           };

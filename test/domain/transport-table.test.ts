@@ -4,7 +4,6 @@
  */
 import { describe, expect, it } from 'vitest';
 import { encodeSnapshot } from '../../src/delivery/encode.js';
-import { openSecrets } from '../../src/delivery/secrets.js';
 import { snapshotToJson } from '../../src/delivery/snapshot-json.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import type { Hop, Payload } from '../../src/domain/chain/chain.js';
@@ -18,13 +17,12 @@ import * as f from '../support/fleet.js';
 /** The bytes that a node's agent gets, as it reads them. */
 function sent(fleet: f.Scenario['fleet'], node: string): RuntimeConfigSnapshot {
   const snapshot = compileNode(fleet, f.nodeId(node));
-  const secrets = openSecrets(snapshot, ({ secret, stream, resource_id, field }) => {
+  const push = encodeSnapshot(snapshot, ({ secret, stream, resource_id, field }) => {
     expect([stream, field]).toEqual(['svc-fleet', 'private_key']);
     expect(fleet.has('credential', resource_id)).toBe(true);
     return Buffer.from(`secret ${secret.key_id}`);
   });
-  if (secrets instanceof Promise) throw new TypeError('these secrets are opened at once');
-  return decoded(encodeSnapshot(snapshot, secrets));
+  return decoded(push);
 }
 
 const none = Buffer.alloc(0);

@@ -3,6 +3,10 @@ import type { NodeSnapshot, Outbound, RealityInbound, RuleOrigin } from '../../s
 import * as f from './fleet.js';
 
 export const secret = { secret: f.sealed, stream: 'svc-fleet', resource_id: 'c', field: 'private_key' };
+/** The opener of a snapshot that must have no secret. */
+export const noSecrets = (): never => {
+  throw new Error('a snapshot without secrets asks for one');
+};
 export const publicKey = Buffer.alloc(32, 0xfb);
 const origin: RuleOrigin = { resource_type: 'l4_chain', resource_id: 'chain', resource_name: 'Edge', hop_index: 1 };
 export const head = { rule_id: 'chain/1', origin, listen_addr: '0.0.0.0', listen_port: 443 };
