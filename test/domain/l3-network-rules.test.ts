@@ -5,7 +5,7 @@ import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import { oversizedSnapshot } from '../../src/domain/compile/size.js';
 import { wireParts } from '../../src/delivery/wire.js';
 import { L3TunnelConfig } from '../../src/gen/svc/control/v1/gateway.js';
-import { networkBound } from '../../src/domain/l3-network/size.js';
+import { networkBound } from '../../src/domain/l3-network/rules.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { networkKey } from '../../src/domain/l3-network/l3-network.js';

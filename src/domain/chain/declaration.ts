@@ -19,8 +19,7 @@ import { claimsOfChain } from './claims.js';
 import { chainRules, deployChain, rollBackChain } from './decide.js';
 import { intendedByChain } from './intent.js';
 import { objectionOfChain } from './references.js';
-import { chainRulesOn } from './rules.js';
-import { rulesBound } from './size.js';
+import { chainRulesOn, rulesBound } from './rules.js';
 import { listenerOf } from './transports.js';
 
 /** The part of a chain's state besides its definition. A delete carries it, and an undo brings it back. */

@@ -14,8 +14,7 @@ import { assigned, networkRules, reassigned } from './decide.js';
 import { intendedByNetwork } from './intent.js';
 import type { NetworkDefinition, NetworkRequest, NetworkState } from './l3-network.js';
 import { networkKey, nodesOfTunnels, tunnelsOn } from './l3-network.js';
-import { networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
-import { networkBound } from './size.js';
+import { networkBound, networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
 
 const indexed: Indexed<NetworkState> = {
   dependsOn: ['enabled', 'credential_id', 'server_name', 'members', 'tunnels'],

@@ -1,16 +1,18 @@
 /**
- * The rules that an enabled L3 network adds to the snapshots of the nodes at the ends of its tunnels: one for each end.
- * Implements `docs/contract/domain.md#l3-network` and `docs/contract/wire.md#configuration`.
+ * The rules that an enabled L3 network adds to the snapshots of the nodes at the ends of its tunnels: one for each end,
+ * and the upper bound of their size. Implements `docs/contract/domain.md#l3-network`, `#scale-the-model-is-built-for` and `docs/contract/wire.md#configuration`.
  */
 import { formatHostPort } from '../../kernel/host-port.js';
 import { jsonEqual } from '../../kernel/json.js';
+import { credentialAt } from '../credential/credential.js';
 import { realityInbound, realityOutbound } from '../credential/material.js';
 import { dialEndpoint } from '../node/hops.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import type { L3TunnelRule, NodeRules, TunConfig } from '../snapshot/snapshot.js';
+import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
 import { noRules } from '../snapshot/snapshot.js';
-import type { Member, NetworkState, Tunnel } from './l3-network.js';
+import type { L3TunnelRule, NodeRules, TunConfig } from '../snapshot/snapshot.js';
 import { memberOn, nodesOfTunnels, tunnelsOn } from './l3-network.js';
+import type { Member, NetworkState, Tunnel } from './l3-network.js';
 
 /** The `host:port` that the connector of a tunnel dials; `""` while no address of its listener is known. */
 export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }: Tunnel): string {
@@ -116,4 +118,27 @@ export function nodesWithOtherRules(
   const live = [before, after].filter((network) => network?.enabled === true);
   const ends = new Set(live.flatMap((network) => (network === undefined ? [] : nodesOfTunnels(network))));
   return [...ends].filter((nodeId) => !jsonEqual(rulesOf(before, nodeId), rulesOf(after, nodeId)));
+}
+
+/** An upper bound of a network's part of a snapshot, in bytes; never less than what is sent. */
+export function networkBound(fleet: FleetView, network: NetworkState, nodeId: string): number {
+  const own = memberOn(network, nodeId);
+  if (!network.enabled || own === undefined) return 0;
+  const credential = credentialAt(fleet, network.credential_id);
+  const eachRule =
+    ruleBytes +
+    // In the rule and in its origin.
+    2 * textBound(network.name) +
+    textBound(network.server_name) +
+    textBound(credential?.target_host ?? '') +
+    listBound(credential?.short_ids) +
+    listBound(own.addresses) +
+    listBound(own.features);
+  let sum = 0;
+  for (const { listener_node_id, connector_node_id } of tunnelsOn(network, nodeId)) {
+    const other = memberOn(network, listener_node_id === nodeId ? connector_node_id : listener_node_id);
+    // The routes of the other side are in `routes` and in `allowed_sources`.
+    sum += eachRule + listBound(other?.addresses) + 2 * listBound(other?.routes);
+  }
+  return sum;
 }
