@@ -22,7 +22,7 @@ export interface AccountHandlerOptions {
   readonly facts: Pick<FactRecorder, 'signin'>;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** True once every live instance refuses the tokens that a password change at the revision has ended, false in time. */
+  /** True once every live instance refuses the tokens that a password change at the revision has ended; false after a timeout. */
   readonly tokensEnded: (revision: number, timeoutMs: number) => Promise<boolean>;
   /** Turns the hash of a body that holds a password into one that says nothing to readers of the log. */
   readonly blindBodyHash: (hash: string) => string;

@@ -1,5 +1,5 @@
 /**
- * The handlers of reverts of profiles. The rules are in `src/domain/accounts/revert.ts`, those of the fleet's reverts in
+ * The handlers of reverts of profiles. The rules are in `src/domain/accounts/revert.ts`; the fleet's reverts are in
  * `src/commands/revert.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import type { RevertHandlers } from '../commands/handlers-port.js';

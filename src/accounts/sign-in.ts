@@ -1,6 +1,6 @@
 /**
- * Sign-in, and whom a token authenticates. Each sign-in is recorded as a fact; what was typed is not.
- * Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Sign-in, and whom a token authenticates. Each sign-in is recorded as a fact, without the typed text. Implements
+ * `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import { systemContext } from '../commands/system.js';

@@ -25,7 +25,7 @@ export interface Gateway {
   linkMetrics(): readonly LinkMetric[];
   /** Counters since the start of the process, rates since the last call. */
   report(): GatewayReport;
-  /** For RUN_DIAGNOSTICS: what an operator would want to see in the agent's log. */
+  /** For RUN_DIAGNOSTICS: the state that an operator wants to see in the agent's log. */
   diagnostics(): object;
   /** Closes listeners and connections. */
   close(): Promise<void>;

@@ -69,7 +69,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
   );
   closers.add('agent transport', () => transport.close(shutdownMs));
   projections.onAgentFact((fact, at) => {
-    // A fact that is written again is of a session that was opened long ago.
+    // Facts written again belong to sessions that were opened long ago.
     if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;
     const { node_id, session_id, instance_id } = fact.data;
     transport.noteSessionOpened(node_id, session_id, instance_id, at);

@@ -7,7 +7,7 @@ import { secondsBounds } from '../kernel/seconds-bounds.js';
 import type { MetricSource } from '../instance/metrics.js';
 
 interface CommandMetrics {
-  /** The same gateway; what it executes is counted. */
+  /** The same gateway, with its commands counted. */
   counted<State, Command extends { readonly type: string }>(gateway: Gateway<State, Command>): Gateway<State, Command>;
   metrics(): readonly MetricSource[];
 }

@@ -1,6 +1,6 @@
 /**
- * The core of an instance: the installation, what holds the log, the gateways that write to it, and delivery. Serves nobody:
- * agents (`agents.ts`) and REST (`rest.ts`) are made on it. See `docs/architecture.md`.
+ * The core of an instance: the installation, the parts that follow the log, the gateways that write to it, and
+ * delivery. Serves nobody: agents (`agents.ts`) and REST (`rest.ts`) are made on it. See `docs/architecture.md`.
  */
 import { randomUUID } from 'node:crypto';
 import { accountsAggregate, fleetAggregate } from '../commands/aggregate.js';
@@ -118,7 +118,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const appends = measureAppends(installation.eventStore, clock);
   const { eventStore } = appends;
 
-  // What holds the log.
+  // The parts that follow the log.
   const facts = createFactRecorder({ eventStore, clock, ids, logger });
   closers.add('facts', () => facts.close());
   const accountsView = openAccounts(eventStore, logChain, logger);
@@ -172,7 +172,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('log follower', () => inMemory.close());
   await followers.caughtUp(logger);
 
-  // What a start writes.
+  // The events that a start writes.
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
   const firstCommands = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 /**
- * Creates the user `admin` at the first start, when there is no user. Its password is that of `SVC_ADMIN_PASSWORD`, or a
- * random one in a file of the data folder. Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Creates the user `admin` at the first start, when there is no user. Its password comes from `SVC_ADMIN_PASSWORD`;
+ * otherwise it is random and stands in a file of the data folder. Implements
+ * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, link, readFile, rename, rm, writeFile } from 'node:fs/promises';

@@ -138,7 +138,7 @@ export function createFollowers(parts: FollowerParts): Followers {
         const waits = [committed.until(come, timeoutMs), accounts.until(come, timeoutMs)];
         if (!(await Promise.race(waits))) return false;
       }
-      // A quiet stream never comes as far as the position of another: what counts is that its head is held.
+      // A quiet stream never reaches the position of another, so it only has to be folded up to its own head.
       const heads = await Promise.all(
         [streams.fleet, streams.accounts].map(async (stream) => (await lastRevision(eventStore, stream)) ?? -1),
       );

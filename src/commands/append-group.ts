@@ -13,7 +13,7 @@ import type { EventStore } from '../storage/event-store.js';
 import { tuning } from './tuning.js';
 
 export type GroupOutcome =
-  /** The events stand right behind the expected revision. `position` is that of the last one, or a later one. */
+  /** The events directly follow the expected revision. `position` is the last one's or a later one. */
   | { readonly kind: 'appended'; readonly position: number }
   /** Other events stand there: nothing of the group is or will be written. */
   | { readonly kind: 'conflict' }

@@ -71,7 +71,7 @@ export function createCredentialHandlers(options: CredentialHandlerOptions): Com
   };
 }
 
-/** The fields that need no work before a command is decided; those that are absent are left out. */
+/** The fields that need no work before a command is decided, without absent ones. */
 function realityFields(changes: CredentialChanges) {
   const { x25519_credential_id, server_names, short_ids, target_host, target_port } = changes;
   return {

@@ -1,6 +1,6 @@
 /**
- * Decides waiting commands one after the other, on a draft over the committed state: each on what those before it leave.
- * Nothing is written here, and the draft ends with the call: what was decided is folded once the log holds it.
+ * Decides waiting commands one after the other, on a draft over the committed state: each on what those before it
+ * leave. Nothing is written here, and the draft ends with the call: decided events are folded once the log holds them.
  * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { acceptedKey } from '../domain/aggregate/idempotency.js';

@@ -1,7 +1,8 @@
 /**
  * Runs the commands of one stream, one after the other. Those that wait together form a group, which is decided
- * (`decide-group.ts`), appended at once (`append-group.ts`), and folded into the committed state as soon as the log has it.
- * When another instance has written first, the group is decided again. Knows nothing of what commands mean. Implements
+ * (`decide-group.ts`), appended at once (`append-group.ts`), and folded into the committed state as soon as the log has
+ * it. When another instance has written first, the group is decided again. Knows nothing about the meaning of commands.
+ * Implements
  * `docs/contract/domain.md#commands-and-events`.
  *
  * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. Beside

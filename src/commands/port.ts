@@ -41,7 +41,7 @@ export interface Committed<State> {
   state(): State;
   /** Folds commands that have just been appended right behind the state; those that it holds already are skipped. */
   apply(commands: readonly RecordedCommand[]): void;
-  /** Reads the log to its end. @throws ServiceError `unavailable`; what the log itself is to blame for */
+  /** Reads the log to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export interface FactRecorder {
   close(): Promise<void>;
 }
 
-/** Facts by what became of them since the start, and those held back now. */
+/** Facts by outcome since the start, and facts held back now. */
 export interface FactStats {
   readonly outcomes: ReadonlyMap<FactOutcome, number>;
   readonly held: number;

@@ -41,7 +41,7 @@ interface Claim {
   readonly stamp: Stamp | undefined;
 }
 
-/** How often a version ahead of the fold was judged: as it came, again at the log's head, and after a raise. */
+/** How often a version ahead of the fold was judged: on arrival, again at the log's head, and after a raise. */
 type Judged = 'as_it_came' | 'at_head' | 'raised';
 
 /** Answers one request. Never throws: a request that cannot be answered now is drained. */

@@ -33,7 +33,7 @@ export interface ApplyReports {
   report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport, at: number): Promise<void>;
   /** The node runs the snapshot. The history changes at once; resolves as `report` does. */
   applied(record: ApplyHistoryRecord, session: ReportingSession, applied: Applied): Promise<void>;
-  /** Reports by outcome, since the start. A confirmation in a ConfigRequest is none. */
+  /** Reports by outcome, since the start. A confirmation in a ConfigRequest is not a report. */
   counts(): ReadonlyMap<ReportOutcome, number>;
 }
 
@@ -190,7 +190,7 @@ function newestReject({ history }: ApplyHistoryRecord): number {
   return Math.max(0, ...history.rejected.map(({ generation }) => generation));
 }
 
-/** Which resources an agent objects to. Its sentences are not logged: what is in them is its own affair. */
+/** Which resources an agent objects to. Its sentences are not logged, because they may contain anything. */
 function placesOf(errors: readonly ApplyError[]): LogFields {
   const [first] = errors;
   if (first === undefined) return { errors: 0 };

@@ -69,7 +69,7 @@ export interface DeliveryDeps {
   readonly requestWaitMs?: number;
   /** The compiler; tests pass one that fails. */
   readonly compile?: typeof compileNode;
-  /** Its version; tests pass that of another release. */
+  /** Its version; tests pass another release's. */
   readonly compilerVersion?: number;
 }
 
@@ -81,7 +81,7 @@ export interface DeliveryStats {
   /** Nodes with a session here that rejected their newest generation. */
   readonly rejectingNodes: number;
   readonly offered: number;
-  /** Apply reports by what was made of them. */
+  /** Apply reports by outcome. */
   readonly reports: ReadonlyMap<string, number>;
 }
 

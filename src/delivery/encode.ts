@@ -25,7 +25,7 @@ const checksumHead = Uint8Array.of((3 << 3) | lengthDelimited, checksumBytes);
 /** A writer keeps the memory of the largest snapshot that it has written. */
 const keptWriterBytes = 256 * 1024;
 
-/** Reused, because to grow a new one for each of ten thousand nodes costs as much as to write them. */
+/** Reused, because growing a new one for each of ten thousand nodes costs as much as writing them. */
 let sharedWriter = new BinaryWriter();
 
 /**
@@ -55,7 +55,7 @@ function encodeWith(writer: BinaryWriter, snapshot: NodeSnapshot, { gateway, l3,
     writer,
   ).finish();
   const checksum = Buffer.from(hash('sha256', hashed, 'hex'), 'hex');
-  // The checksum (field 3) has its place in the middle of what is hashed, behind the node's id and the generation.
+  // The checksum (field 3) stands in the middle of the hashed bytes, behind the node's id and the generation.
   const headBytes = textFieldBytes(nodeId) + (generation === 0 ? 0 : 1 + varintBytes(generation));
   const bytes = hashed.length + checksumHead.length + checksumBytes;
   const payload = writer

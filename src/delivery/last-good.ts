@@ -56,7 +56,7 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
   const { keyring, logger } = deps;
   const collection: Collection<LastGoodFields> = await deps.readStore.collection<LastGoodFields>(lastGoodSnapshots);
 
-  /** The generation is part of the place, so an older snapshot cannot be put in the place of a newer one. */
+  /** The generation is part of the associated data, so an older snapshot cannot replace a newer one. */
   const place = (nodeId: string, generation: number): Place => ({
     stream: streams.fleet,
     resourceId: nodeId,

@@ -1,8 +1,8 @@
 /**
- * When apply reports are worked on. While a change is fanned out they wait, because every agent that has it answers at once,
- * and what follows from an answer (facts, the last-good snapshot, read models) costs more than the push to the next agent.
- * Afterwards, and when the first has waited long enough, they pass in the order of their arrival, a few in each turn of the
- * event loop. Bounded by the reports that sessions may have waiting. Implements `docs/architecture.md#a-push`.
+ * When apply reports are worked on. While a change is fanned out they wait, because every agent that has it answers at
+ * once, and what follows from an answer (facts, the last-good snapshot, read models) costs more than the push to the
+ * next agent. Afterwards, and when the first has waited long enough, they pass in order of arrival, a few in each turn
+ * of the event loop. Bounded by the reports that sessions may have waiting. Implements `docs/architecture.md#a-push`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 

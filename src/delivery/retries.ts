@@ -24,7 +24,7 @@ export interface Retry {
 export interface Retries {
   /** The node rejected a snapshot, on this session. */
   rejected(record: ApplyHistoryRecord, generation: number, sessionId: string): void;
-  /** A request of the node's agent is about to be answered: what has fallen due while it was away is due now. */
+  /** A request of the node's agent is about to be answered: retries that fell due while it was away are due now. */
   asked(record: ApplyHistoryRecord): void;
   /** The agent was told to ask for its whole configuration. */
   reload(record: ApplyHistoryRecord): void;

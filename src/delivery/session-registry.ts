@@ -23,7 +23,7 @@ export interface SessionState {
   /** The offer that it has not answered yet, to measure the time to applied. */
   readonly offers: Offers;
   closed: boolean;
-  /** A newer session of its node has said hello: what this one still reports does not count. */
+  /** A newer session of its node has said hello: further reports of this one do not count. */
   superseded: boolean;
 }
 
@@ -80,7 +80,7 @@ export function createSessionRegistry() {
       const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));
       return all.sort((a, b) => b.generation - a.generation)[0];
     },
-    /** Since when no session of the node takes what it is offered, monotonic; undefined if one does, or there is none. */
+    /** Monotonic time since which no session of the node takes its offers; undefined if one does, or if there is no session. */
     unsentSince(nodeId: string): number | undefined {
       let latest: number | undefined;
       for (const { unsent } of byNode.get(nodeId) ?? []) {

@@ -11,7 +11,7 @@ import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
-/** How long the answer to a heartbeat waits for claims; what is claimed later goes with the next one. */
+/** How long the answer to a heartbeat waits for claims; later claims go with the next one. */
 const claimWaitMs = 500;
 /** Expired claims read at once. */
 const purgedAtOnce = 1000;

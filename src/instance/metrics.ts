@@ -21,7 +21,7 @@ const listsOfHandles = [
 /** A number that is read when the text is made, or one for each value of the label. */
 export interface NumberSource {
   readonly type: 'gauge' | 'counter';
-  /** In Prometheus form, `svc_…`, with its unit at the end; that of a counter ends in `_total`. */
+  /** In Prometheus form, `svc_…`, with its unit at the end; a counter's name ends in `_total`. */
   readonly name: string;
   readonly help: string;
   /** Name of the label when `read` returns a map. */

@@ -30,7 +30,8 @@ export interface Revocations {
   closedUpTo(): number;
   /**
    * True once every live instance has closed the node's sessions, false after `timeoutMs`.
-   * @param revision that of the revocation: this instance may not have folded it yet. Without one, what it has folded
+   * @param revision the revision of the revocation, which this instance may not have folded yet. Without one,
+   * everything it has folded
    */
   ended(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
 }

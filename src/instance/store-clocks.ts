@@ -1,5 +1,5 @@
 /**
- * Compares the clock of this instance with those of its stores: at the start, every minute, and more often while they
+ * Compares the clock of this instance with its stores' clocks: at the start, every minute, and more often while they
  * are apart. In between, the last comparison is carried on by the monotonic clock, so that a jump of this instance's
  * clock shows at once. An instance that is too far apart must not write: times of events, the age of idempotency keys
  * and expiries would be wrong. Implements `docs/contract/domain.md#commands-and-events`.

@@ -1,7 +1,8 @@
 /**
  * A logger for what authenticated callers and agents can cause as often as they like: a line for each, as long as there
  * are no more of them than a log file can take. Lines beyond the budget are counted and summed up in one line.
- * Strangers must not be able to cause this many lines: what they cause goes to the sampled log (`sampled-log.ts`).
+ * Strangers must not be able to cause this many lines, so lines that they cause go to the sampled log
+ * (`sampled-log.ts`).
  */
 import type { Clock } from './clock.js';
 import type { Logger } from './logger.js';

@@ -179,7 +179,7 @@ export const limits = {
     detectedAddresses: 64,
     stringBytes: 1024,
   },
-  /** What the reference agent keeps to (`src/agent/control/session-loop.ts`). */
+  /** Limits of the reference agent (`src/agent/control/session-loop.ts`). */
   agentControl: {
     // docs/contract/agent-protocol.md#the-reference-agent
     /** The first wait is half to the whole of a second: 0.5 s at the least. */

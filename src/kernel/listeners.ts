@@ -5,7 +5,7 @@ export interface Listeners<T> {
   tell(value: T): void;
 }
 
-/** @param onError is called with what a listener throws */
+/** @param onError is called with the error of a listener */
 export function createListeners<T>(onError: (error: unknown) => void): Listeners<T> {
   const listeners = new Set<(value: T) => void>();
   return {

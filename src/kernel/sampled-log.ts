@@ -1,7 +1,7 @@
 /**
- * A log of what strangers can cause, or what repeats for as long as its cause lasts. No flood can fill it: at most one
- * line a second for each reason and address, with the number left out since the last one, and a budget of bytes for all
- * lines together. Lines beyond the budget are summed up by reason in one line. Everything is counted by reason for
+ * A log of events that strangers can cause, or that repeat as long as their cause lasts. No flood can fill it: at most
+ * one line a second for each reason and address, with the number left out since the last one, and a budget of bytes for
+ * all lines together. Lines beyond the budget are summed up by reason in one line. Everything is counted by reason for
  * `/metrics`. Events that happen once, or only by an operator's hand, go to the logger.
  */
 import { addressKey } from './address-key.js';

@@ -1,6 +1,6 @@
 /**
- * Remembers keys until their time is up, to tell a repetition from what is new. For messages that carry their own time: from
- * then on the check of that time refuses a repetition.
+ * Remembers keys until their time is up, to recognise repetitions. For messages that carry their own time: from then on
+ * the check of that time refuses a repetition.
  */
 export interface SeenOnce {
   /**

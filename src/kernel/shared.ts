@@ -21,7 +21,7 @@ export interface SharedOptions {
   now(): number;
 }
 
-/** @returns a function that gives a fresh value; it rejects with what `make` throws, and the next call tries again */
+/** @returns a function that gives a fresh value; it rejects with the error of `make`, and the next call tries again */
 export function createShared<T>(make: () => Promise<T>, { stamp, isFresh, now }: SharedOptions): () => Promise<T> {
   let made: { readonly begun: Begun; readonly value: T } | undefined;
   let running: { readonly begun: Begun; readonly value: Promise<T> } | undefined;

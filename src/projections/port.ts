@@ -119,7 +119,7 @@ export type ServingState =
   | { readonly kind: 'newer_compiler'; readonly logVersion: number; readonly ownVersion: number }
   /** The log has an event type or schema version that this release does not know. */
   | { readonly kind: 'unknown_event'; readonly eventType: string }
-  /** The log was tampered with, or damaged: what is folded is all before that place. */
+  /** The log was tampered with or damaged; everything before that place is folded. */
   | { readonly kind: 'broken_log'; readonly reason: string };
 
 /** Queries on the committed fleet, which is in memory. */

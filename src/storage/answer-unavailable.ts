@@ -6,7 +6,7 @@ import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from './read-store.js';
 
-/** Wraps a method so that its failures are those of the port. */
+/** Wraps a method so that it fails with the port's errors. */
 export function answerUnavailable<A extends readonly unknown[], T>(
   method: (...args: A) => Promise<T>,
 ): (...args: A) => Promise<T> {

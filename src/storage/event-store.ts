@@ -18,7 +18,7 @@ import type { ProposedEvent, RecordedEvent } from '../kernel/event.js';
 export type ExpectedRevision = number | 'no_stream' | 'any';
 
 export type AppendOutcome =
-  /** `revision` and `position` are those of the last event; the store does not always report the position. */
+  /** `revision` and `position` belong to the last event; the store does not always report the position. */
   | { readonly kind: 'appended'; readonly revision: number; readonly position: number | undefined }
   /** This call wrote nothing. An earlier try may have written some of the events. */
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
@@ -117,7 +117,7 @@ export interface FoldCheckpoint {
 }
 
 /**
- * What a store knows of the time, so that an instance whose clock is wrong can notice it. Both ports have it;
+ * A store's knowledge of the time, by which an instance notices that its clock is wrong. Both ports have it;
  * `src/instance/store-clocks.ts` decides what follows from a difference.
  */
 export type StoreTime =
@@ -145,7 +145,7 @@ export interface EventStore {
   starved(): number;
   /** Position of the newest event of any stream; 0 for an empty log. */
   headPosition(): Promise<number>;
-  /** What the store knows of the time now; undefined when it knows nothing. @throws ServiceError `unavailable` */
+  /** The store's time now; undefined when it has none. @throws ServiceError `unavailable` */
   time(): Promise<StoreTime | undefined>;
   /** @throws ServiceError `unavailable` when the store cannot serve. */
   ping(): Promise<void>;

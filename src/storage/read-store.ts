@@ -1,8 +1,8 @@
 /**
  * Port: read models, and the small shared state beside the log (telemetry, leases, last-good snapshots). No
  * transactions: writes of projected documents are guarded by log positions, a delete is a guarded tombstone, and the
- * checkpoint is written last, so any number of instances may project the same events. All other writes except those of
- * leases are durable when they resolve. Documents are found by id, or by the one index of their collection. Implements
+ * checkpoint is written last, so any number of instances may project the same events. All other writes, except of
+ * leases, are durable when they resolve. Documents are found by id, or by the one index of their collection. Implements
  * `docs/architecture.md#read-models`.
  */
 import type { Json } from '../kernel/json.js';
@@ -73,8 +73,8 @@ export interface Collection<F extends Fields = Fields> {
   count(range: GroupRange): Promise<number>;
   /**
    * Applies, in order, each write whose position is above that of the stored document or tombstone, and skips the
-   * others as repeated or late. Visible when it resolves, and durable before any other kind of write that comes later
-   * is: what a crash of the machine undoes is written again from the log, behind the stored checkpoint.
+   * others as repeated or late. Visible when it resolves, and durable before any later write of another kind: writes
+   * that a crash of the machine undoes are written again from the log, behind the stored checkpoint.
    * @returns how many were applied
    */
   write(writes: readonly GuardedWrite<F>[]): Promise<number>;
@@ -154,7 +154,7 @@ export interface ReadStore {
   activate(projection: string, version: number): Promise<void>;
 
   readonly leases: Leases;
-  /** What the store knows of the time now; undefined when it knows nothing. @throws ServiceError `unavailable` */
+  /** The store's time now; undefined when it has none. @throws ServiceError `unavailable` */
   time(): Promise<StoreTime | undefined>;
   /** @throws ServiceError `unavailable` when the store cannot serve. */
   ping(): Promise<void>;

@@ -30,7 +30,7 @@ interface Sources<F> {
 export interface LastKnown<F> {
   readonly agents: AgentFacts<F>;
   readonly telemetry: Told;
-  /** True while reads are answered from what was read before. */
+  /** True while reads are answered from earlier results. */
   stale(): boolean;
 }
 

@@ -40,7 +40,7 @@ export interface LinkSample {
   readonly active_sessions: number;
 }
 
-/** A list of a heartbeat as it came, found valid; `reported-tables.ts` makes and reads it. */
+/** A list of a heartbeat, validated and otherwise unchanged; `reported-tables.ts` makes and reads it. */
 export interface ReportedTable {
   /** A `HeartbeatRequest` with nothing but that list. */
   readonly bytes: Uint8Array;

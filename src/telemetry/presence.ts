@@ -53,7 +53,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
   /** This instance's sessions, by id. A renewal for any other is late and is ignored. */
   const localSessions = new Map<string, LocalSession>();
-  /** Those of them that are live, by node. */
+  /** The live ones, by node. */
   const live = new Map<string, LocalSession>();
   /** @returns false when it was not there */
   const forget = (sessionId: string): boolean => {

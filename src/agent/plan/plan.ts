@@ -1,4 +1,4 @@
-/** What a snapshot asks of the data plane, as types: `target.ts` makes these, `../runtime.ts` carries them out. */
+/** The demands of a snapshot on the data plane, as types: `target.ts` makes these, `../runtime.ts` carries them out. */
 import type { SecureContext } from 'node:tls';
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';

@@ -26,7 +26,7 @@ export interface CheckedRule {
   /** True if the rule cannot share its listener. */
   readonly exclusive: boolean;
   readonly routes: readonly RuntimeRoute[];
-  /** What the listener does for the rule; undefined for an invalid rule and for one that this agent cannot run. */
+  /** The listener's part of the rule; undefined for an invalid rule and for one that this agent cannot run. */
   readonly action: RuleAction | undefined;
   readonly unsupported: Unsupported | undefined;
 }
@@ -96,7 +96,7 @@ export function checkRules(
   ];
 }
 
-/** What the check of one rule may use. */
+/** The context of the check of one rule. */
 interface Context {
   readonly origin: RuleOrigin;
   readonly reportError: ReportError;

@@ -152,7 +152,7 @@ function putsRawFirst({ priorityOrder }: ListenerPolicy): boolean {
   return raw !== -1 && raw < tls;
 }
 
-/** What a TCP socket serves; undefined without rules. */
+/** The service of a TCP socket; undefined without rules. */
 function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpService | undefined {
   const names: (readonly [string, NamedRule])[] = [];
   const http: HttpRoute<RelayRoute>[] = [];

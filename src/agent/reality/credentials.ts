@@ -10,7 +10,7 @@ type SecureConnector = ReturnType<ChannelCredentials['_createSecureConnector']>;
 /** How long the whole handshake may take. */
 const handshakeMs = 8_000;
 
-/** A class, because the library accepts nothing else. It counts as insecure: what is inside is h2c. */
+/** A class, because the library accepts nothing else. It counts as insecure, because h2c runs inside. */
 class RealityCredentials extends ChannelCredentials {
   readonly #access: RealityAccess;
   readonly #clock: Clock;

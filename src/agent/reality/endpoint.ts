@@ -6,7 +6,7 @@ import { isServerName, isShortId, readKey } from '../../channel/reality/text-for
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
 import type { HostPort } from '../../kernel/host-port.js';
 
-/** What an agent needs to get in through REALITY. */
+/** The parameters with which an agent gets in through REALITY. */
 export interface RealityAccess {
   /** X25519 public key of the service's listener, 32 bytes. */
   readonly publicKey: Buffer;
@@ -20,7 +20,7 @@ export interface ControlEndpoint extends HostPort {
   readonly reality?: RealityAccess | undefined;
 }
 
-/** Returns the endpoint, or what was expected instead. */
+/** Returns the endpoint, or a sentence that says what was expected. */
 export function readEndpoint(text: string): ControlEndpoint | string {
   const [, scheme, address = '', query = ''] = /^(http|reality):\/\/([^/?#@]+)\/?(?:\?([^#]*))?$/.exec(text) ?? [];
   const hostPort = parseHostPort(address);

@@ -45,7 +45,7 @@ const version: SessionClaim['version'] = [1, 0, 0];
 const flightMessageMax = 128 * 1024;
 const uselessRecordsMax = 32;
 
-/** What a complete flight holds. */
+/** The contents of a complete flight. */
 interface Flight {
   readonly protocol: string | undefined;
   /** DER, the server's own first. */
@@ -150,7 +150,7 @@ async function readHello(socket: Duplex, records: RecordReader): Promise<ServerH
   }
 }
 
-/** Reads up to the server's Finished, and checks that; the transcript ends with it. @returns otherwise, what is wrong */
+/** Reads up to the server's Finished, and checks that; the transcript ends with it. @returns otherwise the fault */
 async function readFlight(
   socket: Duplex,
   records: RecordReader,

@@ -25,7 +25,7 @@ const headerBytes = 16 * 1024;
 const maxRequestsPerConnection = 32;
 
 export interface HttpProxy {
-  /** Sets the routes of all requests that begin from now on; undefined: there are none. */
+  /** Sets the routes of all requests from now on; undefined for no routes. */
   route(routes: HttpRoutes<RelayRoute> | undefined): void;
   /** Serves all requests of a connection. Resolves when it is closed. */
   serve(client: Socket): Promise<void>;
@@ -58,7 +58,7 @@ interface Session {
   end(failed: boolean): void;
 }
 
-/** What a request needs of its proxy. */
+/** The parts of the proxy that a request uses. */
 interface Context {
   readonly dependencies: RelayDependencies;
   readonly routes: () => HttpRoutes<RelayRoute> | undefined;
@@ -123,7 +123,7 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
   });
   server.on('upgrade', (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
     const socket = connections.get(duplex)?.socket;
-    // Answers that are still to come would be mixed with what follows the upgrade.
+    // Answers still to come would be mixed with the bytes that follow the upgrade.
     if (socket === undefined || (connections.get(duplex)?.inFlight ?? 0) > 0) return void duplex.destroy();
     if (asksForWebSocket(request)) {
       const session = begin(socket);

@@ -27,7 +27,7 @@ export function answer(socket: Socket, status: number): void {
   const body = `${status} ${reason}\n`;
   const headers = ['Content-Type', 'text/plain', 'Content-Length', String(body.length), 'Connection', 'close'];
   socket.end(Buffer.concat([headText(`HTTP/1.1 ${status} ${reason}`, headers), Buffer.from(body)]));
-  // For a moment, what the client still sends is read and dropped, so that a reset does not lose the answer.
+  // Briefly reads and drops further bytes of the client, so that a reset does not lose the answer.
   socket.resume();
   socket.setTimeout(relayLimits.httpHeadersMs, () => socket.destroy());
 }

@@ -1,6 +1,6 @@
 /**
- * What is measured of traffic: counters of bytes and sessions, the bytes of a socket that other code reads and writes, and
- * the latest measurements with their percentiles.
+ * Measures traffic: counters of bytes and sessions, the bytes of a socket that other code reads and writes, and the
+ * latest measurements with their percentiles.
  */
 import type { Socket } from 'node:net';
 

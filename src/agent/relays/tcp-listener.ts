@@ -1,9 +1,9 @@
 /**
- * One listening TCP socket with all its rules: accepts connections within bounds and relays each. A connection's server name
- * is read if the listener has names, TLS is terminated if its rule says so, and the next hop is dialled and joined to it.
- * What a listener serves can be replaced while it runs: live connections stay with what they were accepted for, except that
- * each request of an HTTP connection takes the newest routes.
- * Implements `docs/contract/agent-protocol.md#the-reference-agent`.
+ * One listening TCP socket with all its rules: accepts connections within bounds and relays each. A connection's server
+ * name is read if the listener has names, TLS is terminated if its rule says so, and the next hop is dialled and joined
+ * to it. The target of a listener can be replaced while it runs: live connections keep the target they were accepted
+ * for, but each request of an HTTP connection takes the newest routes. Implements
+ * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';

@@ -207,7 +207,7 @@ export interface DescribedVariable {
   readonly meaning: string;
 }
 
-/** All variables, in the order of the schema: for `docs/reference/settings.md`. */
+/** All variables in schema order, for `docs/reference/settings.md`. */
 export function describedVariables(): readonly DescribedVariable[] {
   return Object.entries(schema.shape).map(([name, field]) => ({
     name,

@@ -38,7 +38,7 @@ export interface StoredKeyring {
   readonly revision: number;
 }
 
-/** The keyring of this installation, made if there is none. @throws WrongMasterKeyError, ServiceError `unavailable` */
+/** The keyring of this installation, created if it does not exist. @throws WrongMasterKeyError, ServiceError `unavailable` */
 export async function ensureKeyring(options: KeyringOptions): Promise<StoredKeyring> {
   const { eventStore, masterKey } = options;
   for (let tries = 0; tries < tuning.gatewayAttempts; tries += 1) {

@@ -56,7 +56,7 @@ const place = (installationId: string, field: string): Place => ({
 export const signingPlace = (installationId: string): Place => place(installationId, 'signing_private');
 export const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 
-/** The identity of this installation, created if there is none. @throws WrongMasterKeyError, ServiceError `unavailable` */
+/** The identity of this installation, created if it does not exist. @throws WrongMasterKeyError, ServiceError `unavailable` */
 export async function ensureServiceIdentity(options: ServiceIdentityOptions): Promise<ServiceIdentity> {
   for (let tries = 0; tries < tuning.gatewayAttempts; tries += 1) {
     const stored = await readIdentity(options);

@@ -71,7 +71,7 @@ interface Joiner {
 /** A class, because there is one for each agent: see `cipher-state.ts`. */
 class FragmentJoiner implements Joiner {
   readonly #maxBytes: number;
-  /** Undefined while there are none, which is nearly always. */
+  /** Nearly always undefined: there are none. */
   #parts: Uint8Array[] | undefined;
   #closed = false;
   heldBytes = 0;

@@ -1,6 +1,6 @@
 /**
- * The temporary certificate of a REALITY server: an Ed25519 key of this process, and in the place of the signature a
- * MAC under the key that server and client share. So the client knows the server, and nobody else can make one. No
+ * The temporary certificate of a REALITY server: an Ed25519 key of this process, with a MAC under the key that server
+ * and client share in place of the signature. So the client knows the server, and nobody else can make one. No
  * authority knows this certificate. Implements `docs/reality.md#the-certificate`.
  */
 import { X509Certificate, createHmac, generateKeyPairSync, sign, timingSafeEqual, verify } from 'node:crypto';
@@ -49,8 +49,8 @@ function mac(authKey: Uint8Array, publicKey: Uint8Array): Buffer {
 }
 
 /**
- * The key of a certificate that was made for the client that shares `authKey`; undefined for any other, and for bytes that
- * are none.
+ * The key of a certificate made for the client that shares `authKey`; undefined for any other certificate and for other
+ * bytes.
  */
 export function boundKeyOf(certificate: Buffer, authKey: Uint8Array): KeyObject | undefined {
   const key = publicKeyOf(certificate);

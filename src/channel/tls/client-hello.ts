@@ -1,6 +1,7 @@
 /**
- * Reads a ClientHello (RFC 8446, section 4.1.2; its server name: RFC 6066, section 3). Pure; takes any bytes. What is decided
- * by it: `src/transport/listener/reality/` of agents that connect, `src/agent/relays/first-bytes.ts` of the agent's own clients.
+ * Reads a ClientHello (RFC 8446, section 4.1.2; its server name: RFC 6066, section 3). Pure; takes any bytes. Decides:
+ * `src/transport/listener/reality/` of agents that connect, `src/agent/relays/first-bytes.ts` of the agent's own
+ * clients.
  */
 import { extension, group, legacyVersion, messageType, tls13 } from './codes.js';
 import { Malformed, createReader, unlessMalformed } from './vectors.js';
@@ -21,7 +22,7 @@ export interface HelloFields {
   readonly extensions: ReadonlyMap<number, Buffer>;
 }
 
-/** A ClientHello with what it offers to a server of TLS 1.3. */
+/** A ClientHello and its offers to a TLS 1.3 server. */
 export interface ClientHello extends Omit<HelloFields, 'extensions'> {
   readonly offersTls13: boolean;
   readonly protocols: readonly string[];

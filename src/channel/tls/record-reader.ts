@@ -19,7 +19,7 @@ export interface RecordReader {
   rest(): Buffer;
 }
 
-/** @param lengthMax of a record, without its header; a longer one is malformed */
+/** @param lengthMax the longest record without its header; a longer one is malformed */
 export function createRecordReader(lengthMax: number = ciphertextMax): RecordReader {
   let parts: Buffer[] = [];
   let size = 0;

@@ -11,7 +11,7 @@ export type SigninEvent =
       readonly type: 'SignedIn';
       readonly data: { readonly user_id: string; readonly username: string; readonly address: string };
     }
-  /** Id and name are null when there is no such account: what was typed is never stored. */
+  /** Id and name are null when there is no such account: typed names are never stored. */
   | {
       readonly type: 'SignInRefused';
       readonly data: { readonly user_id: string | null; readonly username: string | null; readonly address: string };

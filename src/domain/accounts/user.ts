@@ -81,7 +81,7 @@ export type AccountCommand =
       readonly type: 'RevertUserProfile';
       /** The command that the audit's entry shows. */
       readonly entry: RecordedCommand;
-      /** By field: the id of the entry that gave it the value that it has now. */
+      /** By field, the id of the entry that set its present value. */
       readonly changedBy: ReadonlyMap<string, string>;
     }
   | {
@@ -103,7 +103,7 @@ export type AccountCommand =
 const { passwordChars, usernameChars } = limits.accounts;
 const username = new RegExp(`^[a-z0-9._-]{${usernameChars.min},${usernameChars.max}}$`);
 
-/** The user name as it is stored and compared: lowered first. @returns undefined for what is no user name */
+/** The user name as it is stored and compared: lowered first. @returns undefined for an invalid user name */
 export function canonicalUsername(typed: string): string | undefined {
   const lowered = typed.toLowerCase();
   return username.test(lowered) ? lowered : undefined;

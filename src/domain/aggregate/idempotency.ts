@@ -43,9 +43,9 @@ export function putKey(table: IdempotencyTable, keyHash: string, accepted: Accep
 }
 
 /**
- * Drops the hours that are out of the window. The time of a command is that of one instance's clock, and a single clock
- * that is days ahead must not drop keys that are still good: an old key goes only when many commands say that it is old.
- * So the table holds the keys of two windows, and some more where commands are rare.
+ * Drops the hours that are out of the window. Each command has the time of one instance's clock, and a single clock
+ * that is days ahead must not drop keys that are still good: an old key goes only when many commands say that it is
+ * old. So the table holds the keys of two windows, and some more where commands are rare.
  */
 function dropOld(table: IdempotencyTable): void {
   if (table.keys.size <= newerKeys) return;

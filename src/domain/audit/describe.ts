@@ -74,7 +74,7 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   }
 }
 
-/** Verb and reason are those of the command's first event, unless it is a revert; the others only add their changes. */
+/** Verb and reason come from the command's first event, unless it is a revert; the others only add their changes. */
 function entry(
   { events: [recorded] }: RecordedCommand,
   resource: Subject,

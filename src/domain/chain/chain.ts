@@ -1,7 +1,7 @@
 /**
- * An L4 chain: traffic enters at `hops[0]` and leaves the last hop for the target. State, events, commands, and what a
- * definition refers to. Edits change the current definition; snapshots are compiled from the deployed one.
- * Implements `docs/contract/domain.md#l4-chain`.
+ * An L4 chain: traffic enters at `hops[0]` and leaves the last hop for the target. State, the events and commands of a
+ * deploy, and the references of a definition. Edits change the current definition; snapshots are compiled from the
+ * deployed one. Implements `docs/contract/domain.md#l4-chain`.
  */
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceKey } from '../resource/fleet-view.js';

@@ -88,7 +88,7 @@ function targetProblem(fleet: Resources, definition: ChainDefinition): string | 
   return undefined;
 }
 
-/** Why a chain cannot live with an edit of what its current or deployed definition refers to. */
+/** Why a chain objects to an edit of a resource that its current or deployed definition refers to. */
 export function objectionOfChain(chain: ChainState, type: string, edited: { readonly id: string }): string | undefined {
   switch (type) {
     case upstreamKey.type:

@@ -49,7 +49,7 @@ function byKey(a: ListenerPolicy, b: ListenerPolicy): number {
   );
 }
 
-/** One of several equal entries, in the order of a name. */
+/** One of several equal entries, by name. */
 function onceEach<T>(entries: readonly T[], nameOf: (entry: T) => string): readonly T[] {
   if (entries.length < 2) return entries;
   const byName = new Map(entries.map((entry) => [nameOf(entry), entry]));

@@ -17,7 +17,7 @@ export interface EarlierFold {
    * @returns false when the command, or any after it, is past the wanted generation; the fleet is then as before it
    */
   fold(command: RecordedCommand): boolean;
-  /** The snapshot at the newest generation that is not above the wanted one; undefined when there is none. */
+  /** The snapshot at the newest generation not above the wanted one, or undefined. */
   snapshot(): NodeSnapshot | undefined;
 }
 
@@ -45,7 +45,7 @@ export function earlierFold(fleet: Fleet, nodeId: string, generation: number): E
       applyCommand(draft, command);
       const after = draft.generationOf(nodeId);
       if (after !== undefined && after > generation) return false;
-      // It may be brought back, and what it had last is then still the newest up to its return.
+      // It may be brought back; until then its last snapshot stays the newest.
       if (before !== undefined && after === undefined) deleted = compileNode(fleet, nodeId);
       merge();
       return true;

@@ -9,7 +9,7 @@ export interface Referrer {
   readonly name: string;
 }
 
-/** Those of a current or deployed definition, enabled or not, by type, name and id. */
+/** The referrers by current or deployed definitions, enabled or not, sorted by type, name and id. */
 export function referrersOf(fleet: FleetView, type: string, id: string): readonly Referrer[] {
   const key = (referrer: Referrer): string => `${referrer.type}\0${referrer.name.toLowerCase()}\0${referrer.id}`;
   return [...fleet.referrersOf(type, id)]

@@ -21,7 +21,8 @@ import { streams } from '../../kernel/event.js';
 import type { LogChainEvent } from '../log-chain/declaration.js';
 
 /**
- * By type. The order is that of the lines of a checkpoint: what others take their claims from comes before them.
+ * By type. Checkpoints have their lines in this order: a resource from which others take their claims comes before
+ * them.
  */
 export const resources = {
   node,

@@ -23,7 +23,7 @@ export function claimOfTunnel(network: Claimant, tunnel: RequestedTunnel, contex
   };
 }
 
-/** The claims of an enabled network, in the order of its tunnels; none of a disabled one. */
+/** The claims of an enabled network, tunnel by tunnel; none for a disabled one. */
 export function claimsOfNetwork(network: NetworkState): readonly Claim[] {
   if (!network.enabled) return [];
   return network.tunnels.map((tunnel) => claimOfTunnel(network, tunnel, tunnel.context_id));

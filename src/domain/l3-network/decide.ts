@@ -1,4 +1,4 @@
-/** The rules of L3 networks, and what the decisions on them assign. Implements `docs/contract/domain.md#l3-network`. */
+/** The rules of L3 networks, and the assignments of new and edited ones. Implements `docs/contract/domain.md#l3-network`. */
 import { credentialAt } from '../credential/credential.js';
 import { namesOfCredential } from '../credential/material.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
@@ -19,7 +19,7 @@ type Request<T extends NetworkRequest['type']> = Omit<
   'type' | 'ifMatch'
 >;
 
-/** What a new network is given besides what its operator says; undefined when every number has been used. */
+/** The definition of a new network with everything assigned; undefined when every number has been used. */
 export function assigned(
   fleet: FleetView,
   { id, members, tunnels, ...settings }: Request<'CreateL3Network'>,
@@ -34,7 +34,7 @@ export function assigned(
   };
 }
 
-/** The lists of an edit, with what their new entries are given. */
+/** The lists of an edit, with their new entries' names and ids. */
 export function reassigned(
   fleet: FleetView,
   network: NetworkState,

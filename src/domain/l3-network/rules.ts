@@ -19,7 +19,7 @@ export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }
   return dialEndpoint(fleet, { node_id: listener_node_id, listen_port });
 }
 
-/** The rules of a network in a node's snapshot, in the order of its tunnels. */
+/** The rules of a network in a node's snapshot, tunnel by tunnel. */
 export function networkRulesOn(fleet: FleetView, network: NetworkState, nodeId: string): NodeRules {
   if (!network.enabled) return noRules;
   const l3 = tunnelsOn(network, nodeId).flatMap((tunnel) => [

@@ -15,7 +15,7 @@ export const policyTransports = ['tcp', 'udp'] as const;
 export const priorityLabels = ['reality', 'tls', 'noise', 'raw'] as const;
 export type PriorityLabel = (typeof priorityLabels)[number];
 
-/** A policy without its node: what the delete of the node carries, and a snapshot holds. */
+/** A policy without its node, as the delete of the node and snapshots carry it. */
 export interface PolicyOfNode {
   readonly transport: (typeof policyTransports)[number];
   /** An IP literal in canonical form. */
@@ -25,7 +25,7 @@ export interface PolicyOfNode {
   readonly priority_order: readonly PriorityLabel[];
 }
 
-/** What the event that takes back a node's delete says of its policies. */
+/** The policies in the event that takes back a node's delete. */
 export interface PoliciesOfNode {
   readonly node_id: string;
   readonly policies: readonly PolicyOfNode[];
@@ -69,7 +69,7 @@ export function nodeOfPolicy(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 
-/** The order without repeated labels; those that are missing follow in the default order. */
+/** The order without repeated labels; missing ones follow in the default order. */
 export function wholeOrder(labels: readonly PriorityLabel[]): readonly PriorityLabel[] {
   return [...new Set([...labels, ...priorityLabels])];
 }

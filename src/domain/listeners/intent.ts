@@ -18,7 +18,7 @@ export interface IntendedRoute {
   readonly deployed: boolean;
 }
 
-/** Names a listener among those of its node. */
+/** Names a listener of a node. */
 export interface ListenerKey {
   readonly transport: 'tcp' | 'udp';
   readonly listenAddr: string;

@@ -1,7 +1,7 @@
 /**
  * The events of the log chain itself: it begins, and it goes over to the key of another master key. They stand in the
- * streams that they are about, `svc-fleet` and `svc-accounts`, and change nothing of what these streams mean.
- * Implements `docs/log-chain.md`.
+ * streams that they are about, `svc-fleet` and `svc-accounts`, and change nothing in these streams' meaning. Implements
+ * `docs/log-chain.md`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { eventAudit, fieldChanges } from '../resource/audit-change.js';

@@ -18,7 +18,7 @@ import type { LogChainEvent } from './declaration.js';
 export interface ChainHead {
   /** The key of the next link; null before the chain has begun. */
   readonly keyId: string | null;
-  /** The MAC of the last command; before the chain has begun a digest of all commands, empty when there are none. */
+  /** The MAC of the last command; before the chain has begun, a digest of all commands; empty for no commands. */
   readonly mac: string;
 }
 
@@ -155,7 +155,7 @@ function headAfter(keyId: string | null, mac: string, event: LogChainEvent | und
   return { keyId: event?.type === 'LogChainKeyChanged' ? event.data.key_id.to : keyId, mac };
 }
 
-/** The link that a command carries, of any shape: what is stored may have been altered. */
+/** The link that a command carries, of any shape, because stored data may have been altered. */
 export function storedLink(command: RecordedCommand): Partial<CommandLink> | undefined {
   const link: unknown = lastEvent(command).metadata.link;
   if (link === undefined) return undefined;

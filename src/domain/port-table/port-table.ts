@@ -1,7 +1,7 @@
 /**
- * The listeners of one node: those that current definitions intend, where routes on one listener are merged; the table of
- * them with their policies; and those that the node has once it has applied its newest snapshot. REST adds what agents
- * report. Implements `docs/contract/domain.md#l4-chain`, listener intent, and `docs/contract/rest.md#port-management`.
+ * The listeners of one node: the ones that current definitions intend, with routes on one listener merged; their table
+ * with policies; and the ones that the node has once it has applied its newest snapshot. REST adds what agents report.
+ * Implements `docs/contract/domain.md#l4-chain`, listener intent, and `docs/contract/rest.md#port-management`.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';

@@ -45,7 +45,7 @@ export interface NameView {
   nameOf(type: string, id: string): string | undefined;
 }
 
-/** The owner of a node's multiplex port: the connectivity settings, as far as they concern that node. */
+/** The owner of a node's multiplex port: the part of the connectivity settings about that node. */
 export function multiplexOwner(nodeId: string): Owner {
   return ownerOf('connectivity', nodeId);
 }

@@ -30,7 +30,7 @@ type Upcaster = (event: RecordedEvent) => RecordedEvent;
 export interface EventSchema {
   /** The version that this release writes; the first is 1. */
   readonly schemaVersion: number;
-  /** Keyed by the older version that each one starts from. Every version below `schemaVersion` has one. */
+  /** Keyed by the older version that each one reads. Every version below `schemaVersion` has one. */
   readonly upcasters?: { readonly [version: number]: Upcaster };
 }
 
@@ -161,6 +161,6 @@ export interface Singleton<
   evolve(state: S, event: E, context: EventContext): S;
   /** The state without what it holds of a deleted node. Not an event of its own: a version stays as it is. */
   withoutNode(state: S, nodeId: string): S;
-  /** The state with what it held of a node that comes back. @param node the data of `NodeRestored` */
+  /** The state with its part about a node that comes back. @param node the data of `NodeRestored` */
   withNode(state: S, node: object): S;
 }

@@ -24,7 +24,7 @@ interface Named {
   readonly name: string;
 }
 
-/** Of a state that is its definition. */
+/** The further fields of a state that is only its definition. */
 export type WithoutFields = Record<never, never>;
 
 interface Options<
@@ -50,7 +50,7 @@ interface Options<
   readonly touches: ((fleet: FleetView, before: S | undefined, after: S | undefined) => Iterable<string>) | null;
 }
 
-/** What a state has besides the definition: its first values, and the fields that a delete carries. */
+/** The further fields of a state: their first values, and the ones that a delete carries. */
 type FurtherFields<Further> = [keyof Further] extends [never]
   ? unknown
   : { readonly initial: Further; readonly alsoDeleted: readonly (keyof Further)[] };

@@ -47,8 +47,8 @@ export interface FleetView extends ListenerView {
   /** Ids of the nodes whose snapshot holds something of a resource, because a live resource refers to it. */
   nodesUsing(type: string, id: string): ReadonlySet<string>;
   /**
-   * Ids of the nodes whose rules an edit changes: those of live resources that refer to the edited one, directly or through
-   * a resource that has no rules itself.
+   * Ids of the nodes whose rules an edit changes, through live resources that refer to the edited one, directly or by
+   * way of a resource without rules.
    */
   nodesChangedBy(type: string, edited: ResourceMeta): ReadonlySet<string>;
   /** The resources that may have rules on a node. */

@@ -1,6 +1,6 @@
 /**
  * The decisions on create, update, delete and restore that resources share. A resource adds its own rules as two
- * functions; checks come in the order of `docs/contract/rest.md#envelope`.
+ * functions; checks follow `docs/contract/rest.md#envelope` in their order.
  */
 import { err, ok } from '../../kernel/result.js';
 import { changesOf, withChanges } from './change.js';
@@ -16,9 +16,9 @@ import { existing, exists, nameTaken, stillUsed, unlessRefused } from './rules.j
 type SaveRule<S> = (fleet: FleetView, next: S, before: S | undefined) => Refusal | undefined;
 
 export interface SaveRules<S> {
-  /** What is wrong with the definition by itself, and with what it refers to. */
+  /** Why the definition is invalid by itself, or refers to something wrong. */
   readonly invalid?: SaveRule<S>;
-  /** What it conflicts with, besides a name that is taken and referrers that object. */
+  /** Why it conflicts with the rest of the fleet; a taken name and objecting referrers are checked for every resource. */
   readonly conflict?: SaveRule<S>;
 }
 
@@ -30,7 +30,7 @@ export interface LifecycleShape<S> {
   readonly fields: readonly (keyof S)[];
   /** The fields of a new resource's state besides its definition. */
   readonly initial: Partial<S>;
-  /** Those of them that a delete carries, so that a restore brings them back. */
+  /** The initial fields that a delete carries, so that a restore brings them back. */
   readonly alsoDeleted: readonly (keyof S)[];
 }
 

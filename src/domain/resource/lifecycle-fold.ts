@@ -1,4 +1,4 @@
-/** The fold of a resource that has no events but those of its lifecycle. The fleet and the read model both use it. */
+/** The fold of a resource's lifecycle events. The fleet and the read model both use it. */
 import type { Changes } from './change.js';
 import { withChanges } from './change.js';
 import type { EventContext } from './declaration.js';

@@ -86,7 +86,7 @@ export const fieldsOf =
   ): readonly (keyof Definition)[] =>
     fields as readonly (keyof Definition)[];
 
-/** The named fields of a value; those that are undefined are left out. */
+/** The named fields of a value, without undefined ones. */
 export function pick<T extends object, K extends keyof T>(value: T, fields: readonly K[]): Pick<T, K> {
   return Object.fromEntries(
     fields.filter((field) => value[field] !== undefined).map((field) => [field, value[field]]),

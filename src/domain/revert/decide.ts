@@ -124,7 +124,7 @@ export function fieldsInTheWay(fleet: Fleet, entry: RecordedCommand): readonly s
   return [...new Set(conflicts.map(({ field }) => field))];
 }
 
-/** A body is not to blame: what the entry needs is no longer there, or no longer fits. */
+/** The request is valid, but something that the entry needs is gone or no longer fits. */
 function asConflict(decision: Decision<FleetEvent>): Decision<FleetEvent> {
   if (decision.ok || decision.error.code === 'payload_too_large') return decision;
   return refuse('conflict', decision.error.message);

@@ -58,7 +58,7 @@ function definitionRefusal({ hops }: RouteDefinition): Refusal | undefined {
   return undefined;
 }
 
-/** The claims of a route are in the order of its hops. */
+/** The claims of a route follow the order of its hops. */
 function collisionRefusal(fleet: FleetView, state: RouteState): Refusal | undefined {
   for (const [index, claim] of claimsOfRoute(state).entries()) {
     const collision = collisionOf(fleet, claim);

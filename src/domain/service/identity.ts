@@ -47,7 +47,7 @@ export type ServiceEvent =
 
 export type ServiceKeyEvent = Extract<ServiceEvent, { readonly data: { readonly signing_private: SealedSecret } }>;
 
-/** Whether the event brings a key that signs tokens. */
+/** True for an event with a key that signs tokens. */
 export const bringsSigningKey = (event: ServiceEvent): event is ServiceKeyEvent => event.type !== 'KeyringRecorded';
 
 export const serviceEvents: EventSchemas<ServiceEvent> = {

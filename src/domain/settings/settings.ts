@@ -46,7 +46,7 @@ export type SettingsEvent = { readonly type: 'ConnectivityUpdated'; readonly dat
 export type UpdateConnectivity = {
   readonly type: 'UpdateConnectivity';
   readonly ifMatch: IfMatch;
-  /** Overrides. `multiplex: null` removes the one of that node; an absent port inherits the global one. */
+  /** Overrides. `multiplex: null` removes that node's override; an absent port inherits the global one. */
   readonly nodes?:
     | readonly {
         readonly node_id: string;

@@ -34,7 +34,7 @@ type Decrypt = (
 
 /**
  * Loads the addon.
- * @throws if there is none for this platform, or it does not load
+ * @throws if the addon does not exist for this platform or does not load
  */
 export function loadSodium(): Primitives {
   const require = createRequire(import.meta.url);

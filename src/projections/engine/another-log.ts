@@ -40,7 +40,7 @@ export function createAnchors(stored: readonly Anchor[] = []): Anchors {
 interface Difference {
   /** False when the log only lacks an event: a server that is behind lacks it too. */
   readonly certain: boolean;
-  /** What the read models hold and the log does not, as a sentence without its end. */
+  /** The events that only the read models know, as the beginning of a sentence. */
   readonly text: string;
 }
 

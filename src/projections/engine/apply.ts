@@ -29,7 +29,7 @@ export const documentsPerTurn = 256;
 
 /**
  * Returns once queries see every document. Commands are in today's shapes.
- * @throws ProjectionsStopped when a retry cannot help; what the read store throws, when a retry can
+ * @throws ProjectionsStopped when a retry cannot help; the read store's error when it can
  */
 export async function applyCommands(target: ApplyTarget, commands: readonly RecordedCommand[]): Promise<void> {
   const poisoned: ParkedEntity[] = [];

@@ -46,7 +46,7 @@ const idOf = (release: number): string => `${groupName}@${release}`;
 /** How many rebuilds of one release get different places. */
 const placesPerRelease = 10_000;
 
-/** The version of what belongs to a whole layout: its checkpoint, its parked entities, the collections it filled. */
+/** The version of a layout as a whole: its checkpoint, its parked entities, the collections it filled. */
 export function placeOf(release: number, number: number): number {
   return number === 0 ? release : release * placesPerRelease + (number % placesPerRelease);
 }

@@ -181,7 +181,7 @@ export function startRunner(deps: RunnerDeps): Runner {
           await applyPart(part);
           if (stop.signal.aborted) return;
         }
-        // The item's point is that of its last command.
+        // The item's point belongs to its last command.
         return;
       case 'checkpoint':
         handle(item.point);

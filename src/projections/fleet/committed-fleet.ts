@@ -1,8 +1,8 @@
 /**
- * The committed fleet: what the log says that the fleet is, from a checkpoint and the tail that follows. It holds whole
- * commands only, and tells its listeners what each batch of them did. It decides nothing: the gateway decides on a draft
- * over it, and hands it what the log has taken. Its parts: `fold-batch.ts` applies commands, `serving-state.ts` judges whether
- * this instance may serve, `checkpoint-writer.ts` saves it. Implements `docs/architecture.md#one-fleet`.
+ * The committed fleet: folded from a checkpoint and the events of the log behind it. It holds whole commands only, and
+ * tells its listeners what each batch of them did. It decides nothing: the gateway decides on a draft over it, and
+ * hands it what the log has taken. Its parts: `fold-batch.ts` applies commands, `serving-state.ts` judges whether this
+ * instance may serve, `checkpoint-writer.ts` saves it. Implements `docs/architecture.md#one-fleet`.
  */
 import { compilerVersion } from '../../domain/compile/version.js';
 import { emptyFleet } from '../../domain/fleet/fleet.js';

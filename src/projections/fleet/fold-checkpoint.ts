@@ -24,7 +24,7 @@ import type { EventStore, FoldCheckpoint } from '../../storage/event-store.js';
 
 const fleetCheckpointName = streams.fleet;
 
-/** @returns the fleet of the stored checkpoint, or undefined when there is none that verifies: replay the log */
+/** @returns the fleet of the stored checkpoint; undefined when none verifies and the log must be replayed */
 export async function loadFleet(
   store: EventStore,
   logChain: Pick<LogChain, 'seal'>,

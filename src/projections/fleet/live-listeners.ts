@@ -1,6 +1,7 @@
 /**
- * The live listeners of each node, remembered by its generation: whatever changes them gives the node a new one. Counting
- * those of all nodes again after every command would take too long. Implements `docs/contract/rest.md#dashboard`.
+ * The live listeners of each node, remembered by its generation: whatever changes them gives the node a new one.
+ * Counting the listeners of all nodes after every command would take too long. Implements
+ * `docs/contract/rest.md#dashboard`.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { liveListeners } from '../../domain/port-table/port-table.js';

@@ -1,5 +1,5 @@
 /**
- * The names of all nodes in the order of lists. Sorting ten thousand takes some 20 ms, so the last list is kept until the
+ * The names of all nodes, sorted as in lists. Sorting ten thousand takes some 20 ms, so the last list is kept until the
  * fold has moved on. Implements `docs/contract/rest.md#port-management`, items sorted by node name.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';

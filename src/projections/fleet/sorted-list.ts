@@ -1,7 +1,7 @@
 /**
- * Lists of what is held in memory. Each order that was asked for once is kept, and what has changed since is merged into it:
- * a page costs a walk over the rows, never a sort of all of them.
- * Implements `docs/contract/rest.md#envelope`, list queries.
+ * Lists of resources in memory. Every order that was asked for once is kept, and later changes are merged into it: a
+ * page costs a walk over the rows, never a sort of all of them. Implements `docs/contract/rest.md#envelope`, list
+ * queries.
  */
 import type { ResourceMeta } from '../../domain/resource/meta.js';
 import { nameKey } from '../../domain/resource/meta.js';
@@ -10,7 +10,7 @@ import type { ListOf, ListQuery, ResourceListQuery } from '../port.js';
 
 type Listed = ResourceMeta & { readonly name: string };
 
-/** A state with what its name is sorted and searched by. */
+/** A state with the keys by which its name is sorted and searched. */
 interface Row<S> {
   readonly state: S;
   readonly nameKey: string;
@@ -40,7 +40,7 @@ export function createSortedList<S extends Listed>(states: () => States<S>, stam
 
   const inOrder = (sort: ListQuery['sort']): readonly Row<S>[] => {
     const [last, of, at] = [orders.get(sort), states(), stamp()];
-    // A replay of the log puts other states in the place of these, perhaps at the same stamp.
+    // A replay of the log replaces these states, perhaps at the same stamp.
     if (last?.of === of && last.at === at) return last.rows;
     const rows = renewed(last?.rows ?? [], of, comparisonOf(sort));
     orders.set(sort, { of, at, rows });

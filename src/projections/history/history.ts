@@ -1,8 +1,8 @@
 /**
- * The configuration of a node at an earlier generation: a worker thread (`worker.ts`) folds the log again up to it. Each
- * question has a thread of its own, one at a time. The main thread only reads the log, as far as is needed and as fast as the
- * thread takes it, so this works on every event store. Secrets stay sealed; `src/delivery/` opens them for the answer.
- * Implements `docs/contract/rest.md#nodes`.
+ * The configuration of a node at an earlier generation: a worker thread (`worker.ts`) folds the log again up to it.
+ * Each question has a thread of its own, one at a time. The main thread only reads the log, no further than needed and
+ * as fast as the thread takes it, so this works on every event store. Secrets stay sealed; `src/delivery/` opens them
+ * for the answer. Implements `docs/contract/rest.md#nodes`.
  */
 import { on } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -21,7 +21,7 @@ import type { EventStore } from '../../storage/event-store.js';
 import { loadCheckpoint } from '../fleet/fold-checkpoint.js';
 import type { StoredFleet } from '../fleet/fold-checkpoint.js';
 
-/** What a thread is started with. */
+/** The data that a thread starts with. */
 export interface Question {
   readonly nodeId: string;
   readonly generation: number;
@@ -30,10 +30,10 @@ export interface Question {
   readonly checkpoint: StoredFleet | undefined;
 }
 
-/** What the thread gets next: a list of events as JSON, in order; undefined after the last one. */
+/** The thread's next message: a list of events as JSON, in order; undefined after the last one. */
 export type Part = string | undefined;
 
-/** What the thread says: once `ready`, then `more` for each part until it has the answer. */
+/** The thread's messages: `ready` once, then `more` for each part until it has the answer. */
 export type Said =
   /** It needs the events after this revision of `svc-fleet`; -1 for all. */
   | { readonly kind: 'ready'; readonly revision: number }
@@ -234,7 +234,7 @@ function entryBeside(base: string): URL {
   return new URL(base.endsWith('.ts') ? './worker.ts' : './worker.js', base);
 }
 
-/** What a thread begins with: its program, after a compiler where that is TypeScript, as in `npm run dev`. */
+/** The program of a thread, with a compiler before it where it is TypeScript, as in `npm run dev`. */
 function programOf(entry: URL): URL {
   if (!entry.pathname.endsWith('.ts')) return entry;
   // A development package, which is installed wherever TypeScript is run.

@@ -25,7 +25,7 @@ const fold = earlierFold(fleet, nodeId, generation);
 const assembler = createCommandAssembler();
 const say = (said: Said): void => port.postMessage(said);
 
-// What throws here ends the thread, and fails its question.
+// An error here ends the thread and fails its question.
 port.on('message', (part: Part) => say(take(part)));
 say({ kind: 'ready', revision: fleet.revision.value });
 

@@ -1,5 +1,5 @@
 /**
- * Stored read model of agents: what the agent of each node did, folded from the facts of `svc-agents-*`. The node
+ * Stored read model of agents: the history of each node's agent, folded from the facts of `svc-agents-*`. The node
  * itself is in the committed fleet, and telemetry in `src/telemetry`. Implements `docs/contract/rest.md#nodes`.
  */
 import { agentEvent } from '../../domain/agents/facts.js';

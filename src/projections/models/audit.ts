@@ -47,8 +47,8 @@ const auditedStreams: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The names of the groups that entries are found in. Entries about users and sign-ins, which only admins are shown, are
- * not in those of `open`; types and actions say by themselves whether they are about accounts.
+ * The names of the groups that entries are found in. Entries about users and sign-ins are for admins only and not in
+ * the groups of `open`; types and actions tell by themselves whether they are about accounts.
  */
 export const auditGroups = {
   all: 'all',

@@ -167,7 +167,7 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
       if (options.signal.aborted) return false;
       const items = await collection.list(after, tuning.compareDocuments);
       after = items.at(-1)?.id;
-      // What has expired may have been removed on one side only.
+      // Expired documents may have been removed on one side only.
       const ids = items.filter(({ fields }) => !side.expired(fields)).map(({ id }) => id);
       const compared = other === undefined ? [] : await other.getMany(ids);
       const comparedIds = new Set(compared.map(({ id }) => id));
@@ -183,7 +183,7 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
   return true;
 }
 
-/** Compares again, a few times, the documents that are behind; what is still behind then counts as late. */
+/** Compares the documents that are behind a few more times; those still behind count as late. */
 async function compareIds(side: Side, ids: readonly string[], findings: Findings): Promise<void> {
   let waiting = ids;
   for (let round = 1; waiting.length > 0; round += 1) {

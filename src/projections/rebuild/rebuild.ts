@@ -128,7 +128,8 @@ async function begin(options: RebuildOptions, release: number, models: readonly 
   }
   const taken = [record.layout.number, unfinished?.number ?? 0, ...record.leftovers.map(({ number }) => number)];
   const filling: Filling = { number: Math.max(...taken) + 1, only };
-  // An interrupted rebuild of something else, or of another log, is given up: what it filled is dropped with the other leftovers.
+  // An interrupted rebuild of something else, or of another log, is given up: its collections are dropped with the
+  // other leftovers.
   const leftovers =
     unfinished === undefined ? record.leftovers : [...record.leftovers, filledBy(unfinished, release, models)];
   const next = { ...record, filling, leftovers };
@@ -242,7 +243,8 @@ async function switchLayout(
   if (filling.only === null) {
     if (point.commit > 0) await readStore.saveCheckpoint(groupName, place, point);
   } else if (oldPoint !== undefined) {
-    // The other read models are as far as their own checkpoint: what is between is folded again, which changes nothing.
+    // The other read models have reached their own checkpoint; events in between are folded again, which changes
+    // nothing.
     await readStore.saveCheckpoint(groupName, place, before(oldPoint, point) ? oldPoint : point);
     await copyParked(readStore, old, place, filling.only);
   }

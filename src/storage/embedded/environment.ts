@@ -33,7 +33,7 @@ export type Changes<Name extends string> = readonly (readonly [
   entries: Iterable<readonly [key: string, value: Buffer | undefined]>,
 ])[];
 
-/** What a commit has reached when it resolves: `visible` is on the disk with the next commit at the latest. */
+/** The state of a commit when it resolves: `visible` is on the disk with the next commit at the latest. */
 export type Durability = 'flushed' | 'visible';
 
 export type CommitOutcome =
@@ -180,7 +180,7 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
   const meta = createMetaFlush(dataFile);
   const files = openFiles(options, kinds, reserve);
 
-  /** @throws Error also when another process has taken the files over: what is read here may not be in them any more */
+  /** @throws Error also when another process has taken the files over, because they may have changed */
   const database = (name: Name): Database<unknown, Key> => {
     const lost = ownership.lost();
     if (lost !== undefined) throw new Error(lost);

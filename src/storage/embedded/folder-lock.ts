@@ -16,7 +16,7 @@ const noteKey = Buffer.from('holder');
 
 export type LockOutcome =
   | { readonly kind: 'locked'; release(): Promise<void> }
-  /** `by` says which process has it, as far as that is known. */
+  /** `by` names the process that has it, if known. */
   | { readonly kind: 'held'; readonly by: string };
 
 /**
@@ -62,7 +62,7 @@ export async function lockFolder(folder: string): Promise<LockOutcome> {
     heldHere.delete(id);
   };
   try {
-    // In a write transaction, so that of two processes that come at once, the later one finds the other.
+    // In a write transaction, so that the later of two simultaneous processes finds the other.
     const holder = root.transactionSync(() => {
       const [pid] = readersOf(root);
       if (pid !== undefined) return root.getBinary(noteKey)?.toString('utf8') ?? `process ${pid}`;

@@ -112,7 +112,7 @@ type Entries = Map<string, Buffer | undefined>;
 
 interface Changed<Name extends string> {
   readonly overlay: Map<Name, Entries>;
-  /** Those in databases that no operation reads, in order: a list costs less than a map of so many keys. */
+  /** Writes to databases that no operation reads, in order: a list costs less than a map of that many keys. */
   readonly lists: Map<Name, (readonly [key: string, value: Buffer | undefined])[]>;
   readonly cleared: Set<Name>;
 }
@@ -122,7 +122,7 @@ const absent = Symbol('absent');
 
 const textOf = (key: Key): string => (typeof key === 'string' ? key : key.toString('latin1'));
 
-/** The value of a map, created if there is none. */
+/** The value of a map, created if missing. */
 function ofKey<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   const present = map.get(key);
   if (present !== undefined) return present;

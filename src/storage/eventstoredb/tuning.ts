@@ -7,7 +7,7 @@ import { bounds } from '../bounds.js';
 const MiB = 1024 * 1024;
 
 const standard = {
-  /** One append, its tries together, and one try of it. */
+  /** One append with all its tries, and one try. */
   appendMs: bounds.appendTimeoutMs as number,
   appendTryMs: 5_000,
   /** How long an append that was certainly not written is tried again. */
@@ -56,7 +56,7 @@ const standard = {
   keepaliveMs: 10_000,
   /** How long one node of a cluster may take to name the leader. */
   gossipSeconds: 2,
-  /** An answer about the server's time that took longer says too little. */
+  /** A slower answer about the server's time is too inexact. */
   serverTimeMs: 5_000,
 };
 

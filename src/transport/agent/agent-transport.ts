@@ -37,7 +37,7 @@ import type { ReadLimits } from './read-budget.js';
 /** Interval at which the timeouts of sessions and pending sessions are checked. */
 const sweepMs = 200;
 
-/** What the transport needs of the listener; `startListener` of `transport/listener` fits. */
+/** The listener as the transport sees it; `startListener` of `transport/listener` fits. */
 interface AgentListener {
   readonly address: string;
   stats(): ConnectionStats;
@@ -108,7 +108,7 @@ export interface AgentTransport {
   /** `host:port`, IPv6 in brackets. */
   readonly address: string;
   /**
-   * Must be called for every AgentSessionOpened event of every instance, in the order of the log.
+   * Must be called for every AgentSessionOpened event of every instance, in log order.
    * @param at when the session was opened, RFC 3339
    */
   noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
@@ -245,7 +245,7 @@ export async function createAgentTransport(
   };
 }
 
-/** OpenSession with its budgets and bounds, and what the later life of a session means for them. */
+/** OpenSession with its budgets and bounds, and how the later life of a session counts in them. */
 function createAdmission(
   deps: AgentTransportDeps,
   options: AgentTransportOptions,

@@ -11,7 +11,7 @@ export interface Counters {
   framesIn: number;
   framesOut: number;
   ignoredReports: number;
-  /** Snapshots, pushed and asked for, by what became of them. */
+  /** Snapshots, pushed and asked for, by outcome. */
   readonly snapshots: Map<'offered' | 'sent' | 'superseded' | 'discarded', number>;
   /** How often a session's reads were paused because it had sent more than it may. */
   readPauses: number;
@@ -57,7 +57,7 @@ export interface ConnectionStats {
   readonly open: Readonly<Record<string, number>>;
   /** Closed by the listener, by reason. */
   readonly closed: Readonly<Record<string, number>>;
-  /** Connections that REALITY received, by what they turned out to be; undefined without it. */
+  /** Connections that REALITY received, by outcome; undefined without it. */
   readonly met?: Readonly<Record<string, number>> | undefined;
   /** Connections to the target of REALITY that are open or being opened. */
   readonly targetConnections: number;

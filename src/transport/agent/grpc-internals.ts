@@ -180,7 +180,7 @@ function changedLibrary(what: string): string {
 
 /** The parts of a request that the gRPC library needs to answer it. */
 const read = [':path', 'content-type', 'grpc-timeout', 'grpc-encoding'];
-/** Longer ones are none that the service knows, and are dropped like the others. */
+/** The service knows no longer ones; they are dropped like the others. */
 const valueChars = 256;
 /** The size of a header beyond its name and value (RFC 9113, section 6.5.2). */
 const bytesPerHeader = 32;

@@ -15,7 +15,7 @@ export class MessageReader {
   #at = 0;
   /** Pieces of a message that is not complete, or of its head; undefined without one, as between two heartbeats. */
   #parts: Buffer[] | undefined;
-  /** Bytes that they are short of. */
+  /** The number of bytes still missing. */
   #missing = 0;
 
   /** Only after `next` has given out everything else. */

@@ -100,7 +100,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
 
   /** @param by the session or the instance that has the node now, as far as it is known */
   const supersede = (entry: Entry, session: LiveSession, by: LogFields): void => {
-    // Reports of the older session would be read as newer than those of the newer one.
+    // Reports of the older session would pass for newer than the newer session's.
     deps.facts.drop(session.nodeId, ({ request_id }) => request_id === session.id);
     const { supersedings, duplicate } = noteSuperseded(entry.supersedings, clock.now());
     entry.supersedings = supersedings;
@@ -207,7 +207,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
 const isRecentRekey = (rekeyedAt: number | undefined, now: number): rekeyedAt is number =>
   rekeyedAt !== undefined && now - rekeyedAt <= rekeyWindowMs;
 
-/** What the log keeps of a hello. */
+/** The parts of a hello that the log keeps. */
 function openedFact(session: LiveSession, hello: AgentHello, instanceId: string): AgentEvent {
   return {
     type: 'AgentSessionOpened',

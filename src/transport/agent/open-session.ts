@@ -217,7 +217,7 @@ function createHandshakes(
   };
 }
 
-/** The checks of the request itself, in the order of the contract. */
+/** The checks of the request itself, in the contract's order. */
 function readRequest(bytes: Uint8Array): OpenSessionRequest | Refusal {
   const malformed = (details: string): Refusal => ({
     outcome: 'malformed',

@@ -42,7 +42,7 @@ interface ReadingOwner {
 export class Reading {
   readonly #owner: ReadingOwner;
   #paused = false;
-  /** The agent cannot be heard through no fault of its own, or pays for what it has sent. */
+  /** The agent cannot be heard through no fault of its own, or pays for earlier bytes. */
   #excused = false;
   #over = false;
   /** Undefined while nothing waits. */
@@ -88,7 +88,7 @@ export class Reading {
       this.#paused = busy || full;
       owner.stream.pause(this.#paused);
     }
-    // While only `full` holds, the agent is to blame for its silence and may become idle.
+    // While only `full` holds, the silence is the agent's own fault and it may become idle.
     if (busy === this.#excused && !resumes) return;
     this.#excused = busy;
     owner.onExcused(busy);

@@ -23,7 +23,7 @@ export type ConnectionKinds = Readonly<Record<'sniffing' | 'mirrored' | 'without
 export interface ConnectionTable<T> {
   /** Adds a connection whose first bytes are awaited. */
   add(value: T, address: string, now: number): Entry<T>;
-  /** It is mirrored to the target of REALITY, who may keep it waiting; `address` is the client's. */
+  /** The connection is mirrored to the target of REALITY, which may keep it waiting; `address` is the client's. */
   mirrored(entry: Entry<T>, address: string, now: number): void;
   /** Its first bytes have come, or REALITY has known an agent; `address` is the client's, which a balancer may have named. */
   sniffed(entry: Entry<T>, address: string, now: number): void;
@@ -59,7 +59,7 @@ interface Member<T> extends Entry<T> {
   sessions: number;
   /** False once it was removed. */
   present: boolean;
-  /** While it has no session: its place in the order of age, and in that of its address. */
+  /** While it has no session: its places in the list by age and in its address's list. */
   inAge: Place<Member<T>> | undefined;
   inAddress: Place<Member<T>> | undefined;
   inSniffing: Place<Member<T>> | undefined;

@@ -1,7 +1,7 @@
 /**
  * A TCP connection that the service owns: the client's address, the stream that is handed over, whether it carries a
- * session, what it has sent without an answer, and the forced close. It knows nothing of the protocol spoken on it.
- * With REALITY the stream is the one inside the TLS connection; address and forced close remain those of the socket.
+ * session, the bytes that nothing has answered yet, and the forced close. It knows nothing of the protocol spoken on
+ * it. With REALITY the stream is the one inside the TLS connection; address and forced close remain the socket's.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';

@@ -1,6 +1,6 @@
 /**
  * Serves the connections that REALITY meets: each belongs to the target, within bounds of number, bytes and time, until
- * it turns out to be an agent's and is handed over. How agents are told from strangers: `reality/`.
+ * it turns out to be an agent's and is handed over. How agents are distinguished from strangers: `reality/`.
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../kernel/clock.js';

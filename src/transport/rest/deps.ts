@@ -68,7 +68,7 @@ export interface RestDeps {
   /** A sentence while commands are refused, because the event store is out of reach or a clock is wrong. */
   commandsRefused(): string | undefined;
   readStoreAway(): boolean;
-  /** True while what nodes told is answered from what was read before, because the read store is away. */
+  /** True while questions about agents' reports are answered from earlier reads, because the read store is away. */
   telemetryStale(): boolean;
   /** The Prometheus text. */
   metrics(): Promise<string>;

@@ -27,7 +27,7 @@ const health = z
 const tags = ['operation'] as const;
 const open = { access: 'open', takes: 'none' } as const;
 
-/** @param budget of what needs no token; health and readiness are free, since orchestrators ask for them */
+/** @param budget the budget of requests without a token; health and readiness are free, since orchestrators ask for them */
 export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, options: RestOptions): void {
   const hasToken = ({ headers }: FastifyRequest): boolean =>
     options.metricsToken !== undefined && sameSecret(bearerToken(headers.authorization), options.metricsToken);

@@ -16,7 +16,7 @@ declare module 'fastify' {
     readonly access?: Access;
     readonly takes?: BodyRule;
     readonly readsStored?: boolean;
-    /** The methods of the path, in the order of `Allow`; set where a route only refuses the others. */
+    /** The methods of the path, as `Allow` lists them; set where a route only refuses the others. */
     readonly allow?: readonly string[];
   }
   interface FastifyRequest {
@@ -24,7 +24,7 @@ declare module 'fastify' {
     caller: Caller | null;
     /** The body as it was sent. */
     bodyBytes: Buffer | null;
-    /** Length of an answer that is sent in pieces, as far as it was made. */
+    /** Bytes sent so far of an answer that is sent in pieces. */
     streamedBytes: number | null;
     /** The error that it was answered with, if any. */
     failure: ServiceError | null;

@@ -1,4 +1,4 @@
-/** The numbers of the REST transport that no contract states. Those that it states are in `src/kernel/limits.ts`. */
+/** The numbers of the REST transport that no contract states. The contract's own numbers are in `src/kernel/limits.ts`. */
 export const tuning = {
   /** The time that a client has to send something. */
   timeouts: {

@@ -169,10 +169,9 @@ export function createNodeBudget(clock: Clock): NodeBudget {
 }
 
 /**
- * Calls that make no sense to this service: what does not parse, another `protocol_version`, an unknown method or
- * content type, a Control stream without a session. Each is a failure of its address, and the fifth on a connection
- * ends it, so that nobody can have the service read and answer them without end. A call's handlers decide what makes it
- * faulty.
+ * Calls that make no sense to this service: unparsable bytes, another `protocol_version`, an unknown method or content
+ * type, a Control stream without a session. Each is a failure of its address, and the fifth on a connection ends it, so
+ * that nobody can have the service read and answer them without end. A call's handlers decide what makes it faulty.
  */
 export function createFaultyCalls(addresses: Pick<AddressBudget, 'take'>, refusals: Pick<SampledLog, 'note'>) {
   const counts = new WeakMap<AgentConnection, number>();
@@ -191,7 +190,7 @@ export function createFaultyCalls(addresses: Pick<AddressBudget, 'take'>, refusa
       }
       const count = (counts.get(connection) ?? 0) + 1;
       counts.set(connection, count);
-      // Those that were open beside the fifth are counted after it.
+      // Calls that were open beside the fifth are counted after it.
       if (count !== limits.agent.faultyCallsPerConnection || connection.closed) return false;
       refusals.note({ reason: 'connection_faulty_calls', address }, 'a connection was ended for its faulty calls');
       return true;

@@ -26,7 +26,7 @@ import { tuning } from './tuning.js';
 /** The client and the target talk with each other from now on. */
 type Joined =
   | { readonly kind: 'stranger'; readonly reason: StrangerReason }
-  /** An agent that meets the target, because the target's answer is none that this service can give. */
+  /** An agent that meets the target, because this service cannot give the target's answer. */
   | { readonly kind: 'unusable_target' };
 
 type Finished =
@@ -41,7 +41,7 @@ export type Met =
   /** The target cannot be reached; the connection is closed. */
   | { readonly kind: 'no_target' };
 
-/** An agent, and the answer that it gets in the place of the target's. */
+/** An agent, and the answer that it gets instead of the target's. */
 interface Answered {
   readonly kind: 'answered';
   readonly hello: ClientHello;
@@ -60,7 +60,7 @@ export interface Reality {
   meet(client: Socket, tell: (met: Met) => void): Promise<void>;
   /** Connections to the target that are open or being opened: one for each client that is met, and visits of the service. */
   readonly targetConnections: number;
-  /** Closes all connections to the target, and with them those of the clients that are met; agents' stay. */
+  /** Closes all connections to the target, and with them the mirrored clients' connections; agents' stay. */
   close(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export function createReality({ settings, clock }: RealityOptions): Reality {
     const verdict = authenticate(hello, clock.now());
     if (verdict.kind === 'stranger') return verdict;
     const flight = await readFlight(server, said);
-    // A client that leaves ends the target's answer, for which the target is not to blame.
+    // A client that leaves ends the target's answer through no fault of the target.
     if (client.destroyed) return other;
     const answer = flight && prepareAnswer(hello, flight, verdict.authKey, identity);
     return answer === undefined ? { kind: 'unusable_target' } : { kind: 'answered', hello, answer };

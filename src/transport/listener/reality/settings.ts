@@ -14,7 +14,7 @@ export interface RealitySettings {
   readonly maxTimeDiffMs: number;
   /** Whether the preface of h2c is admitted beside REALITY. */
   readonly allowH2c: boolean;
-  /** How long the target is watched after a handshake for what it sends by itself, in milliseconds; default 5 s. */
+  /** How long the target is watched after a handshake for unsolicited data, in milliseconds; default 5 s. */
   readonly probeMs?: number;
   /** Connections that are mirrored to the target at once; default 4096. */
   readonly mirrored?: number;

@@ -11,8 +11,8 @@ import { tuning } from './tuning.js';
 export interface Target {
   /**
    * Dials the target.
-   * @param client whose end is the connection's end, also while it is dialled; absent for a visit of the service itself
-   * @returns a connection, paused; undefined if there is none in time
+   * @param client its end ends the connection, even while it is dialled; absent for a visit of the service itself
+   * @returns a paused connection; undefined if none is made in time
    */
   dial(client?: Socket): Promise<Socket | undefined>;
   /** Connections that are open or being opened. */

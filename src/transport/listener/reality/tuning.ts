@@ -9,7 +9,7 @@ export const tuning = {
   /** Dials at once; more wait. */
   dials: 256,
   dialsWaiting: 4096,
-  /** Of a ClientHello; those of browsers have 2 KiB. */
+  /** Of a ClientHello; browsers send 2 KiB. */
   clientHelloMaxBytes: 16 * KiB,
   /** From the ClientHello of an agent to the end of the target's flight. */
   targetFlightMs: 5 * SECOND,
@@ -26,7 +26,7 @@ export const tuning = {
   mirroredMs: 600 * SECOND,
   /** Without a byte either way. */
   mirroredIdleMs: 120 * SECOND,
-  /** How long the target is watched after a handshake for what it sends by itself. */
+  /** How long the target is watched after a handshake for unsolicited data. */
   probeMs: 5 * SECOND,
   probeHandshakeMs: 5 * SECOND,
   /** How long an agent waits for the first probe of the target, beyond `probeMs`. */

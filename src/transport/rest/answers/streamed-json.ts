@@ -61,7 +61,7 @@ export async function* slicesOf<V>(values: readonly V[]): AsyncGenerator<readonl
   }
 }
 
-/** A JSON list of what is made of each slice of the values. */
+/** A JSON list, made slice by slice of the values. */
 export async function* listInPieces<V, T>(
   values: readonly V[],
   of: (slice: readonly V[]) => Promise<readonly T[]>,

@@ -91,7 +91,7 @@ function isMissing(issue: Issue): boolean {
 
 const requiredPrefix = 'required, ';
 
-/** The error of a schema: what was expected, after `required` when the value is missing. */
+/** The error of a schema: the expected value, after `required` when the value is missing. */
 export function expected(what: string): (issue: { readonly input?: unknown }) => string {
   return (issue) => `${issue.input === undefined ? requiredPrefix : ''}expected ${what}`;
 }

@@ -62,7 +62,7 @@ export function deploymentState(
   return { state: push !== undefined && push.generation >= generation ? 'pushed' : 'pending', errors: [] };
 }
 
-/** The newer of what this instance pushed and what presence says was pushed. */
+/** The newer of the last push by this instance and the last push that presence records. */
 export function newestPush(local: PushFacts | undefined, presence: PushFacts | undefined): PushFacts | undefined {
   if (local === undefined || presence === undefined) return local ?? presence;
   return local.generation >= presence.generation ? local : presence;

@@ -153,7 +153,7 @@ async function recentEntries(
 type NodeCounts = z.output<typeof nodeCounts>;
 type ListenerCounts = z.output<typeof listenerCounts>;
 
-/** Counts nodes, their listeners and their traffic: what the fleet wants of each node beside what its agent reported. */
+/** Counts nodes, their listeners and their traffic: the wanted state of each node beside its agent's reports. */
 async function tally(
   { fleet }: RestDeps,
   reports: FleetReports,

@@ -1,6 +1,6 @@
 /**
- * The last reports of all nodes' agents, in short. Reports of some nodes are read on demand. Those of the whole fleet
- * are many documents, so they are read in slices and reused for a while: agents report every few seconds only.
+ * The last reports of all nodes' agents, in short. Reports of some nodes are read on demand. The reports of a whole
+ * fleet are many documents, so they are read in slices and reused for a while: agents report only every few seconds.
  * Implements `docs/contract/rest.md#dashboard` and `docs/contract/domain.md#health-of-a-chain`.
  */
 import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';

@@ -1,6 +1,6 @@
 /**
- * The links between nodes: those that chains, routes and networks intend, each with what an agent at one of its ends has
- * measured. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ * The links between nodes that chains, routes and networks intend, each with the measurements of an agent at one end.
+ * Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import { z } from 'zod';
 import type { IntendedLink } from '../../../domain/port-table/intended-links.js';

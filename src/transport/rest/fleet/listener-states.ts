@@ -51,7 +51,7 @@ export function countRunning({ running }: ListenerStates, keys: Iterable<string>
 /** The state of a listener that its node's last report does not have. */
 export const missing = 'missing';
 
-/** The states of these nodes, as far as they have reported, read in slices. @throws ServiceError `unavailable` */
+/** The states of the nodes that have reported, read in slices. @throws ServiceError `unavailable` */
 export async function readStates(
   { telemetry }: Pick<RestDeps, 'telemetry'>,
   nodeIds: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Listeners as agents report them: the runtime table of each node's last heartbeat, as it came. The intended listeners
- * are in `ports.ts`. Implements `docs/contract/rest.md#port-management`.
+ * Listeners as agents report them: the runtime table of each node's last heartbeat. The intended listeners are in
+ * `ports.ts`. Implements `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
 import { policyTransports } from '../../../domain/listener-policy/policy.js';

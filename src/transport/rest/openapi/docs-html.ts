@@ -52,7 +52,7 @@ function boundsOf({ minimum, maximum, minLength, maxLength }: Fields): string {
     [minLength, maxLength, ' characters'],
   ];
   const said = numbers.map(([least, most, unit]) => {
-    // The bounds of what a number can be say nothing.
+    // The bounds of the number format itself say nothing.
     const from = typeof least === 'number' && least > Number.MIN_SAFE_INTEGER ? least : undefined;
     const to = typeof most === 'number' && most < Number.MAX_SAFE_INTEGER ? most : undefined;
     if (to !== undefined) return `${from ?? ''}..${to}${unit}`;
@@ -65,7 +65,7 @@ function linkTo(name: string): string {
   return `<a href="#schema-${escape(name)}">${escape(name)}</a>`;
 }
 
-/** The fields of an object schema, those of each alternative one after the other; of another schema its type. */
+/** The fields of an object schema, alternative by alternative; for any other schema its type. */
 export function schemaHtml(schema: unknown): string {
   const { properties, required, anyOf, oneOf } = fields(schema);
   if (properties === undefined) {

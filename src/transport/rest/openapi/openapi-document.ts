@@ -1,7 +1,7 @@
 /**
- * The OpenAPI 3.1 document of the routes: what they declare, put into the form of the standard. It repeats nothing:
- * parameters, bodies and answers are the schemas that validate, and failures follow from them (`openapi-failures.ts`).
- * Pure. Implements `docs/contract/rest.md#beside-api`.
+ * The OpenAPI 3.1 document of the routes, made from their declarations. It repeats nothing: parameters, bodies and
+ * answers are the schemas that validate, and failures follow from them (`openapi-failures.ts`). Pure. Implements
+ * `docs/contract/rest.md#beside-api`.
  */
 import type { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
@@ -197,14 +197,14 @@ const failureHeaders: { readonly [code in ErrorCode]?: readonly AnswerHeader[] }
   unavailable: ['Retry-After'],
 };
 
-/** When the change was written and only the answer failed, or what a repeat would answer with is gone. */
+/** When the change was written and only the answer failed, or the answer for a repeat is gone. */
 const headersOfWritten: { readonly [code in ErrorCode]?: readonly AnswerHeader[] } = {
   not_found: ['x-position'],
   internal: ['x-position'],
   unavailable: ['x-position'],
 };
 
-/** Headers that are there whenever an answer lists them, but for those that may have written nothing. */
+/** Headers that every answer listing them has, unless the request may have written nothing. */
 const alwaysSent: ReadonlySet<AnswerHeader> = new Set(['x-position', 'ETag', 'Location', 'Allow', 'WWW-Authenticate']);
 const sometimes = (name: AnswerHeader): string => (alwaysSent.has(name) ? `${name}-if-known` : name);
 

@@ -1,6 +1,6 @@
 /**
- * Which failures a route can answer with. They follow from what it declares: who may call it, its parameters, its body; it
- * names only those of its own. Pure. Implements `docs/contract/rest.md#errors`.
+ * Which failures a route can answer with. They follow from its declaration (who may call it, its parameters, its body);
+ * it names only its own. Pure. Implements `docs/contract/rest.md#errors`.
  */
 import { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';

@@ -96,7 +96,7 @@ function bodyOf(converted: unknown): JsonSchema {
 /**
  * An example of a value that a JSON schema describes, put together from the examples of its parts.
  * @param components the schemas that `$ref` names
- * @returns undefined when a part without which there is no value has no example
+ * @returns undefined when a required part has no example
  */
 export function exampleOf(schema: unknown, components: { readonly [id: string]: unknown }): unknown {
   const {

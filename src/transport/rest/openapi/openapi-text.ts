@@ -6,7 +6,7 @@ import type { z } from 'zod';
 
 /**
  * Adds what the document says of a schema. An example that does not fit the type of the schema does not compile.
- * @param examples without any, the document's example is put together from those of the parts
+ * @param examples without any, the document's example is put together from its parts' examples
  */
 export function documented<S extends z.ZodType>(schema: S, description: string, ...examples: readonly z.input<S>[]): S {
   return schema.meta({ description, ...(examples.length === 0 ? {} : { examples: [...examples] }) }) as S;

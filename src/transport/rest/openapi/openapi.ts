@@ -14,7 +14,7 @@ import { openApiDocument } from './openapi-document.js';
 
 /**
  * @param routes every route of the app, these two included; read on the first request
- * @param budget of what needs no token
+ * @param budget the budget of requests without a token
  */
 export function openApiRoutes(
   app: RestApp,

@@ -164,8 +164,8 @@ function hopReport(deps: RestDeps, chain: ChainState, hop: Hop, next: Hop | unde
 }
 
 /**
- * What is known of a listener now: nothing before the session's first heartbeat, nor of a listener that was not there at the
- * last one if the agent has applied a snapshot since.
+ * The present state of a listener: unknown before the session's first heartbeat, and for a listener missing in the last
+ * one if the agent has applied a snapshot since.
  */
 function stateNow(report: NodeReport | undefined, key: string): string | null {
   const { agent, listeners } = report ?? {};

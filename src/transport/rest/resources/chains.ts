@@ -1,6 +1,6 @@
 /**
- * The routes of L4 chains, less those of deploys (`deployments.ts`). Their fields are in `chain-schema.ts`.
- * Implements `docs/contract/rest.md#l4-chains`.
+ * The routes of L4 chains, except deploys (`deployments.ts`). Their fields are in `chain-schema.ts`. Implements
+ * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import { chainStatuses } from '../../../domain/chain/chain.js';
@@ -128,7 +128,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
-      // Both come from the same fold in one turn of the event loop, so the plan is that of the version.
+      // Both come from the same fold in one turn of the event loop, so the plan belongs to the version.
       const { version } = orNotFound(deps.fleet.chain(id), 'L4 chain');
       const plan = orNotFound(deps.fleet.plan(id), 'L4 chain');
       void reply.header('etag', etag(version));

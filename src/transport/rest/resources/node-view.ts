@@ -106,7 +106,7 @@ export const nodeSchema = resourceSchema(
 );
 export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<typeof derived>>;
 
-/** Views of several nodes, with one read of what their agents told for all of them. */
+/** Views of several nodes, with one read of their agents' reports. */
 export async function nodeViews(
   deps: RestDeps,
   nodes: readonly NodeState[],

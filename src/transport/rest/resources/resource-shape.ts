@@ -20,7 +20,7 @@ export interface Field<T> {
   readonly only?: 'create' | 'update';
 }
 
-/** Every field of a definition, in the order of answers. */
+/** Every field of a definition, as answers order them. */
 export type Shape<Definition> = { readonly [F in keyof Definition]: Field<Definition[F]> };
 
 /** A body that has passed its schema. */

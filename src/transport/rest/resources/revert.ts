@@ -1,6 +1,6 @@
 /**
- * The revert of an audit entry, and what it would change. The rules are in `src/domain/revert`.
- * Implements `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
+ * The revert of an audit entry, and its preview. The rules are in `src/domain/revert`. Implements
+ * `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
  */
 import { z } from 'zod';
 import type { RevertHandlers } from '../../../commands/handlers-port.js';

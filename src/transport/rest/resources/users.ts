@@ -53,7 +53,7 @@ export const newPassword = text(passwordChars.min, passwordChars.max).meta({
   examples: ['correct horse battery'],
 });
 
-/** Any string: what is no password of this service is a wrong one. */
+/** Any string: one that is not a valid password is a wrong one. */
 export const knownPassword = text(0, limits.rest.stringChars).meta({
   description: 'The password as it is now',
   examples: ['correct horse battery'],

@@ -4,7 +4,7 @@ import { roles } from '../../../domain/accounts/user.js';
 import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 
-/** The id of a resource in an answer. @param whose what the document says of it */
+/** The id of a resource in an answer. @param whose the owner, as the document names it */
 export function idOf(whose: string, example: string) {
   return documented(z.string().meta({ format: 'uuid' }), whose, example);
 }

@@ -1,9 +1,9 @@
 /**
  * Requests that are being answered, bounded for each connection, and their answers, which may not wait for ever. A
- * connection with 8 requests under way is not read further: what it has sent already waits its turn, and nothing is
- * refused. A connection that takes nothing of its answers for 30 s is ended, and while all that wait are too much
- * together, the one that holds most. `sockets.ts` bounds open connections, and `http-server.ts` what a client sends.
- * Implements `docs/contract/configuration.md#configuration`.
+ * connection with 8 requests under way is not read further: its next requests wait their turn, and nothing is refused.
+ * A connection that takes nothing of its answers for 30 s is ended, and while all that wait are too much together, the
+ * one that holds most. `sockets.ts` bounds open connections, and `http-server.ts` what a client sends. Implements
+ * `docs/contract/configuration.md#configuration`.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

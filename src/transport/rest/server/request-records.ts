@@ -18,7 +18,7 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 const addressChars = 64;
 /** Of a sentence in a line. */
 const textChars = 512;
-/** The route of what has none. */
+/** The route of a request that matches none. */
 const unknown = 'unknown';
 
 /** Metrics of REST requests. */
