@@ -1,12 +1,12 @@
 /**
- * CIDRs as numbers: reading, canonical text, overlap. IPv4 and IPv6 never overlap; an IPv4-mapped IPv6 address is
- * refused, because it would be a second way to write an IPv4 address that overlap does not see. `address-ranges.ts`
- * looks peers up in sets of ranges. Implements `docs/contract/domain.md#l3-network`.
+ * CIDRs as numbers: reading, canonical text, overlap. IPv4 and IPv6 never overlap. IPv4-mapped IPv6 addresses are refused:
+ * they would be a second way to write an IPv4 address, which the overlap check would miss. Implements `docs/contract/domain.md#l3-network`.
  */
 import { isIPv4 } from 'node:net';
-import { canonicalIp, ipv6Groups, mappedIpv4 } from './addresses.js';
+import ipaddr from 'ipaddr.js';
+import { canonicalIp, plainIp } from './addresses.js';
 
-/** An address with a prefix length; bits after the prefix may be set. */
+/** An address with a prefix length. Bits after the prefix may be set. */
 export interface Cidr {
   readonly family: 4 | 6;
   /** The canonical text of the address, without the prefix length. */
@@ -25,11 +25,9 @@ export function parseCidr(text: string): Cidr | undefined {
   const address = canonicalIp(literal);
   if (address === undefined) return undefined;
   const family = isIPv4(address) ? 4 : 6;
-  const groups = family === 4 ? address.split('.').map(Number) : ipv6Groups(address);
   const bits = Number(prefix);
-  if (bits > widths[family] || (family === 6 && mappedIpv4(groups) !== undefined)) return undefined;
-  const groupBits = BigInt(widths[family] / groups.length);
-  const value = groups.reduce((sum, group) => (sum << groupBits) | BigInt(group), 0n);
+  if (bits > widths[family] || plainIp(address) !== address) return undefined;
+  const value = BigInt(`0x${Buffer.from(ipaddr.parse(address).toByteArray()).toString('hex')}`);
   return { family, address, value, bits };
 }
 
@@ -44,14 +42,14 @@ export function canonicalCidr(text: string): string | undefined {
   return cidr === undefined ? undefined : `${cidr.address}/${cidr.bits}`;
 }
 
-/** The canonical text of a network, or undefined; a network has no bits after its prefix. */
+/** The canonical text of a network, which has no bits after its prefix; undefined for anything else. */
 export function canonicalNetwork(text: string): string | undefined {
   const cidr = parseCidr(text);
   if (cidr === undefined || (cidr.value & hostMask(cidr)) !== 0n) return undefined;
   return `${cidr.address}/${cidr.bits}`;
 }
 
-/** The address alone, with the prefix length of one host. */
+/** The CIDR of the address alone. */
 export function hostOf(cidr: Cidr): Cidr {
   return { ...cidr, bits: widths[cidr.family] };
 }
@@ -94,13 +92,13 @@ interface Spanned<T> {
 
 /**
  * Finds two entries of different groups that overlap, in the time of a sort.
- * @returns such a pair, or undefined when entries overlap only within their group
+ * @returns the pair; undefined when entries overlap only within their group
  */
 export function overlappingPair<T extends { readonly cidr: Cidr; readonly group: number }>(
   entries: readonly T[],
 ): readonly [T, T] | undefined {
   const sorted = entries.map((entry): Spanned<T> => ({ entry, cidr: entry.cidr, ...span(entry.cidr) })).sort(byStart);
-  // CIDRs are nested or disjoint, so those that contain the present one are a stack. All in it are of one group.
+  // CIDRs are nested or disjoint, so those that contain the current one form a stack, all of one group.
   const around: Spanned<T>[] = [];
   for (const next of sorted) {
     for (let top = around.at(-1); top !== undefined && !contains(top, next); top = around.at(-1)) around.pop();
@@ -111,7 +109,7 @@ export function overlappingPair<T extends { readonly cidr: Cidr; readonly group:
   return undefined;
 }
 
-/** Whether an entry contains a later one of the same order. */
+/** Whether an entry contains one that follows it in that order. */
 function contains(earlier: Spanned<unknown>, later: Spanned<unknown>): boolean {
   return earlier.cidr.family === later.cidr.family && later.first <= earlier.last;
 }

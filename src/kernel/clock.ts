@@ -16,9 +16,5 @@ export const systemClock: Clock = {
 
 /** RFC 3339, UTC, milliseconds: the only form of a time on the wire of REST. */
 export function timestamp(milliseconds: number): string {
-  // Many events are of the same millisecond.
-  if (milliseconds !== last.milliseconds) last = { milliseconds, text: new Date(milliseconds).toISOString() };
-  return last.text;
+  return new Date(milliseconds).toISOString();
 }
-
-let last = { milliseconds: 0, text: new Date(0).toISOString() };

@@ -77,30 +77,24 @@ function quotedKey(key: string): string {
 const quoted = (text: string): string => (escaped.test(text) ? JSON.stringify(text) : `"${text}"`);
 
 /**
- * Deep equality of two JSON values: the same as equal canonical texts, without writing them. `undefined` members count as
- * missing, and `undefined` by itself as null. A fold compares whole rules with it.
+ * Deep equality of two JSON values: true exactly if their canonical texts are equal. `undefined` members count as missing,
+ * and `undefined` by itself counts as null.
  */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return (a ?? null) === (b ?? null);
-  if (Array.isArray(a)) return Array.isArray(b) && equalArrays(a, b);
-  return !Array.isArray(b) && equalObjects(a as Record<string, unknown>, b as Record<string, unknown>);
-}
-
-function equalArrays(a: readonly unknown[], b: readonly unknown[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let index = 0; index < a.length; index += 1) if (!jsonEqual(a[index], b[index])) return false;
-  return true;
-}
-
-function equalObjects(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
-  let members = 0;
-  for (const key of Object.keys(a)) {
-    const value = a[key];
-    if (value === undefined) continue;
-    members += 1;
-    if (!Object.hasOwn(b, key) || b[key] === undefined || !jsonEqual(value, b[key])) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b)) return false;
+    return a.length === b.length && a.every((value, index) => jsonEqual(value, b[index]));
   }
-  for (const key of Object.keys(b)) if (b[key] !== undefined) members -= 1;
-  return members === 0;
+  const [left, right] = [a as Readonly<Record<string, unknown>>, b as Readonly<Record<string, unknown>>];
+  const keys = definedKeys(left);
+  return (
+    keys.length === definedKeys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && right[key] !== undefined && jsonEqual(left[key], right[key]))
+  );
+}
+
+function definedKeys(record: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.keys(record).filter((key) => record[key] !== undefined);
 }

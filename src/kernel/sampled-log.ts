@@ -4,7 +4,7 @@
  * all lines together. Lines beyond the budget are summed up by reason in one line. Everything is counted by reason for
  * `/metrics`. Events that happen once, or only by an operator's hand, go to the logger.
  */
-import { addressKey } from './address-key.js';
+import { addressKey } from './addresses.js';
 import type { Clock } from './clock.js';
 import type { LogFields, LogValue } from './logger.js';
 import { createTokenBucket } from './token-bucket.js';

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
-import { addressKey } from '../kernel/address-key.js';
+import { addressKey } from '../kernel/addresses.js';
 import { createLru } from '../kernel/lru.js';
 import type { Lru } from '../kernel/lru.js';
 import { createWaiters } from '../kernel/waiters.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressKey } from '../../src/kernel/address-key.js';
+import { addressKey } from '../../src/kernel/addresses.js';
 import { createLoginLimiter } from '../../src/security/login-limiter.js';
 import type { LoginAdmission, LoginLimiter } from '../../src/security/login-limiter.js';
 import { createManualClock } from '../support/manual-clock.js';

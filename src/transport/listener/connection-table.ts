@@ -4,7 +4,7 @@
  * constant time, because it is needed most in a flood. Implements the bounds of
  * `docs/contract/agent-protocol.md#the-listener`.
  */
-import { addressKey } from '../../kernel/address-key.js';
+import { addressKey } from '../../kernel/addresses.js';
 import { append, linkedList, remove } from '../../kernel/linked-list.js';
 import type { LinkedList, Place } from '../../kernel/linked-list.js';
 

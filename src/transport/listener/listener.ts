@@ -7,7 +7,7 @@
  */
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { plainIp } from '../../kernel/addresses.js';
+import { plainIp, addressRanges } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
@@ -17,7 +17,6 @@ import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { createConnectionTable } from './connection-table.js';
 import type { ConnectionKinds, Entry } from './connection-table.js';
-import { addressRanges } from '../../kernel/address-ranges.js';
 import { Connection } from './connection.js';
 import type { AgentConnection, SessionMarks } from './connection.js';
 import { sniff } from './sniff.js';

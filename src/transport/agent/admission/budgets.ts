@@ -5,7 +5,7 @@
  * Implements `docs/contract/agent-protocol.md#opensession`, with "Calls that do not parse".
  */
 import type { Clock } from '../../../kernel/clock.js';
-import { addressKey } from '../../../kernel/address-key.js';
+import { addressKey } from '../../../kernel/addresses.js';
 import { createLru } from '../../../kernel/lru.js';
 import { createLine } from './line.js';
 import type { Line } from './line.js';

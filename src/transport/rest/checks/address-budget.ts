@@ -4,8 +4,7 @@
  * `docs/contract/configuration.md#configuration`.
  */
 import type { FastifyRequest } from 'fastify';
-import { addressKey } from '../../../kernel/address-key.js';
-import { plainIp } from '../../../kernel/addresses.js';
+import { addressKey, plainIp } from '../../../kernel/addresses.js';
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { createLru } from '../../../kernel/lru.js';

@@ -5,9 +5,7 @@
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { addressKey } from '../../../kernel/address-key.js';
-import { addressRanges } from '../../../kernel/address-ranges.js';
-import { plainIp } from '../../../kernel/addresses.js';
+import { addressKey, addressRanges, plainIp } from '../../../kernel/addresses.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
 import { tuning } from '../tuning.js';
 
