@@ -1,6 +1,6 @@
 /**
  * Durable commands per second over REST with 1 and 64 callers. Floor: a bare server that validates the same bodies and
- * appends them durably. The service also has each command in its read models before it answers.
+ * appends them durably. The service also shows each command to queries before it answers.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';

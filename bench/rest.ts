@@ -1,7 +1,7 @@
 /**
  * Requests per second and processor time per request of a list, a get and a command, with 32 callers. Floor: a bare fastify
  * route that returns the same bytes. Every service here checks a token, answers from the read store, and counts and measures
- * each request; a command is also durable and in the read models before its answer.
+ * each request; a command is also durable, and shown by queries, before its answer.
  */
 import { randomUUID } from 'node:crypto';
 import { startChild } from './child.js';

@@ -108,7 +108,7 @@ export async function askOverUdp(port: number, text: string): Promise<string> {
   }
 }
 
-interface Traffic {
+export interface Traffic {
   readonly count: { ok: number; failed: number };
   stop(): Promise<void>;
 }

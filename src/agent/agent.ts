@@ -1,10 +1,9 @@
 /**
- * The reference agent as one object, data plane and session loop together: for `main.ts`, and for the demo and tests,
- * which run it in their own process.
+ * The reference agent as one object, data plane and session loop together: for `main.ts`, and for tests, which run it in their
+ * own process.
  */
 import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
-import { sleep } from '../kernel/background.js';
 import { systemClock } from '../kernel/clock.js';
 import type { Clock } from '../kernel/clock.js';
 import { silentLogger } from '../kernel/logger.js';
@@ -41,14 +40,9 @@ interface AgentState {
 export interface AgentHandle {
   readonly nodeId: string;
   state(): AgentState;
-  /** Resolves true as soon as the state meets the condition, false after `timeoutMs`. */
-  waitUntil(condition: (state: AgentState) => boolean, timeoutMs: number): Promise<boolean>;
   /** Ends the session with SessionClose NORMAL, then closes listeners and connections. */
   close(): Promise<void>;
 }
-
-/** How often `waitUntil` checks its condition. */
-const pollMs = 5;
 
 /** Starts an agent. Resolves before it is connected; it keeps trying until `close`. */
 export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
@@ -86,24 +80,14 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
     },
   });
 
-  const state = (): AgentState => ({
-    connected: loop.connected,
-    generation: gateway.applied === undefined ? undefined : Number(gateway.applied.generation),
-    lastReport,
-    listeners: gateway.runtimeListeners(),
-  });
-
   return {
     nodeId: config.nodeId,
-    state,
-    async waitUntil(condition, timeoutMs) {
-      const deadline = clock.monotonic() + timeoutMs;
-      while (!condition(state())) {
-        if (clock.monotonic() >= deadline) return false;
-        await sleep(pollMs);
-      }
-      return true;
-    },
+    state: () => ({
+      connected: loop.connected,
+      generation: gateway.applied === undefined ? undefined : Number(gateway.applied.generation),
+      lastReport,
+      listeners: gateway.runtimeListeners(),
+    }),
     async close() {
       await loop.close();
       await gateway.close();

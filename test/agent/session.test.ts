@@ -9,6 +9,7 @@ import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
+import { sleep } from '../../src/kernel/background.js';
 import { issuePsk, startControlServer } from '../support/agent-control-server.js';
 import type {
   Answer,
@@ -31,10 +32,26 @@ async function server(options: ControlServerOptions = {}, issued = issuePsk()): 
   return made;
 }
 
-async function agent(of: ControlServer, options: Partial<AgentOptions> = {}): Promise<AgentHandle> {
+type State = ReturnType<AgentHandle['state']>;
+interface WatchedAgent extends AgentHandle {
+  /** Resolves true as soon as the state meets the condition, false after `timeoutMs`. */
+  waitUntil(condition: (state: State) => boolean, timeoutMs: number): Promise<boolean>;
+}
+
+async function agent(of: ControlServer, options: Partial<AgentOptions> = {}): Promise<WatchedAgent> {
   const made = await startAgent({ config: of.config, ...options });
   closers.push(() => made.close());
-  return made;
+  return {
+    ...made,
+    async waitUntil(condition, timeoutMs) {
+      const deadline = performance.now() + timeoutMs;
+      while (!condition(made.state())) {
+        if (performance.now() >= deadline) return false;
+        await sleep(5);
+      }
+      return true;
+    },
+  };
 }
 
 const push = (value: RuntimeConfigSnapshot): Answer => ({
