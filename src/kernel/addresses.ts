@@ -14,9 +14,15 @@ const nameChars = 253;
 export function canonicalIp(text: string): string | undefined {
   if (isIPv4(text)) return text;
   if (!isIPv6(text) || text.includes('%')) return undefined;
-  const address = ipaddr.IPv6.parse(text);
+  const address = ipaddr.IPv6.parse(withoutDots(text));
   // IPv4-mapped addresses keep their dotted half (RFC 5952, section 5).
   return address.isIPv4MappedAddress() ? `::ffff:${address.toIPv4Address().toString()}` : address.toRFC5952String();
+}
+
+/** An IPv6 literal with its dotted end, if any, in hex: the library reads `::1.2.3.4` as if it were IPv4-mapped. */
+function withoutDots(text: string): string {
+  const hex = (high = '', low = ''): string => ((Number(high) << 8) | Number(low)).toString(16);
+  return text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...[a, b, c, d]: string[]) => `${hex(a, b)}:${hex(c, d)}`);
 }
 
 /** The canonical text of a literal, with an IPv4-mapped IPv6 address as the IPv4 address it stands for; any other text as it is. */

@@ -1,7 +1,5 @@
 /**
- * A map with bounds that drops its least recently used entries. It has no expiry: a caller that needs one stores the time in
- * the value. lru-cache is no substitute, because it allocates the room of all entries at once, which is megabytes for each
- * table of 100,000.
+ * A map with bounds that drops its least recently used entries. A caller that needs expiry keeps the time in the value.
  */
 export interface Lru<K, V> {
   /** The value; reading it counts as a use. */
@@ -23,36 +21,68 @@ interface LruBounds<V> {
   weigh?(value: V): number;
 }
 
+/** An entry between the one that was used before it and the one that was used after it. */
+interface Entry<K, V> {
+  readonly key: K;
+  value: V;
+  older: Entry<K, V> | undefined;
+  newer: Entry<K, V> | undefined;
+}
+
+/**
+ * The order of uses is a linked list. The order of a Map would do as well, but a Map keeps the holes of what was deleted: to
+ * find the first of ten thousand entries that were all used anew takes a walk over as many holes, at each use.
+ */
 export function createLru<K, V>(bounds: LruBounds<V>): Lru<K, V> {
   const { maxEntries, maxWeight = Number.POSITIVE_INFINITY, weigh = () => 0 } = bounds;
-  /** In the order of uses. */
-  const entries = new Map<K, V>();
-  // One iterator for all evictions: a new one would first pass over the holes of everything that was deleted before.
-  let oldest = entries.keys();
+  const entries = new Map<K, Entry<K, V>>();
+  let oldest: Entry<K, V> | undefined;
+  let newest: Entry<K, V> | undefined;
   let weight = 0;
 
-  const remove = (key: K): void => {
-    const value = entries.get(key);
-    if (value === undefined) return;
-    entries.delete(key);
-    weight -= weigh(value);
+  const unlink = (entry: Entry<K, V>): void => {
+    if (entry.older === undefined) oldest = entry.newer;
+    else entry.older.newer = entry.newer;
+    if (entry.newer === undefined) newest = entry.older;
+    else entry.newer.older = entry.older;
   };
+  const append = (entry: Entry<K, V>): void => {
+    entry.older = newest;
+    entry.newer = undefined;
+    if (newest === undefined) oldest = entry;
+    else newest.newer = entry;
+    newest = entry;
+  };
+  const use = (entry: Entry<K, V>): void => {
+    if (entry === newest) return;
+    unlink(entry);
+    append(entry);
+  };
+  const remove = (entry: Entry<K, V>): void => {
+    entries.delete(entry.key);
+    unlink(entry);
+    weight -= weigh(entry.value);
+  };
+
   const get = (key: K): V | undefined => {
-    const value = entries.get(key);
-    if (value === undefined) return undefined;
-    entries.delete(key);
-    entries.set(key, value);
-    return value;
+    const entry = entries.get(key);
+    if (entry === undefined) return undefined;
+    use(entry);
+    return entry.value;
   };
   const set = (key: K, value: V): void => {
-    remove(key);
-    entries.set(key, value);
-    weight += weigh(value);
-    while (entries.size > maxEntries || weight > maxWeight) {
-      const next = oldest.next();
-      if (next.done === true) oldest = entries.keys();
-      else remove(next.value);
+    const known = entries.get(key);
+    if (known === undefined) {
+      const entry = { key, value, older: undefined, newer: undefined };
+      entries.set(key, entry);
+      append(entry);
+    } else {
+      weight -= weigh(known.value);
+      known.value = value;
+      use(known);
     }
+    weight += weigh(value);
+    while (oldest !== undefined && (entries.size > maxEntries || weight > maxWeight)) remove(oldest);
   };
 
   return {
@@ -71,9 +101,14 @@ export function createLru<K, V>(bounds: LruBounds<V>): Lru<K, V> {
       return created;
     },
     set,
-    delete: remove,
+    delete(key) {
+      const entry = entries.get(key);
+      if (entry !== undefined) remove(entry);
+    },
     clear() {
       entries.clear();
+      oldest = undefined;
+      newest = undefined;
       weight = 0;
     },
   };

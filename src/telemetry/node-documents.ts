@@ -64,15 +64,20 @@ export interface NodeDocuments {
   close(): Promise<void>;
 }
 
-/** @throws ServiceError `unavailable` */
-export async function openNodeDocuments(readStore: ReadStore, logger: Logger): Promise<NodeDocuments> {
-  const collections = {
+async function openCollections(readStore: ReadStore) {
+  return {
     seen: await readStore.collection<SeenFields>(telemetryCollections.seen),
     heartbeats: await readStore.collection<HeartbeatFields>(telemetryCollections.heartbeats),
     runtime: await readStore.collection<TableFields>(telemetryCollections.runtime),
     links: await readStore.collection<TableFields>(telemetryCollections.links),
     metrics: await readStore.collection<MetricsFields>(telemetryCollections.metrics),
   };
+}
+
+type Collections = Awaited<ReturnType<typeof openCollections>>;
+
+/** Gathers reports and writes them batch by batch, the newest of each node. */
+function createWriter(collections: Collections, logger: Logger) {
   const { waitingNodes } = tuning;
   const runtime = createChangedTables(collections.runtime, waitingNodes);
   const links = createChangedTables(collections.links, waitingNodes);
@@ -128,6 +133,33 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       (entries) => put(collections.metrics, entries),
     ),
   };
+  const everyBatch = [batches.seen, batches.heartbeats, batches.metrics];
+  const rewrite = (nodeId: string): void => {
+    runtime.forget(nodeId);
+    links.forget(nodeId);
+  };
+  return {
+    batches,
+    /** The node's next tables are written even if they have not changed. */
+    rewrite,
+    forget(nodeId: string) {
+      for (const batch of everyBatch) batch.delete(nodeId);
+      rewrite(nodeId);
+    },
+    async flush() {
+      await Promise.all(everyBatch.map((batch) => batch.flush()));
+    },
+    async close() {
+      await Promise.all(everyBatch.map((batch) => batch.close()));
+    },
+  };
+}
+
+/** @throws ServiceError `unavailable` */
+export async function openNodeDocuments(readStore: ReadStore, logger: Logger): Promise<NodeDocuments> {
+  const collections = await openCollections(readStore);
+  const { batches, ...writer } = createWriter(collections, logger);
+
   /** The tables of nodes with the time of their heartbeats. The time is read first, so it is never newer than the table. */
   async function reported<F extends Fields, R>(
     nodeIds: readonly string[],
@@ -138,11 +170,6 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     const documents = await byId(tables, [...heartbeats.keys()]);
     return new Map([...heartbeats].map(([id, { reported_at }]) => [id, report(reported_at, documents.get(id))]));
   }
-  const everyBatch = [batches.seen, batches.heartbeats, batches.metrics];
-  const rewrite = (nodeId: string): void => {
-    runtime.forget(nodeId);
-    links.forget(nodeId);
-  };
 
   return {
     seen: batches.seen.put,
@@ -155,7 +182,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
         received_at: timestamp(at),
         report: JSON.parse(JSON.stringify(report, withoutBigInt)) as JsonObject,
       }),
-    rewrite,
+    rewrite: writer.rewrite,
     async vitals(nodeIds) {
       const [seen, heartbeats] = await Promise.all([
         byId(collections.seen, nodeIds),
@@ -187,18 +214,11 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
         links: table === undefined ? [] : linksIn(table.wire),
       })),
     async forget(nodeIds) {
-      for (const nodeId of nodeIds) {
-        for (const batch of everyBatch) batch.delete(nodeId);
-        rewrite(nodeId);
-      }
+      for (const nodeId of nodeIds) writer.forget(nodeId);
       await Promise.all(Object.values(collections).map((collection) => collection.remove(nodeIds)));
     },
-    async flush() {
-      await Promise.all(everyBatch.map((batch) => batch.flush()));
-    },
-    async close() {
-      await Promise.all(everyBatch.map((batch) => batch.close()));
-    },
+    flush: writer.flush,
+    close: writer.close,
   };
 }
 

@@ -21,6 +21,7 @@ test.each([
   ['::FFFF:192.0.2.128', '::ffff:192.0.2.128'],
   ['::ffff:c000:280', '::ffff:192.0.2.128'],
   ['64:ff9b::192.0.2.33', '64:ff9b::c000:221'],
+  ['::1.2.3.4', '::102:304'],
   ['192.0.2.1', '192.0.2.1'],
 ])('%s becomes %s', (text, canonical) => expect(canonicalIp(text)).toBe(canonical));
 

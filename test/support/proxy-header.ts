@@ -1,6 +1,7 @@
 /** PROXY protocol v2 headers as a balancer writes them, valid or with any field as a test wants it. */
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { canonicalIp } from '../../src/kernel/addresses.js';
 
 const signature = Buffer.from('0d0a0d0a000d0a515549540a', 'hex');
 
@@ -22,7 +23,7 @@ export function proxyHeader(client: string, clientPort = 40_000, extensions: Uin
     const addresses = Buffer.from([...client.split('.').map(Number), 192, 0, 2, 1]);
     return rawProxyHeader(0x21, 0x11, Buffer.concat([addresses, ports, extensions]));
   }
-  const source = Buffer.from(ipaddr.IPv6.parse(client).toByteArray());
+  const source = Buffer.from(ipaddr.IPv6.parse(canonicalIp(client) ?? client).toByteArray());
   return rawProxyHeader(0x21, 0x21, Buffer.concat([source, Buffer.alloc(16, 1), ports, extensions]));
 }
 

@@ -36,11 +36,80 @@ const recordsPerKey = 2 ** 23;
 /** Of what is allowed after the handshake; tickets are the largest. */
 const messageMax = 66_000;
 
-/** The stream owns the socket: whoever destroys or ends the one ends the other. */
-export function createTlsStream(options: TlsStreamOptions): Duplex {
-  const { socket, records, receive, send } = options;
+/** The parts of a stream that records act on. */
+interface Records {
+  readonly receive: RecordCipher;
+  readonly tickets: TlsStreamOptions['tickets'];
+  /** @returns false when nobody reads */
+  push(content: Buffer): boolean;
+  /** The other side has sent its last byte. */
+  end(): 'ended';
+  /** The other side has given up. */
+  gaveUp(code: number | undefined): 'ended';
+  fail(code: number, what: string): 'ended';
+  /** The other side wants new keys from this one too. */
+  answerKeyUpdate(): void;
+}
+
+/** Opens records and carries out what they say. @returns a function that says of each record whether to go on reading */
+function createRecordTaker({ receive, tickets, push, end, gaveUp, fail, answerKeyUpdate }: Records) {
   const messages: MessageReader = createMessageReader(messageMax);
   let useless = 0;
+
+  const takeRecord = (record: TlsRecord): 'on' | 'full' | 'ended' => {
+    const opened = receive.open(record.bytes);
+    if (opened === undefined) return fail(alert.badRecordMac, 'a record was not sealed with its keys');
+    const { type, content } = opened;
+    if (messages.partial && type !== recordType.handshake)
+      return fail(alert.unexpectedMessage, 'a handshake message was interrupted');
+    switch (type) {
+      case recordType.applicationData:
+        if (content.length === 0) return countUseless();
+        useless = 0;
+        return push(content) ? 'on' : 'full';
+      case recordType.alert:
+        return takeAlert(content);
+      case recordType.handshake:
+        if (content.length === 0) return fail(alert.unexpectedMessage, 'an empty handshake record');
+        messages.push(content);
+        return takeMessages();
+      default:
+        return fail(alert.unexpectedMessage, `a record of type ${type}`);
+    }
+  };
+  const countUseless = (): 'on' | 'ended' => {
+    useless += 1;
+    return useless > uselessRecordsMax ? fail(alert.unexpectedMessage, 'too many records without content') : 'on';
+  };
+  const takeAlert = (content: Buffer): 'ended' => {
+    if (content.length !== 2) return fail(alert.decodeError, 'a malformed alert');
+    if (content[1] === alert.closeNotify) return end();
+    return gaveUp(content[1]);
+  };
+  const takeMessages = (): 'on' | 'ended' => {
+    for (;;) {
+      const next = messages.next();
+      if (next === 'incomplete') return 'on';
+      if (next === 'malformed') return fail(alert.decodeError, 'a handshake message is too long');
+      if (next.type === messageType.keyUpdate) {
+        const [requested] = next.body;
+        if (next.body.length !== 1 || requested === undefined || requested > 1)
+          return fail(alert.illegalParameter, 'a malformed KeyUpdate');
+        if (messages.partial) return fail(alert.unexpectedMessage, 'a message goes on over a change of keys');
+        receive.update();
+        if (requested === 1) answerKeyUpdate();
+      } else if (next.type !== messageType.newSessionTicket || tickets === 'unexpected') {
+        return fail(alert.unexpectedMessage, `a handshake message of type ${next.type}`);
+      }
+      if (countUseless() === 'ended') return 'ended';
+    }
+  };
+  return takeRecord;
+}
+
+/** The stream owns the socket: whoever destroys or ends the one ends the other. */
+export function createTlsStream(options: TlsStreamOptions): Duplex {
+  const { socket, records, receive, send, tickets } = options;
   let ended = false;
   let flowing = false;
   /** An answer to a KeyUpdate is not written yet; one answers all that come meanwhile. */
@@ -75,59 +144,22 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     return 'ended';
   };
 
-  /** @returns whether to go on reading */
-  const takeRecord = (record: TlsRecord): 'on' | 'full' | 'ended' => {
-    const opened = receive.open(record.bytes);
-    if (opened === undefined) return fail(alert.badRecordMac, 'a record was not sealed with its keys');
-    const { type, content } = opened;
-    if (messages.partial && type !== recordType.handshake)
-      return fail(alert.unexpectedMessage, 'a handshake message was interrupted');
-    switch (type) {
-      case recordType.applicationData:
-        if (content.length === 0) return countUseless();
-        useless = 0;
-        return stream.push(content) ? 'on' : 'full';
-      case recordType.alert:
-        return takeAlert(content);
-      case recordType.handshake:
-        if (content.length === 0) return fail(alert.unexpectedMessage, 'an empty handshake record');
-        messages.push(content);
-        return takeMessages();
-      default:
-        return fail(alert.unexpectedMessage, `a record of type ${type}`);
-    }
-  };
-  const countUseless = (): 'on' | 'ended' => {
-    useless += 1;
-    return useless > uselessRecordsMax ? fail(alert.unexpectedMessage, 'too many records without content') : 'on';
-  };
-  const takeAlert = (content: Buffer): 'ended' => {
-    if (content.length !== 2) return fail(alert.decodeError, 'a malformed alert');
-    if (content[1] === alert.closeNotify) return end();
-    stream.destroy(new TlsEnded(`the other side sent alert ${content[1]}`));
-    return 'ended';
-  };
-  const takeMessages = (): 'on' | 'ended' => {
-    for (;;) {
-      const next = messages.next();
-      if (next === 'incomplete') return 'on';
-      if (next === 'malformed') return fail(alert.decodeError, 'a handshake message is too long');
-      if (next.type === messageType.keyUpdate) {
-        const [requested] = next.body;
-        if (next.body.length !== 1 || requested === undefined || requested > 1)
-          return fail(alert.illegalParameter, 'a malformed KeyUpdate');
-        if (messages.partial) return fail(alert.unexpectedMessage, 'a message goes on over a change of keys');
-        receive.update();
-        if (requested === 1 && !answering) {
-          answering = true;
-          socket.write(updateSendKeys(), () => (answering = false));
-        }
-      } else if (next.type !== messageType.newSessionTicket || options.tickets === 'unexpected') {
-        return fail(alert.unexpectedMessage, `a handshake message of type ${next.type}`);
-      }
-      if (countUseless() === 'ended') return 'ended';
-    }
-  };
+  const takeRecord = createRecordTaker({
+    receive,
+    tickets,
+    push: (content) => stream.push(content),
+    end,
+    gaveUp(code) {
+      stream.destroy(new TlsEnded(`the other side sent alert ${code}`));
+      return 'ended';
+    },
+    fail,
+    answerKeyUpdate() {
+      if (answering) return;
+      answering = true;
+      socket.write(updateSendKeys(), () => (answering = false));
+    },
+  });
 
   /** Takes all whole records; pauses the socket while nobody reads. */
   const pump = (): void => {

@@ -25,21 +25,12 @@ interface Resolved {
   readonly state: AnyState;
 }
 
-export function viewOf(state: FleetState): FleetView {
-  const { tables, singletons, touched, names, references, contributors, revision } = state;
-  const claims = claimIndexOn(state.claimEntries);
-
-  const tableOf = (type: string): Table<AnyState> | undefined =>
-    Object.hasOwn(tables, type) ? (tables[type as ResourceType] as unknown as Table<AnyState>) : undefined;
-
-  /** The state and the declaration of an owner. */
-  function resolve(owner: Owner): Resolved | undefined {
-    const { type, id } = splitOwner(owner);
-    const declaration = resourceOfType(type);
-    const resource = tableOf(type)?.get(id);
-    return declaration === undefined || resource === undefined ? undefined : { declaration, state: resource };
-  }
-
+/** The questions about an edit of a resource to which others refer. @param of the view that the answers are part of */
+function editQuestions(
+  of: () => FleetView,
+  references: Index,
+  resolve: (owner: Owner) => Resolved | undefined,
+): Pick<FleetView, 'objectionTo' | 'nodesUsing' | 'nodesChangedBy'> {
   /** The referrers that object to an edit, by their sentence. */
   function objections(type: string, edited: ResourceMeta): ReadonlyMap<string, readonly Owner[]> {
     const bySentence = new Map<string, Owner[]>();
@@ -56,7 +47,8 @@ export function viewOf(state: FleetState): FleetView {
 
   /** The claims that the listeners of the referrers would collide with, if they follow the edit. */
   function collisionAfter(type: string, edited: AnyState): Refusal | undefined {
-    const before = tableOf(type)?.get(edited.id);
+    const view = of();
+    const before = view.get<AnyState>({ type }, edited.id);
     const shaping = resourceOfType(type)?.indexed?.shapesClaims ?? [];
     if (before === undefined || shaping.every((field) => jsonEqual(before[field], edited[field]))) return undefined;
     const after = { get: withEdited(type, edited) };
@@ -82,31 +74,16 @@ export function viewOf(state: FleetState): FleetView {
     }
   }
 
-  const get = <S>(key: { readonly type: string }, id: string): S | undefined =>
-    tableOf(key.type)?.get(id) as S | undefined;
-
   /** Finds resources as they are, but one as it would be. */
   function withEdited(type: string, edited: ResourceMeta): FleetView['get'] {
     return <S>(key: { readonly type: string }, id: string) =>
-      key.type === type && id === edited.id ? (edited as S) : get<S>(key, id);
+      key.type === type && id === edited.id ? (edited as S) : of().get<S>(key, id);
   }
 
-  const nameOf = (type: string, id: string): string | undefined => tableOf(type)?.get(id)?.name;
-
-  const view: FleetView = {
-    revision,
-    claims,
-    get,
-    singleton: <S>(key: { readonly singleton: string }) => singletons[key.singleton as SingletonType].value as S,
-    has: (type, id) => tableOf(type)?.has(id) ?? false,
-    ids: (type) => tableOf(type)?.ids() ?? [],
-    nameOf,
-    idOfName: (type, name) => names.get(nameIndexKey(type, name)),
-    referrersOf: (type, id) => references.get(ownerOf(type, id)),
-    multiplexPortOf: (nodeId) => effectiveMultiplex(singletons.connectivity.value, nodeId).multiplex_port,
+  return {
     objectionTo(type, edited): Refusal | undefined {
       const sentences = [...objections(type, edited)].map(([sentence, owners]) =>
-        sentence.replace('{}', () => describeOwners({ nameOf }, owners)),
+        sentence.replace('{}', () => describeOwners(of(), owners)),
       );
       if (sentences.length > 0) return { code: 'conflict', message: sentences.join('; ') };
       return collisionAfter(type, edited as AnyState);
@@ -121,6 +98,7 @@ export function viewOf(state: FleetState): FleetView {
       return nodes;
     },
     nodesChangedBy(type, edited) {
+      const view = of();
       const after: FleetView = { ...view, get: withEdited(type, edited) };
       const changed = new Set<string>();
       for (const { declaration, state: user, of } of usersOf(type, edited.id)) {
@@ -131,6 +109,41 @@ export function viewOf(state: FleetState): FleetView {
       }
       return changed;
     },
+  };
+}
+
+export function viewOf(state: FleetState): FleetView {
+  const { tables, singletons, touched, names, references, contributors, revision } = state;
+  const claims = claimIndexOn(state.claimEntries);
+
+  const tableOf = (type: string): Table<AnyState> | undefined =>
+    Object.hasOwn(tables, type) ? (tables[type as ResourceType] as unknown as Table<AnyState>) : undefined;
+
+  /** The state and the declaration of an owner. */
+  function resolve(owner: Owner): Resolved | undefined {
+    const { type, id } = splitOwner(owner);
+    const declaration = resourceOfType(type);
+    const resource = tableOf(type)?.get(id);
+    return declaration === undefined || resource === undefined ? undefined : { declaration, state: resource };
+  }
+
+  const get = <S>(key: { readonly type: string }, id: string): S | undefined =>
+    tableOf(key.type)?.get(id) as S | undefined;
+
+  const nameOf = (type: string, id: string): string | undefined => tableOf(type)?.get(id)?.name;
+
+  const view: FleetView = {
+    revision,
+    claims,
+    get,
+    singleton: <S>(key: { readonly singleton: string }) => singletons[key.singleton as SingletonType].value as S,
+    has: (type, id) => tableOf(type)?.has(id) ?? false,
+    ids: (type) => tableOf(type)?.ids() ?? [],
+    nameOf,
+    idOfName: (type, name) => names.get(nameIndexKey(type, name)),
+    referrersOf: (type, id) => references.get(ownerOf(type, id)),
+    multiplexPortOf: (nodeId) => effectiveMultiplex(singletons.connectivity.value, nodeId).multiplex_port,
+    ...editQuestions(() => view, references, resolve),
     contributorsTo: (nodeId) => [...contributors.get(nodeId)].map(splitOwner),
     diallersOf(nodeId) {
       return [...contributors.get(nodeId)].flatMap((owner) => {

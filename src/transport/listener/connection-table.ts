@@ -67,16 +67,13 @@ interface Member<T> extends Entry<T> {
   inMirrored: Place<Member<T>> | undefined;
 }
 
-export function createConnectionTable<T>(): ConnectionTable<T> {
-  const byAge = linkedList<Member<T>>();
-  const sniffing = linkedList<Member<T>>();
-  const mirrored = linkedList<Member<T>>();
+/** The addresses of connections without a session, by how many of them each has. */
+function createAddressRanks<T>() {
   const addresses = new Map<string, Address<T>>();
   /** `ranks[n]`: the addresses with n connections without a session. */
   const ranks: LinkedList<Address<T>>[] = [];
   /** The largest n with an address; it changes by one at a time, because the connections of an address do. */
   let highest = 0;
-  let size = 0;
 
   const rank = (address: Address<T>): void => {
     if (address.rank !== undefined) remove(address.rank);
@@ -85,13 +82,13 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     if (count > highest) highest = count;
     else if (ranks[highest]?.size === 0) highest -= 1;
   };
-  const joinAddress = (member: Member<T>): void => {
+  const join = (member: Member<T>): void => {
     const address = addresses.get(member.key) ?? { members: linkedList(), rank: undefined };
     addresses.set(member.key, address);
     member.inAddress = append(address.members, member);
     rank(address);
   };
-  const leaveAddress = (member: Member<T>): void => {
+  const leave = (member: Member<T>): void => {
     const address = addresses.get(member.key);
     if (member.inAddress === undefined || address === undefined) return;
     remove(member.inAddress);
@@ -99,10 +96,25 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     rank(address);
     if (address.members.size === 0) addresses.delete(member.key);
   };
+  return {
+    join,
+    leave,
+    /** The oldest connection of the address that has the most of them. */
+    oldestOfMost: (): Member<T> | undefined => ranks[highest]?.first?.value.members.first?.value,
+  };
+}
+
+export function createConnectionTable<T>(): ConnectionTable<T> {
+  const byAge = linkedList<Member<T>>();
+  const sniffing = linkedList<Member<T>>();
+  const mirrored = linkedList<Member<T>>();
+  const addresses = createAddressRanks<T>();
+  let size = 0;
+
   const loseSession = (member: Member<T>, now: number): void => {
     member.since = now;
     member.inAge = append(byAge, member);
-    joinAddress(member);
+    addresses.join(member);
   };
   const leaveSniffing = (member: Member<T>): void => {
     if (member.inSniffing !== undefined) remove(member.inSniffing);
@@ -112,7 +124,7 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     if (member.inAge !== undefined) remove(member.inAge);
     member.inAge = undefined;
     leaveMirrored(member);
-    leaveAddress(member);
+    addresses.leave(member);
   };
   const leaveMirrored = (member: Member<T>): void => {
     if (member.inMirrored !== undefined) remove(member.inMirrored);
@@ -121,9 +133,9 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
   const moveTo = (member: Member<T>, address: string): void => {
     const key = addressKey(address);
     if (key === member.key) return;
-    leaveAddress(member);
+    addresses.leave(member);
     member.key = key;
-    joinAddress(member);
+    addresses.join(member);
   };
   const memberOf = (entry: Entry<T>): Member<T> => entry as Member<T>;
 
@@ -184,7 +196,7 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
       leaveSniffing(member);
       leaveWithoutSession(member);
     },
-    expendable: () => ranks[highest]?.first?.value.members.first?.value,
+    expendable: addresses.oldestOfMost,
     longestSniffed: () => sniffing.first?.value,
     longestWithoutSession: () => byAge.first?.value,
     *withoutSession() {

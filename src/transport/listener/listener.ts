@@ -6,7 +6,7 @@
  * balancer names. gRPC is in `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { plainIp, addressRanges } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -16,7 +16,7 @@ import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { createConnectionTable } from './connection-table.js';
-import type { ConnectionKinds, Entry } from './connection-table.js';
+import type { ConnectionKinds, ConnectionTable, Entry } from './connection-table.js';
 import { Connection } from './connection.js';
 import type { AgentConnection, SessionMarks } from './connection.js';
 import { sniff } from './sniff.js';
@@ -82,6 +82,54 @@ export interface Listener {
   stop(): void;
   /** Stops, waits up to `graceMs` for connections to close by themselves, then closes the rest. */
   close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Closes connections that have used up their time, again and again until it is stopped.
+ * @param reality whether silent peers are spliced to a target instead
+ */
+function startSweep(
+  table: ConnectionTable<Connection>,
+  clock: Clock,
+  reality: boolean,
+  close: (entry: Entry<Connection>, reason: Closing) => void,
+): NodeJS.Timeout {
+  const sweep = setInterval(() => {
+    const now = clock.monotonic();
+    if (!reality) closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
+    else mirrorSilent(now);
+    closeWhile(table.longestWithoutSession, (since) => now - since > limits.agent.withoutSessionMs, 'idle');
+    closeWhile(table.longestMirrored, (since) => now - since > realityTuning.mirroredMs, 'spent');
+    for (const entry of table.withoutSession()) if (entry.value.isCostly?.() === true) close(entry, 'costly');
+  }, sweepMs);
+  const closeWhile = (
+    next: () => Entry<Connection> | undefined,
+    isOverdue: (since: number) => boolean,
+    reason: Closing,
+  ): void => {
+    for (let entry = next(); entry !== undefined && isOverdue(entry.since); entry = next()) close(entry, reason);
+  };
+
+  /** With REALITY, silent peers are spliced to the target; only a balancer must send its header in time. */
+  const mirrorSilent = (now: number): void => {
+    for (let entry = table.longestSniffed(); entry !== undefined; entry = table.longestSniffed()) {
+      if (now - entry.since <= limits.agent.sniffMs) return;
+      entry.value.giveUpSniffing?.();
+      if (table.longestSniffed() === entry) close(entry, 'silent');
+    }
+  };
+  return sweep.unref();
+}
+
+/** @throws the error of the operating system if the address cannot be bound */
+function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'port'>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, backlog: limits.agent.listenBacklog }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
 }
 
 /**
@@ -195,41 +243,9 @@ export async function startListener(
     if (reality !== undefined) connection.giveUpSniffing = sniffing.giveUp;
   });
 
-  const sweep = setInterval(() => {
-    const now = clock.monotonic();
-    if (reality === undefined)
-      closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
-    else mirrorSilent(now);
-    closeWhile(table.longestWithoutSession, (since) => now - since > limits.agent.withoutSessionMs, 'idle');
-    closeWhile(table.longestMirrored, (since) => now - since > realityTuning.mirroredMs, 'spent');
-    for (const entry of table.withoutSession()) if (entry.value.isCostly?.() === true) close(entry, 'costly');
-  }, sweepMs);
-  sweep.unref();
-  const closeWhile = (
-    next: () => Entry<Connection> | undefined,
-    isOverdue: (since: number) => boolean,
-    reason: Closing,
-  ): void => {
-    for (let entry = next(); entry !== undefined && isOverdue(entry.since); entry = next()) close(entry, reason);
-  };
-
-  /** With REALITY, silent peers are spliced to the target; only a balancer must send its header in time. */
-  const mirrorSilent = (now: number): void => {
-    for (let entry = table.longestSniffed(); entry !== undefined; entry = table.longestSniffed()) {
-      if (now - entry.since <= limits.agent.sniffMs) return;
-      entry.value.giveUpSniffing?.();
-      if (table.longestSniffed() === entry) close(entry, 'silent');
-    }
-  };
-
+  const sweep = startSweep(table, clock, reality !== undefined, close);
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ host: options.host, port: options.port, backlog: limits.agent.listenBacklog }, () => {
-        server.off('error', reject);
-        resolve();
-      });
-    });
+    await bind(server, options);
   } catch (error) {
     clearInterval(sweep);
     await reality?.close();

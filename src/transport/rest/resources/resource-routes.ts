@@ -91,6 +91,8 @@ const rules = {
   remove: 'What is still used by another resource is a 409 that names the user.',
 };
 
+const acceptAll = (): void => undefined;
+
 function sentences(rule: string, detail: string | undefined): string {
   return detail === undefined ? rule : `${rule} ${detail}`;
 }
@@ -100,11 +102,20 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
   app: RestApp,
   routes: ResourceRoutes<D, State, View, Created>,
 ): void {
-  const { path, what, shape, summaries, names, details = {} } = routes;
+  const stored = async (id: string): Promise<View> => orNotFound(await routes.get(id), routes.what);
+  routesOfAll(app, routes, stored);
+  routesOfOne(app, routes, stored);
+}
+
+/** List and create. */
+function routesOfAll<D, State, View extends Addressable, Created>(
+  app: RestApp,
+  routes: ResourceRoutes<D, State, View, Created>,
+  stored: (id: string) => Promise<View>,
+): void {
+  const { path, shape, summaries, names, details = {} } = routes;
   const tags = [routes.tag] as const;
-  const check = routes.check ?? (() => undefined);
   const definitionIn = definitionReader(shape);
-  const stored = async (id: string): Promise<View> => orNotFound(await routes.get(id), what);
 
   app.route({
     method: 'GET',
@@ -140,7 +151,7 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
       body:
         routes.bodies?.create ??
         createBody(shape, routes.createExtra)
-          .superRefine(check)
+          .superRefine(routes.check ?? acceptAll)
           .meta({ id: `New${names.one}`, description: summaries.create }),
       response: created(routes.createdSchema ?? routes.schema),
     },
@@ -155,6 +166,16 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
       return reply.code(201).header('location', `${path}/${view.id}`).send(ok(view));
     },
   });
+}
+
+/** Get, update and delete. */
+function routesOfOne<D, State, View extends Addressable, Created>(
+  app: RestApp,
+  routes: ResourceRoutes<D, State, View, Created>,
+  stored: (id: string) => Promise<View>,
+): void {
+  const { path, what, shape, summaries, names, details = {} } = routes;
+  const tags = [routes.tag] as const;
 
   app.route({
     method: 'GET',
@@ -192,7 +213,7 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
       body:
         routes.bodies?.update ??
         updateBody(shape)
-          .superRefine(check)
+          .superRefine(routes.check ?? acceptAll)
           .meta({ id: `${names.one}Changes`, description: `${summaries.update}. What is left out stays` }),
       response: answers(routes.schema),
     },
