@@ -22,7 +22,7 @@ import type { Database } from 'lmdb';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { announce } from './ownership.js';
-import { openDatabases, openHandles, ownerKey, usedBytes, createReads } from './lmdb.js';
+import { openHandles, ownerKey, usedBytes, createReads } from './lmdb.js';
 import type { Handles, Key, ValueKind, Reads } from './lmdb.js';
 import type { Ownership } from './ownership.js';
 import { commitBytes, createMetaFlush, createSpaceReserve, type SpaceReserve } from './data-file.js';
@@ -44,14 +44,12 @@ export type CommitOutcome =
   | { readonly kind: 'unknown'; readonly cause: string };
 
 export interface Environment<Name extends string> extends Reads<Name> {
-  /** Opens databases beside those that the environment was opened with. Call it while no commit is running. */
-  add(names: readonly Name[], kind: ValueKind): void;
   /**
-   * Writes all changes as one transaction, after it has emptied the databases in `cleared`. The caller must wait for the
-   * outcome before the next commit, and has asked `assertWritable` about each change.
+   * Writes all changes as one transaction. The caller must wait for the outcome before the next commit, and has asked
+   * `assertWritable` about each change.
    * @param durability flushed when absent, and always where commits are not mixed
    */
-  commit(changes: Changes<Name>, cleared?: readonly Name[], durability?: Durability): Promise<CommitOutcome>;
+  commit(changes: Changes<Name>, durability?: Durability): Promise<CommitOutcome>;
   /** @throws the library's error when the environment cannot be read; Error when another process has taken it over */
   probe(): void;
   close(): Promise<void>;
@@ -199,16 +197,7 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
 
   return {
     ...createReads(database),
-    add(names, kind) {
-      const handles = files.current();
-      if (handles === undefined) throw new Error('the store is closed');
-      const added = new Map<Name, ValueKind>();
-      for (const name of names) if (!kinds.has(name)) added.set(name, kind);
-      if (added.size === 0) return;
-      openDatabases(handles, added);
-      for (const [name] of added) kinds.set(name, kind);
-    },
-    async commit(changes, cleared = [], durability = 'flushed') {
+    async commit(changes, durability = 'flushed') {
       if (closed) return { kind: 'not_written', cause: 'the store is closed' };
       const lost = ownership.lost();
       if (lost !== undefined) return { kind: 'not_written', cause: lost };
@@ -217,21 +206,16 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
       const current = files.current();
       if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };
       try {
-        const used = usedBytes(current.root);
-        const need = commitBytes(changes.map(([, entries]) => entries));
-        // The free pages of a database that is emptied are listed, with eight bytes for each.
-        await reserve.ensure(used, need + (cleared.length === 0 ? 0 : Math.ceil(used / 256)));
+        await reserve.ensure(usedBytes(current.root), commitBytes(changes.map(([, entries]) => entries)));
       } catch (error) {
         const cause = errorText(error);
         failed({ cause }, 'the storage has no room for a commit');
         return { kind: 'not_written', cause };
       }
       const targets = changes.map(([name, entries]) => [files.handleOf(name), entries] as const);
-      const emptied = cleared.map(files.handleOf);
       let visible = false;
       try {
         const written = await current.owner.ifVersion(ownerKey, ownership.id, () => {
-          for (const target of emptied) void target.clearAsync();
           for (const [target, entries] of targets) {
             for (const [key, value] of entries) {
               if (value === undefined) void target.remove(key);

@@ -3,7 +3,7 @@
  * transaction and its flush. One group is in flight at a time; while it flushes, the next one gathers. `environment.ts`
  * wraps LMDB; the callers know what keys mean.
  */
-import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/background.js';
+import { timedOut, withDeadline } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import { assertWritable } from './environment.js';
 import type { Durability, Environment } from './environment.js';
@@ -11,23 +11,17 @@ import type { Key } from './lmdb.js';
 import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
 
-/** An operation's view: the committed state with the group's writes on top. */
+/** What an operation reads and changes: the committed state with the group's writes on top. */
 export interface Batch<Name extends string> {
   get(database: Name, key: Key): Buffer | undefined;
   /** @throws RangeError for a key or a value that cannot be stored */
   put(database: Name, key: Key, value: Buffer): void;
   remove(database: Name, key: Key): void;
-  /** Empties a database that is not read through the batch, before anything that the group writes to it. */
-  clear(database: Name): void;
 }
 
 export interface RunOptions {
-  /** One of many operations of one caller. Its group may gather over several turns of the event loop. */
-  readonly bulk?: boolean;
   /** What its writes have reached when it resolves: on the disk (`flushed`, when absent), or in what is read. */
   readonly durability?: Durability;
-  /** Runs as the first of its group, so that reading the environment directly misses nothing. */
-  readonly first?: boolean;
 }
 
 export type Written<T> =
@@ -50,30 +44,24 @@ export interface GroupWriter<Name extends string> {
 
 interface Waiting<Name extends string> {
   state: 'queued' | 'running' | 'done';
-  readonly bulk: boolean;
-  readonly first: boolean;
   readonly durability: Durability;
   execute(batch: Batch<Name>): void;
   /** Reports the outcome to the caller. */
   settle(outcome: Written<undefined>): void;
 }
 
-/** The writes of one commit. */
+/** What one commit will write. */
 interface Group<Name extends string> {
   readonly changed: Changed<Name>;
   readonly members: Waiting<Name>[];
-  operations: number;
-  changes: number;
+  /** Of all keys and values, roughly. */
   bytes: number;
 }
-
-const isFull = ({ operations, bytes, changes }: Group<string>, bulk: boolean): boolean =>
-  bytes >= tuning.groupBytes || (bulk ? changes >= tuning.bulkChanges : operations >= tuning.groupOperations);
 
 /** An operation as it waits for its group, and what its caller is answered. */
 function waitingOf<Name extends string, T>(
   operation: (batch: Batch<Name>) => T,
-  { bulk = false, first = false, durability = 'flushed' }: RunOptions,
+  { durability = 'flushed' }: RunOptions,
 ): { readonly waiting: Waiting<Name>; readonly answered: Promise<Written<T>> } {
   let result: { readonly value: T } | undefined;
   let resolve: (outcome: Written<T>) => void = () => undefined;
@@ -83,8 +71,6 @@ function waitingOf<Name extends string, T>(
   });
   const waiting: Waiting<Name> = {
     state: 'queued',
-    bulk,
-    first,
     durability,
     execute(batch) {
       try {
@@ -104,100 +90,56 @@ function waitingOf<Name extends string, T>(
   return { waiting, answered };
 }
 
-/** True for databases that operations change and never read through the batch. */
-type Unread<Name extends string> = (database: Name) => boolean;
-
-/** The changes of a group in a database that operations read: the last change of each key, as latin-1 text. */
+/** The changes of one database: the last change of each key, as latin-1 text. */
 type Entries = Map<string, Buffer | undefined>;
-
-interface Changed<Name extends string> {
-  readonly overlay: Map<Name, Entries>;
-  /** Writes to databases that no operation reads, in order: a list costs less than a map of that many keys. */
-  readonly lists: Map<Name, (readonly [key: string, value: Buffer | undefined])[]>;
-  readonly cleared: Set<Name>;
-}
+type Changed<Name extends string> = Map<Name, Entries>;
 
 /** The group has no change of the key. */
 const absent = Symbol('absent');
 
 const textOf = (key: Key): string => (typeof key === 'string' ? key : key.toString('latin1'));
 
-/** The value of a map, created if missing. */
-function ofKey<K, V>(map: Map<K, V>, key: K, create: () => V): V {
-  const present = map.get(key);
-  if (present !== undefined) return present;
-  const created = create();
-  map.set(key, created);
-  return created;
-}
-
 /** Reads of the environment beneath the group's changes, and a way to undo the changes of one operation. */
 function layered<Name extends string>(
   environment: Environment<Name>,
-  { overlay, lists, cleared }: Changed<Name>,
-  unread: Unread<Name>,
-): { readonly batch: Batch<Name>; bytes(): number; changes(): number; undo(): void } {
+  changed: Changed<Name>,
+): { readonly batch: Batch<Name>; bytes(): number; undo(): void } {
   const before: {
     readonly entries: Entries;
     readonly key: string;
     readonly value: Buffer | undefined | typeof absent;
   }[] = [];
-  const lengths = new Map([...lists].map(([name, list]) => [name, list.length]));
-  const clearedHere: Name[] = [];
-  let [bytes, changes] = [0, 0];
+  let bytes = 0;
   const set = (database: Name, key: Key, value: Buffer | undefined): void => {
     const text = textOf(key);
     assertWritable(text, value);
     bytes += text.length + (value?.length ?? 0);
-    if (unread(database)) {
-      ofKey(lists, database, () => []).push([text, value]);
-      changes += 1;
-      return;
-    }
-    const entries = ofKey<Name, Entries>(overlay, database, () => new Map());
-    const earlier = entries.get(text);
-    const isNew = earlier === undefined && !entries.has(text);
-    before.push({ entries, key: text, value: isNew ? absent : earlier });
+    const entries: Entries = changed.get(database) ?? new Map();
+    changed.set(database, entries);
+    before.push({ entries, key: text, value: entries.has(text) ? entries.get(text) : absent });
     entries.set(text, value);
-    if (isNew) changes += 1;
   };
   return {
     batch: {
       get(database, key) {
-        if (unread(database)) throw new Error(`operations do not read the database ${database}`);
-        const entries = overlay.get(database);
-        if (entries === undefined) return environment.get(database, key);
+        const entries = changed.get(database);
         const text = textOf(key);
-        const change = entries.get(text);
-        return change === undefined && !entries.has(text) ? environment.get(database, text) : change;
+        return entries?.has(text) === true ? entries.get(text) : environment.get(database, text);
       },
       put: set,
       remove: (database, key) => set(database, key, undefined),
-      clear(database) {
-        if (!unread(database)) throw new Error(`operations read the database ${database}`);
-        if (cleared.has(database)) return;
-        cleared.add(database);
-        clearedHere.push(database);
-        changes += 1;
-      },
     },
     bytes: () => bytes,
-    changes: () => changes,
     undo() {
       for (const { entries, key, value } of before.reverse()) {
         if (value === absent) entries.delete(key);
         else entries.set(key, value);
       }
-      for (const name of clearedHere) cleared.delete(name);
-      for (const [name, list] of lists) list.length = lengths.get(name) ?? 0;
     },
   };
 }
 
-export function createGroupWriter<Name extends string>(
-  environment: Environment<Name>,
-  unread: Unread<Name> = () => false,
-): GroupWriter<Name> {
+export function createGroupWriter<Name extends string>(environment: Environment<Name>): GroupWriter<Name> {
   let queue: Waiting<Name>[] = [];
   let busy = false;
   let scheduled = false;
@@ -222,12 +164,12 @@ export function createGroupWriter<Name extends string>(
     let taken = 0;
     const until = performance.now() + tuning.groupMs;
     for (const waiting of queue) {
-      if (isFull(group, waiting.bulk) || performance.now() > until) break;
-      if (waiting.first && group.operations > 0) break;
+      if (group.bytes >= tuning.groupBytes || group.members.length >= tuning.groupOperations) break;
+      if (performance.now() > until) break;
       taken += 1;
       if (waiting.state !== 'queued') continue;
       waiting.state = 'running';
-      const { batch, bytes, changes, undo } = layered(environment, group.changed, unread);
+      const { batch, bytes, undo } = layered(environment, group.changed);
       try {
         waiting.execute(batch);
       } catch {
@@ -235,8 +177,6 @@ export function createGroupWriter<Name extends string>(
         continue;
       }
       group.bytes += bytes();
-      group.changes += changes();
-      group.operations += 1;
       group.members.push(waiting);
     }
     queue = queue.slice(taken);
@@ -244,30 +184,17 @@ export function createGroupWriter<Name extends string>(
 
   async function turn(): Promise<void> {
     busy = true;
-    const group: Group<Name> = {
-      changed: { overlay: new Map(), lists: new Map(), cleared: new Set() },
-      members: [],
-      operations: 0,
-      changes: 0,
-      bytes: 0,
-    };
+    const group: Group<Name> = { changed: new Map(), members: [], bytes: 0 };
     gather(group);
-    // Large commits make bulk writes fast: a page that many of the changes touch is written once.
-    while (queue[0]?.bulk === true && !isFull(group, true)) {
-      await yieldToEventLoop();
-      gather(group);
-    }
     let outcome: Written<undefined> = { kind: 'durable', value: undefined };
     const { changed, members } = group;
     const durability = members.some((member) => member.durability === 'flushed') ? 'flushed' : 'visible';
     // An operation that changes nothing may rest on what it has seen.
-    if (group.changes > 0 || (unflushed && durability === 'flushed')) {
+    const changes = [...changed].filter(([, entries]) => entries.size > 0);
+    if (changes.length > 0 || (unflushed && durability === 'flushed')) {
       const committed = await environment
-        .commit([...changed.overlay, ...changed.lists], [...changed.cleared], durability)
-        .catch((error: unknown) => ({
-          kind: 'unknown' as const,
-          cause: errorText(error),
-        }));
+        .commit(changes, durability)
+        .catch((error: unknown) => ({ kind: 'unknown' as const, cause: errorText(error) }));
       outcome = committed.kind === 'durable' ? { kind: 'durable', value: undefined } : committed;
       failed = outcome.kind !== 'durable';
       unflushed = outcome.kind === 'unknown' || (outcome.kind === 'durable' ? durability === 'visible' : unflushed);

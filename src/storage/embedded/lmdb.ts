@@ -31,11 +31,8 @@ const keyEncoder = {
     Uint8Array.prototype.slice.call(source, start, end),
 };
 
-/** How many databases may be added later (`add`). A database that is not opened costs nothing. */
-const addedDatabases = 200;
-
 /** Opens and creates them in one transaction, because each has its flush. */
-export function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {
+function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {
   const { root, databases } = handles;
   root.transactionSync(() => {
     for (const [name, kind] of kinds) {
@@ -53,7 +50,7 @@ export function openHandles<Name extends string>(
   const root = open<Buffer, Buffer>({
     path,
     noSubdir: false,
-    maxDbs: kinds.size + addedDatabases,
+    maxDbs: kinds.size + 1,
     encoding: 'binary',
     keyEncoding: 'binary',
     overlappingSync: false,

@@ -7,8 +7,6 @@ export const tuning = {
   groupBytes: 4 * 1024 * 1024,
   /** Approximate time that the operations of one group may block the event loop. */
   groupMs: 8,
-  /** Approximate number of changes in a group of bulk operations. */
-  bulkChanges: 16_384,
   /** Entries read before other callbacks of the event loop get a turn. */
   sliceEntries: 1000,
   /** Keys of a dropped collection that are removed at once. */

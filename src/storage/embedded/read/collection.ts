@@ -7,7 +7,6 @@ import { bounds } from '../../bounds.js';
 import { assertQuery, placeIn } from '../../group-index.js';
 import type { Collection, CollectionSpec, Fields, GuardedWrite, StoredDocument } from '../../read-store.js';
 import type { Durability } from '../environment.js';
-import type { RunOptions } from '../group-writer.js';
 import { tuning } from '../tuning.js';
 import {
   decodeDocument,
@@ -38,9 +37,6 @@ export interface CollectionState {
 
 /** Writes of one call that share an operation; few, as operations of other callers wait for it. */
 const writesPerOperation = 100;
-const bulkWritesPerOperation = 250;
-/** A call with more writes is bulk work that nobody waits for. */
-const bulkWrites = 500;
 
 /** The changes of one operation. */
 interface Operation {
@@ -99,12 +95,81 @@ function applyGuarded(operation: Operation, write: GuardedWrite): boolean {
   }
 }
 
+/** Writes to a collection as operations of the environment's queue. */
+function createWriter(run: RunWrite, spec: CollectionSpec, state: CollectionState) {
+  function write<T>(operation: (one: Operation) => T, durability: Durability = 'flushed'): Promise<T> {
+    return run(
+      (batch) => {
+        if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
+        const tally: Tally = new Map();
+        const outcome = operation({ batch, tally, spec, state });
+        applyTally(batch, tally);
+        return outcome;
+      },
+      { durability },
+    );
+  }
+
+  /** Runs the parts in order; all are queued at once, so that they share a flush where possible. */
+  async function inParts<T, R>(
+    all: readonly T[],
+    operation: (one: Operation, part: readonly T[]) => R,
+    durability: Durability = 'flushed',
+  ): Promise<R[]> {
+    const parts: Promise<R>[] = [];
+    for (let start = 0; start < all.length; start += writesPerOperation) {
+      const part = all.slice(start, start + writesPerOperation);
+      parts.push(write((one) => operation(one, part), durability));
+    }
+    const outcomes = await Promise.allSettled(parts);
+    return outcomes.map((outcome) => {
+      if (outcome.status === 'rejected') throw outcome.reason;
+      return outcome.value;
+    });
+  }
+
+  return { write, inParts };
+}
+
+type Writer = ReturnType<typeof createWriter>;
+
+/** Removes the tombstones up to a position. @returns how many */
+async function purgeTombstones(
+  environment: ReadEnvironment,
+  state: CollectionState,
+  { inParts }: Writer,
+  upTo: number,
+): Promise<number> {
+  const isOld = (value: Buffer): boolean => decodeTombstone(value) <= upTo;
+  let removed = 0;
+  const { to, ...range } = within(collectionPrefix(state.number));
+  let { from } = range;
+  for (;;) {
+    const slice = environment.entries('tombstones', { from, to, limit: tuning.sliceEntries });
+    const last = slice.at(-1);
+    if (last === undefined) return removed;
+    const old = slice.filter(({ value }) => isOld(value)).map(({ key }) => key);
+    const counts = await inParts(old, ({ batch }, keys) => {
+      const still = keys.filter((key) => {
+        const value = batch.get('tombstones', key);
+        return value !== undefined && isOld(value);
+      });
+      for (const key of still) batch.remove('tombstones', key);
+      return still.length;
+    });
+    removed += counts.reduce((sum, count) => sum + count, 0);
+    from = justAbove(last.key);
+  }
+}
+
 export function createCollection(
   environment: ReadEnvironment,
   run: RunWrite,
   spec: CollectionSpec,
   state: CollectionState,
 ): Collection {
+  const writer = createWriter(run, spec, state);
+  const { write, inParts } = writer;
   const load = (id: string): StoredDocument | undefined => {
     const value = environment.get('documents', documentKey(state.number, id));
     return value === undefined ? undefined : decodeDocument(id, value);
@@ -118,62 +183,6 @@ export function createCollection(
       if (document !== undefined) documents.push(document);
     }
     return documents;
-  }
-
-  function write<T>(
-    operation: (one: Operation) => T,
-    options: Pick<RunOptions, 'bulk' | 'durability'> = {},
-  ): Promise<T> {
-    return run((batch) => {
-      if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
-      const tally: Tally = new Map();
-      const outcome = operation({ batch, tally, spec, state });
-      applyTally(batch, tally);
-      return outcome;
-    }, options);
-  }
-
-  /** Runs the parts in order; all are queued at once, so that they share a flush where possible. */
-  async function inParts<T, R>(
-    all: readonly T[],
-    operation: (one: Operation, part: readonly T[]) => R,
-    durability: Durability = 'flushed',
-  ): Promise<R[]> {
-    const bulk = all.length > bulkWrites;
-    const size = bulk ? bulkWritesPerOperation : writesPerOperation;
-    const parts: Promise<R>[] = [];
-    for (let start = 0; start < all.length; start += size) {
-      const part = all.slice(start, start + size);
-      parts.push(write((one) => operation(one, part), { bulk, durability }));
-    }
-    const outcomes = await Promise.allSettled(parts);
-    return outcomes.map((outcome) => {
-      if (outcome.status === 'rejected') throw outcome.reason;
-      return outcome.value;
-    });
-  }
-
-  async function purgeTombstones(upTo: number): Promise<number> {
-    const isOld = (value: Buffer): boolean => decodeTombstone(value) <= upTo;
-    let removed = 0;
-    const { to, ...range } = within(collectionPrefix(state.number));
-    let { from } = range;
-    for (;;) {
-      const slice = environment.entries('tombstones', { from, to, limit: tuning.sliceEntries });
-      const last = slice.at(-1);
-      if (last === undefined) return removed;
-      const old = slice.filter(({ value }) => isOld(value)).map(({ key }) => key);
-      const counts = await inParts(old, ({ batch }, keys) => {
-        const still = keys.filter((key) => {
-          const value = batch.get('tombstones', key);
-          return value !== undefined && isOld(value);
-        });
-        for (const key of still) batch.remove('tombstones', key);
-        return still.length;
-      });
-      removed += counts.reduce((sum, count) => sum + count, 0);
-      from = justAbove(last.key);
-    }
   }
 
   return {
@@ -230,6 +239,6 @@ export function createCollection(
         for (const id of part) setFields(operation, id, undefined);
       });
     },
-    purgeTombstones,
+    purgeTombstones: (upTo) => purgeTombstones(environment, state, writer, upTo),
   };
 }

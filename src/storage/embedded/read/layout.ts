@@ -18,8 +18,6 @@ export const readDatabases = {
   state: 'bytes',
 } as const;
 export type ReadDatabase = keyof typeof readDatabases;
-/** Databases that only queries read. */
-export const unread = (database: ReadDatabase): boolean => database === 'index';
 export type ReadEnvironment = Environment<ReadDatabase>;
 export type ReadBatch = Batch<ReadDatabase>;
 /** Runs an operation in a group commit. @throws ServiceError `unavailable` unless it became durable */

@@ -90,7 +90,7 @@ export function createLeases(environment: ReadEnvironment, runWrite: RunWrite, c
       const parts: Promise<readonly string[]>[] = [];
       for (let start = 0; start < claims.length; start += renewalsPerOperation) {
         const part = claims.slice(start, start + renewalsPerOperation);
-        parts.push(run((batch) => renewAll(batch, kind, part), { bulk: claims.length > renewalsPerOperation }));
+        parts.push(run((batch) => renewAll(batch, kind, part)));
       }
       return (await Promise.all(parts)).flat();
     },

@@ -17,7 +17,7 @@ import { openEnvironment } from '../environment.js';
 import { createGroupWriter, type RunOptions } from '../group-writer.js';
 import type { Ownership } from '../ownership.js';
 import { createCollections } from './collections.js';
-import { readDatabases, unread, type ReadBatch } from './layout.js';
+import { readDatabases, type ReadBatch } from './layout.js';
 import { createLeases } from './leases.js';
 
 const checkpointKey = (projection: string, version: number): Buffer =>
@@ -39,7 +39,7 @@ export async function openReadStore(
   logger: Logger,
 ): Promise<ReadStore> {
   const environment = openEnvironment({ path, databases: readDatabases, mixed: true, ownership, logger });
-  const writer = createGroupWriter(environment, unread);
+  const writer = createGroupWriter(environment);
   let closing: Promise<void> | undefined;
 
   async function run<T>(operation: (batch: ReadBatch) => T, options?: RunOptions): Promise<T> {
