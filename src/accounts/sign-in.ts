@@ -65,9 +65,8 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
         if (user === undefined || user.token_version !== ver) return undefined;
         return { userId: user.id, username: user.username, role: user.role };
       };
-      // The service has signed it, for a user or a password that this instance has not read of yet.
-      const ahead = (): boolean => (users.get(sub)?.token_version ?? 0) < ver;
-      return ahead() ? view.until(() => !ahead(), limits.rest.projectionWaitMs).then(caller) : caller();
+      // The service has signed it: if not for an earlier password, then for one that this instance has not read of yet.
+      return caller() ?? view.readToEnd(limits.rest.projectionWaitMs).then(caller);
     },
   };
 }

@@ -6,11 +6,13 @@ import type { Accounts } from '../domain/accounts/accounts.js';
 import { applyAccounts, emptyAccounts } from '../domain/accounts/accounts.js';
 import type { AccountEvent } from '../domain/accounts/user.js';
 import { readCommand } from '../domain/log/upcast.js';
+import { withDeadline } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
+import { createShared } from '../kernel/shared.js';
 import { createWaiters } from '../kernel/waiters.js';
 import type { LogFold } from './log-follower.js';
 import { MissingEventsError } from './log-follower.js';
@@ -31,6 +33,8 @@ export interface CommittedAccounts extends LogFold {
   onTokensEnded(listener: () => void): void;
   /** Reads the log from the accounts to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;
+  /** The same for requests from outside: those of one moment share a read, and none waits longer than `timeoutMs`. */
+  readToEnd(timeoutMs: number): Promise<void>;
   /** True once the end of the log was reached. */
   caughtUp(): boolean;
   /** Why the accounts no longer follow the log (an unknown event, a broken chain) and may be out of date, or undefined. */
@@ -68,6 +72,12 @@ export function openAccounts(
     requests.look();
   }
 
+  async function catchUp(): Promise<void> {
+    for await (const commands of commandsAfter(eventStore, streams.accounts, accounts.revision.value)) apply(commands);
+  }
+  // A read that began before a caller came may have passed the place of what he knows.
+  const shared = createShared(catchUp, { stamp: () => 0, isFresh: () => false, now: () => 0 });
+
   return {
     accounts,
     stream: streams.accounts,
@@ -83,9 +93,9 @@ export function openAccounts(
     },
     until: requests.until,
     onTokensEnded: (listener) => void tokenListeners.push(listener),
-    async catchUp() {
-      for await (const commands of commandsAfter(eventStore, streams.accounts, accounts.revision.value))
-        apply(commands);
+    catchUp,
+    async readToEnd(timeoutMs) {
+      await withDeadline(shared(), timeoutMs);
     },
     caughtUp: () => caughtUp,
     failure: () => failure,

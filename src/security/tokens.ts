@@ -1,6 +1,6 @@
 /**
  * Access tokens: JWTs signed with Ed25519. A valid token does not prove that its `ver` is still current: a password change
- * raises the user's, and REST compares it with the accounts on each request. The signing key is an Ed25519 seed, which
+ * replaces the user's, and REST compares it with the accounts on each request. The signing key is an Ed25519 seed, which
  * `src/app/installation/service-identity.ts` seals and stores.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
@@ -21,8 +21,8 @@ export interface TokenSubject {
   /** User id. */
   readonly sub: string;
   readonly role: string;
-  /** Each password change of the user raises it. */
-  readonly ver: number;
+  /** New at each password change of the user; it never repeats. */
+  readonly ver: string;
 }
 
 export interface TokenClaims extends TokenSubject {
@@ -138,8 +138,8 @@ export function createTokens(options: TokensOptions): Tokens {
 
 /** Another release may have signed the token, so even after a valid signature the types are checked. */
 function readClaims({ sub, role, ver, iat, exp, jti }: Record<string, unknown>): TokenClaims | undefined {
-  if (typeof sub !== 'string' || typeof role !== 'string') return undefined;
-  if (!isWhole(ver) || !isWhole(iat) || !isWhole(exp)) return undefined;
+  if (typeof sub !== 'string' || typeof role !== 'string' || typeof ver !== 'string') return undefined;
+  if (!isWhole(iat) || !isWhole(exp)) return undefined;
   if (jti !== undefined && typeof jti !== 'string') return undefined;
   return { sub, role, ver, iat, exp, ...(jti === undefined ? {} : { jti }) };
 }

@@ -21,11 +21,13 @@ const create: AccountCommand = { type: 'CreateUser', id, ...fields, onlyIfFirst:
 const reset = { type: 'ChangeUserPassword', ifMatch: undefined, replaces: null } as const;
 const other = { ...sealed, ct: 'b3RoZXI' };
 
+const eventId = (revision: number): string => uuidFromName(`account event ${revision}`);
+
 function apply(accounts: Accounts, events: readonly AccountEvent[]): void {
   for (const { type, data } of events) {
     const revision = accounts.revision.value + 1;
     const event: RecordedEvent = {
-      id: uuidFromName(`account event ${revision}`),
+      id: eventId(revision),
       stream: streams.accounts,
       type,
       data: data as unknown as JsonObject,
@@ -101,7 +103,7 @@ describe('users', () => {
       value: [{ type: 'UserCreated', data: { user_id: id, ...fields } }],
     });
     const accounts = accountsAfter(create);
-    expect(userByName(accounts, 'ADMIN')).toMatchObject({ id, version: 1, token_version: 1 });
+    expect(userByName(accounts, 'ADMIN')).toMatchObject({ id, version: 1 });
     expectRefused(accounts, { ...create, id: uuidFromName('second') }, 'conflict', 'username: "admin"');
   });
 
@@ -111,9 +113,11 @@ describe('users', () => {
     expect(decideAccounts(accounts, { ...first, id: uuidFromName('elsewhere') })).toEqual({ ok: true, value: [] });
   });
 
-  it('get a new token version with a new password', () => {
+  it('get a new token version with a new password: the id of its event, which no other course of the log repeats', () => {
     const accounts = accountsAfter(create, { ...reset, id, password: other });
-    expect(accounts.users.get(id)).toMatchObject({ password: other, token_version: 2, version: 2 });
+    const token_version = eventId(1);
+    expect(accounts.users.get(id)).toMatchObject({ password: other, version: 2, token_version });
+    expect(accountsAfter(create).users.get(id)).toMatchObject({ token_version: eventId(0) });
     expectRefused(emptyAccounts(), { ...reset, id, password: other }, 'not_found', id);
   });
 
@@ -134,7 +138,7 @@ describe('users', () => {
     const rehash: AccountCommand = { type: 'RehashUserPassword', id, password: other, replaces: sealed };
     expect(accountsAfter(create, rehash).users.get(id)).toMatchObject({
       password: other,
-      token_version: 1,
+      token_version: eventId(0),
       version: 2,
     });
     expect(decideAccounts(accountsAfter(create, rehash), rehash)).toEqual({ ok: true, value: [] });

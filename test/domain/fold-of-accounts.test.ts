@@ -55,7 +55,7 @@ describe('the fold of the accounts', () => {
     const accounts = emptyAccounts();
     expect(apply(accounts, created('one', 'first'), created('two', 'second'))).toEqual([]);
     expect([accounts.revision.value, accounts.position.value]).toEqual([1, 20]);
-    expect(userByName(accounts, 'Second')).toMatchObject({ id: 'two', version: 1, token_version: 1 });
+    expect(userByName(accounts, 'Second')).toMatchObject({ id: 'two', version: 1, token_version: 'event 1' });
   });
 
   it.each([
@@ -149,7 +149,7 @@ describe('commands about accounts', () => {
     expect(decided(rehash)).toEqual([{ type: 'UserPasswordChanged', data }]);
     const after = emptyAccounts();
     apply(after, created('one', 'first'), { type: 'UserPasswordChanged', data });
-    expect(usersIn(after)).toMatchObject([{ password: sealed, token_version: 1, version: 2 }]);
+    expect(usersIn(after)).toMatchObject([{ password: sealed, token_version: 'event 0', version: 2 }]);
     // It is changed by now, or the user was never there.
     expect(decided(rehash, after)).toEqual([]);
     expect(decided({ ...rehash, id: 'nobody' })).toEqual([]);

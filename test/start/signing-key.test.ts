@@ -20,7 +20,7 @@ interface Instance {
   problems(): readonly string[];
 }
 
-const subject = { sub: 'u', role: 'admin', ver: 1 };
+const subject = { sub: 'u', role: 'admin', ver: 'of the password' };
 let fixture: CommandFixture;
 let keyring: Keyring;
 let closing: (() => Promise<void>)[];

@@ -175,7 +175,8 @@ export async function startRest(
     const user = { id, username: role, role, display_name: null, email: null, password: sealed };
     const command = { type: 'CreateUser', ...user, onlyIfFirst: false } as const;
     await accounts.gateway.execute(command, systemContext('test'), () => undefined);
-    tokens.set(role, accounts.tokens.issue({ sub: id, role, ver: 1 }).token);
+    const ver = accounts.view.accounts.users.get(id)?.token_version ?? '';
+    tokens.set(role, accounts.tokens.issue({ sub: id, role, ver }).token);
   }
   await Promise.all(roles.map(createUser));
   await gateway.run({ type: 'RaiseCompilerVersion', version: compilerVersion });

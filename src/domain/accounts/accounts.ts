@@ -71,7 +71,7 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): rea
       ignored.push(recorded);
       continue;
     }
-    const user = evolveUser(accounts.users.get(id), event, recorded.metadata.occurred_at);
+    const user = evolveUser(accounts.users.get(id), event, recorded);
     if (user === undefined) continue;
     accounts.users.set(id, user);
     accounts.names.set(user.username, id);
@@ -135,13 +135,17 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
 
 /**
  * The user after one event. Ignores an event for a user that does not exist, and the creation of one that does: replayed,
- * it would bring back the first password and end the count of tokens.
+ * it would bring back the first password and its tokens.
  */
-function evolveUser(state: UserState | undefined, event: AccountEvent, at: string): UserState | undefined {
+function evolveUser(
+  state: UserState | undefined,
+  event: AccountEvent,
+  { id: eventId, metadata: { occurred_at: at } }: RecordedEvent,
+): UserState | undefined {
   if (event.type === 'UserCreated') {
     if (state !== undefined) return state;
     const { user_id, ...fields } = event.data;
-    return { ...fields, ...firstVersion(user_id, at), token_version: 1 };
+    return { ...fields, ...firstVersion(user_id, at), token_version: eventId };
   }
   if (state === undefined) return undefined;
   switch (event.type) {
@@ -156,7 +160,7 @@ function evolveUser(state: UserState | undefined, event: AccountEvent, at: strin
     }
     case 'UserPasswordChanged': {
       const { password, rehashed } = event.data;
-      return nextVersion({ ...state, password, token_version: state.token_version + (rehashed ? 0 : 1) }, at);
+      return nextVersion({ ...state, password, token_version: rehashed ? state.token_version : eventId }, at);
     }
     default:
       return unreachable(event);

@@ -21,8 +21,11 @@ export interface UserState extends ResourceMeta {
   readonly email: SealedSecret | null;
   /** A sealed Argon2id PHC string. */
   readonly password: SealedSecret;
-  /** The claim `ver` of valid tokens; each password change raises it. */
-  readonly token_version: number;
+  /**
+   * The claim `ver` of valid tokens: the id of the event that set the password, so that no other password of this or of
+   * another course of the log has the same.
+   */
+  readonly token_version: string;
 }
 
 export type AccountEvent =
