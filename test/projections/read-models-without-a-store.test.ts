@@ -607,6 +607,12 @@ describe('the read model of the audit', () => {
     expect(queries).toHaveLength(3);
     expect((await trail.command('rename'))?.events[0].metadata.command.id).toBe('rename');
     expect(await trail.command('gone')).toBeUndefined();
+    // Another log has another command in its place.
+    const misplaced = new Map(
+      [...documentsOf(audit, log)].map(([id, fields]) => [id === 'rename' ? 'not of this log' : id, fields]),
+    );
+    const elsewhere = auditTrail(storeOf(log).store, () => ({ audit: collectionOf(misplaced).collection }));
+    expect(await elsewhere.command('not of this log')).toBeUndefined();
     const many = logOf(
       ...Array.from({ length: tuning.auditTrailPage }, (_, index) => renamed('n', `${index}`, { id: `r${index}` })),
     );

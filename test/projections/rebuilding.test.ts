@@ -322,6 +322,36 @@ describe('the lease of a rebuild', () => {
     expect(await waiting).toMatchObject({ kind: 'done' });
   });
 
+  it('is looked at before the layout is pointed to what was filled: one that was lost ends the rebuild', async () => {
+    await side.append([created('a')]);
+    await follow();
+    await spoil('nodes', release);
+    const before = await inUse();
+    // A long pause, in which another one began.
+    const pause = { ...taken, holder: 'another' };
+    const losing = rebuild({ onProgress: () => void readStore.leases.take('read_model_rebuilds', pause) });
+    await expect(losing).rejects.toThrow(/another rebuild .* has begun meanwhile/);
+    expect(await inUse()).toEqual(before);
+    expect(await record()).toMatchObject({ layout: { number: 0 } });
+    expect((await lease()).map(({ holder }) => holder)).toEqual(['another']);
+  });
+
+  it('is looked at before what was replaced is dropped: the rebuild that has it since keeps its own record', async () => {
+    await side.append([created('a')]);
+    await follow();
+    const outcome = await rebuild({
+      readersMs: 20_000,
+      logger: {
+        ...silentLogger,
+        info: () => void readStore.leases.take('read_model_rebuilds', taken),
+        warn: (_fields, message) => void warnings.push(message),
+      },
+    });
+    expect(outcome).toMatchObject({ kind: 'done', dropped: false });
+    expect(await record()).toMatchObject({ layout: { number: 1 }, leftovers: [{ number: 0 }] });
+    expect(warnings).toEqual(['the replaced read models could not be dropped yet']);
+  });
+
   it('is waited for as long as a killed rebuild holds it, and half as long again', async () => {
     const { slept } = (sleeps = shortSleeps());
     await readStore.leases.acquire('read_model_rebuilds', { ...taken, ttlMs: 10 * tuning.rebuildLeaseMs });
@@ -351,6 +381,7 @@ describe('the lease of a rebuild', () => {
     await side.append([created('a')]);
     const inner = readStore;
     let renewals = 0;
+    let away = false;
     const leases: ReadStore['leases'] = {
       ...inner.leases,
       async renew(kind, claims) {
@@ -360,14 +391,24 @@ describe('the lease of a rebuild', () => {
           taken.name,
           tuning.rebuildLeaseMs,
         ]);
-        throw new ServiceError('unavailable', 'away');
+        if (away) throw new ServiceError('unavailable', 'away');
+        return inner.leases.renew(kind, claims);
       },
       release: () => Promise.reject(new ServiceError('unavailable', 'away')),
     };
     await announceReading(inner, 'r', release, [0], 60_000);
-    const waiting = rebuild({ readStore: { ...inner, leases }, readersMs: 60_000 });
-    await turnsWhile(() => renewals < 2);
+    const logger = {
+      ...silentLogger,
+      // The layout has changed, and the rebuild waits for its readers.
+      info: () => void (away = true),
+      warn: (_fields: object, message: string) => void warnings.push(message),
+    };
+    const waiting = rebuild({ readStore: { ...inner, leases }, readersMs: 60_000, logger });
+    await turnsWhile(() => !away || warnings.length === 0);
     expect(slept).toContain(tuning.rebuildLeaseMs / 4);
+    away = false;
+    const before = renewals;
+    await turnsWhile(() => renewals === before);
     await stopReading(inner, 'r');
     expect(await waiting).toMatchObject({ kind: 'done', dropped: true });
     expect(warnings).toHaveLength(1);

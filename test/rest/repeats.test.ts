@@ -2,7 +2,7 @@
  * `docs/contract/rest.md#consistency`, Idempotency-Key: on every POST of the OpenAPI document but the login. How long a key
  * counts, across restarts and instances, is in `test/commands/idempotency.test.ts`.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Operation } from '../support/openapi-document.js';
 import type { Maker } from '../support/one-of-each.js';
 import { collectionsOf, createMaker } from '../support/one-of-each.js';
@@ -16,6 +16,7 @@ beforeAll(async () => {
   maker = await createMaker(rest);
 });
 afterAll(() => rest.close());
+afterEach(() => vi.restoreAllMocks());
 
 /** Secrets that are shown once. */
 const oneTime = { control_psk: null };
@@ -122,6 +123,24 @@ test('a repeated POST on a resource answers as the first one did, less its secre
     await rest.data('DELETE', resource);
     expect([url, (await rest.call('POST', url, withKey('k', body))).statusCode]).toEqual([url, 404]);
   }
+});
+
+test('a repeat that the read models do not hold yet is a 503, never a 404', async () => {
+  const { id: chain } = await maker.create('/api/l4-chains');
+  const deploy = () => rest.call('POST', `/api/l4-chains/${chain}/deploy`, withKey('lagging'));
+  expect((await deploy()).statusCode).toBe(200);
+  const { items } = await rest.data('GET', `/api/audit?resource_id=${chain}`);
+  const revert = () => rest.call('POST', `/api/audit/${items[0].id}/revert`, withKey('lagging'));
+  const first = (await revert()).json().data;
+  const { audit, deployments } = rest.deps.projections;
+  vi.spyOn(deployments, 'get').mockResolvedValue(undefined);
+  const get = audit.get;
+  vi.spyOn(audit, 'get').mockImplementation(async (id) => (id === first.id ? undefined : get(id)));
+  for (const again of [await deploy(), await revert()]) {
+    expect([again.statusCode, again.json().error]).toEqual([503, expect.stringContaining('was carried out before')]);
+  }
+  vi.restoreAllMocks();
+  expect((await revert()).json().data).toEqual(first);
 });
 
 describe('an Idempotency-Key', () => {

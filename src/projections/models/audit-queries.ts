@@ -244,7 +244,7 @@ export function auditTrail(
       const document = await open().audit.get(id);
       if (document === undefined) return undefined;
       const [command] = await readCommands(eventStore, [document.fields]);
-      return command;
+      return command?.events[0].metadata.command.id === id ? command : undefined;
     },
     async *about(type, id, behind) {
       for (let skip = 0; ; skip += tuning.auditTrailPage) {

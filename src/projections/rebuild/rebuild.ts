@@ -75,8 +75,9 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<Rebuil
     const begun = await begin(options, release, models);
     const filled = await fill(options, release, models, begun.filling);
     if (filled.point === undefined) return { kind: 'interrupted', events: filled.events };
+    await lease.assertHeld();
     const record = await switchLayout(options, release, models, begun, filled.point);
-    const dropped = await dropLeftovers(options, release, record);
+    const dropped = await dropLeftovers(options, release, record, lease);
     await readStore.deleteCheckpoint(fillName, placeOf(release, begun.filling.number));
     return { kind: 'done', events: filled.events, resumed: begun.resumed, dropped };
   } finally {
@@ -84,11 +85,14 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<Rebuil
   }
 }
 
+interface RebuildLease {
+  /** Extends it. @throws RebuildRefusedError when another rebuild may have begun meanwhile, as after a long pause */
+  assertHeld(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** Allows one rebuild at a time. Waits long enough for the lease of a killed run to end. */
-async function takeLease(
-  { readStore, logger, signal }: RebuildOptions,
-  release: number,
-): Promise<{ close(): Promise<void> }> {
+async function takeLease({ readStore, logger, signal }: RebuildOptions, release: number): Promise<RebuildLease> {
   const name = `${groupName}@${release}`;
   const claim = { name, holder: randomUUID(), ttlMs: tuning.rebuildLeaseMs, data: null };
   const until = performance.now() + tuning.rebuildLeaseMs * 1.5;
@@ -98,12 +102,17 @@ async function takeLease(
     }
     await sleep(tuning.probeEveryMs * 10, signal);
   }
+  const renew = (): Promise<readonly string[]> => readStore.leases.renew(leaseKind, [claim]);
   const loop = startLoop(
     tuning.rebuildLeaseMs / 4,
-    async () => void (await readStore.leases.renew(leaseKind, [claim])),
+    async () => void (await renew()),
     (error) => logger.warn({ error: errorText(error) }, 'the lease of the rebuild was not renewed'),
   );
   return {
+    async assertHeld() {
+      if ((await renew()).length === 0) return;
+      throw new RebuildRefusedError('another rebuild of these read models has begun meanwhile: this one is given up');
+    },
     async close() {
       await loop.close();
       await readStore.leases.release(leaseKind, name, claim.holder).catch(() => undefined);
@@ -269,7 +278,12 @@ async function copyParked(readStore: ReadStore, from: number, to: number, except
 }
 
 /** Drops what is no longer in use once every instance has left it. @returns whether everything was dropped */
-async function dropLeftovers(options: RebuildOptions, release: number, record: LayoutRecord): Promise<boolean> {
+async function dropLeftovers(
+  options: RebuildOptions,
+  release: number,
+  record: LayoutRecord,
+  lease: RebuildLease,
+): Promise<boolean> {
   const { readStore, logger, signal } = options;
   const { number } = record.layout;
   const { layoutPollMs } = tuning;
@@ -283,6 +297,7 @@ async function dropLeftovers(options: RebuildOptions, release: number, record: L
       if (performance.now() > until || signal.aborted) return false;
       await sleep(Math.min(layoutPollMs / 4, readersMs), signal);
     }
+    await lease.assertHeld();
     for (const leftover of record.leftovers) {
       for (const { name, version } of leftover.collections) await readStore.drop(name, version);
       const place = placeOf(release, leftover.number);
@@ -294,7 +309,7 @@ async function dropLeftovers(options: RebuildOptions, release: number, record: L
     return true;
   } catch (error) {
     // The rebuild itself is done: the next one drops the leftovers.
-    if (!(error instanceof ServiceError)) throw error;
+    if (!(error instanceof ServiceError || error instanceof RebuildRefusedError)) throw error;
     logger.warn({ error: errorText(error) }, 'the replaced read models could not be dropped yet');
     return false;
   }

@@ -139,7 +139,14 @@ function layered<Name extends string>(
   };
 }
 
-export function createGroupWriter<Name extends string>(environment: Environment<Name>): GroupWriter<Name> {
+/**
+ * @param onCommit called after each commit, whatever became of it and whether or not its callers still wait: what is read
+ * may have changed
+ */
+export function createGroupWriter<Name extends string>(
+  environment: Environment<Name>,
+  onCommit: () => void = () => undefined,
+): GroupWriter<Name> {
   let queue: Waiting<Name>[] = [];
   let busy = false;
   let scheduled = false;
@@ -198,6 +205,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
       outcome = committed.kind === 'durable' ? { kind: 'durable', value: undefined } : committed;
       failed = outcome.kind !== 'durable';
       unflushed = outcome.kind === 'unknown' || (outcome.kind === 'durable' ? durability === 'visible' : unflushed);
+      onCommit();
     }
     for (const member of members) member.settle(outcome);
     busy = false;

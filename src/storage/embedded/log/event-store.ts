@@ -60,8 +60,8 @@ async function* eventsOf(slices: AsyncIterable<readonly RecordedEvent[]>): Async
  */
 export function openEventStore(path: string, ownership: Ownership, clock: Clock, logger: Logger): EmbeddedEventStore {
   const environment = openEnvironment({ path, databases: logDatabases, mixed: false, ownership, logger });
-  const writer = createGroupWriter(environment);
   const wakeUp = createWakeUp();
+  const writer = createGroupWriter(environment, wakeUp.notify);
   const recent = createRecentAppends();
   const nameOf = createStreamNames(environment);
   const saving = oneAtATime<string>();
@@ -109,13 +109,10 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
       .catch((error: unknown) => ({ kind: 'not_written' as const, cause: errorText(error) }));
     switch (written.kind) {
       case 'durable':
-        if (written.value.wrote) wakeUp.notify();
         return written.value.outcome;
       case 'not_written':
         return { kind: 'unavailable', cause: written.cause };
       case 'unknown':
-        // The events may be there after all, or come later: subscriptions should look.
-        wakeUp.notify();
         return { kind: 'unknown', cause: written.cause };
       default: {
         const never: never = written;

@@ -61,6 +61,15 @@ export async function untilStored(deps: RestDeps, request: FastifyRequest, reply
   void reply.header('x-projection-lag', 'true');
 }
 
+/**
+ * What the stored read models hold of a command that the log has.
+ * @throws ServiceError `unavailable` while they do not hold it yet
+ */
+export function ofStoredCommand<T>(found: T | undefined): T {
+  if (found !== undefined) return found;
+  throw new ServiceError('unavailable', 'the command was carried out before, and the read models do not show it yet');
+}
+
 /** Makes requests of stored read models wait until these hold what this instance has answered before. */
 export function installStoredReads(app: RestApp, deps: RestDeps): void {
   app.addHook('preHandler', async (request, reply) => {

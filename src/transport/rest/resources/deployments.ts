@@ -11,7 +11,7 @@ import type { DeploymentNodeState } from '../fleet/apply-state.js';
 import { deploymentNodeStates, deploymentState } from '../fleet/apply-state.js';
 import type { ChainView } from './chain-view.js';
 import { chainSchema, listenersOn, oneChainView } from './chain-view.js';
-import { callerOf, commandContext, setCommandHeaders, untilStored } from '../checks/consistency.js';
+import { callerOf, commandContext, ofStoredCommand, setCommandHeaders, untilStored } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { oneOf } from '../schemas/fields.js';
@@ -167,7 +167,7 @@ async function repeatedDeploy(
   commandId: string,
 ): Promise<{ readonly chain: ChainState; readonly deployment: Deployment }> {
   const chain = orNotFound(deps.fleet.resources.l4_chain.get(chainId), 'L4 chain');
-  return { chain, deployment: orNotFound(await deps.projections.deployments.get(commandId), 'deployment') };
+  return { chain, deployment: ofStoredCommand(await deps.projections.deployments.get(commandId)) };
 }
 
 const nodesIn = (deployments: readonly Deployment[]): readonly string[] => [

@@ -12,7 +12,7 @@ import type { RecordedCommand } from '../../../kernel/event.js';
 import { lastEvent, streams } from '../../../kernel/event.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { auditChange, auditedResource, entrySchema } from './audit.js';
-import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
+import { callerOf, commandContext, ofStoredCommand, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { postHeaders } from '../schemas/headers.js';
@@ -107,7 +107,7 @@ function refused(because: string): ServiceError {
 
 /** The new entry, made from its events, because the read models may lag; a repeat gets its entry as it is now. */
 async function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: string | null }>): Promise<AuditEntry> {
-  if (outcome.kind === 'repeated') return orNotFound(await deps.projections.audit.get(outcome.commandId), what);
+  if (outcome.kind === 'repeated') return ofStoredCommand(await deps.projections.audit.get(outcome.commandId));
   const [first, ...rest] = outcome.events;
   if (first === undefined) throw new Error('a revert always changes something');
   const command: RecordedCommand = { stream: first.stream, events: [first, ...rest] };
