@@ -8,7 +8,7 @@ import type { AddressInfo, Server } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createSelfSigned } from '../../src/security/self-signed.js';
+import { createSelfSigned } from '../../src/security/certificates.js';
 
 export interface DemoTarget {
   readonly port: number;

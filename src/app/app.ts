@@ -9,14 +9,16 @@ import type { Config } from './config/config.js';
 import type { TlsFiles } from './config/tls-files.js';
 import { readTls } from './config/tls-files.js';
 import type { Closers } from '../kernel/closers.js';
-import { errorText } from '../kernel/errors.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
 import type { Logger } from '../kernel/logger.js';
-import { retriedStart } from './retried-start.js';
 import type { Measured } from './metrics.js';
 import { StartError } from './installation/installation.js';
 import { answerWhileStarting } from '../transport/rest/server/while-starting.js';
+import { sleep } from '../kernel/background.js';
+import { createClosers } from '../kernel/closers.js';
+import { backoff, storeRetry } from '../kernel/retry.js';
 
 export interface RunningApp {
   /** Where REST listens. */
@@ -142,4 +144,22 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
   logger.info({ url, agents: agents.address, instance_id: core.instanceId }, 'the service is up');
   return { url, agents: agents.address, close: () => closers.closeAll() };
+}
+
+/** @throws whatever stops the start for good: anything but an external store that is `unavailable` */
+async function retriedStart<T>(
+  start: (closers: Closers) => Promise<T>,
+  { externalStores, logger }: { readonly externalStores: boolean; readonly logger: Logger },
+): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    const closers = createClosers(logger);
+    try {
+      return await start(closers);
+    } catch (error) {
+      await closers.closeAll();
+      if (!externalStores || !(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
+      logger.warn({ error: errorText(error) }, 'a store went away during the start; starting again');
+      await sleep(backoff(storeRetry, attempt));
+    }
+  }
 }

@@ -65,7 +65,7 @@ export interface Core extends Installation {
   readonly logger: Logger;
   /** Everything that is opened is added here, and closes in reverse order. */
   readonly closers: Closers;
-  /** Where what strangers cause is logged, so that no flood of it fills a disk. */
+  /** The log of what strangers cause, sampled so that no flood fills a disk. */
   readonly refusals: SampledLog;
   readonly requestLog: BudgetedLogger;
   readonly sessionLog: BudgetedLogger;

@@ -61,7 +61,7 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
   };
 }
 
-/** The credentials whose overlap is due, with its end, by which the command knows it again. */
+/** The credentials whose overlap is due, with its end, which identifies it to the command. */
 function dueOverlaps(
   credentials: Iterable<CredentialState>,
   now: number,

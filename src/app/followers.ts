@@ -39,7 +39,7 @@ export interface Followers {
   /** Log position of the newest command that is held in memory. */
   position(): number;
   /**
-   * True once what is held in memory shows all that lies up to the log position, false after `timeoutMs`.
+   * True once memory has everything up to the log position, false after `timeoutMs`.
    * @throws ServiceError `unavailable`
    */
   reached(position: number, timeoutMs: number): Promise<boolean>;
@@ -55,7 +55,7 @@ export function createFollowers(parts: FollowerParts): Followers {
     accounts.accounts.position.value,
   ];
 
-  /** Where the log was tampered with or damaged, or undefined. */
+  /** The place where the log was tampered with or damaged; undefined if it was not. */
   function brokenLog(): string | undefined {
     const at = logChain.broken();
     if (at !== undefined) return chainBreakText(at);

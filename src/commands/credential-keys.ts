@@ -69,7 +69,7 @@ function imported(given: string): X25519KeyPair {
 
 async function selfSignedMaterial(wanted: SelfSigned, now: number): Promise<KeyMaterial> {
   const { common_name, subject_alt_names = [], days = limits.rest.selfSignedDaysDefault } = wanted;
-  const { createSelfSigned } = await import('../security/self-signed.js');
+  const { createSelfSigned } = await import('../security/certificates.js');
   const { certificatePem, privateKeyPem } = await createSelfSigned({
     commonName: common_name,
     subjectAltNames: subject_alt_names.length === 0 ? [common_name] : subject_alt_names,

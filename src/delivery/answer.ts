@@ -94,7 +94,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
   };
 
   const ahead = async (session: SessionState, claim: Claim, judged: Judged): Promise<ConfigAnswer> => {
-    // Perhaps the log is not older than the agent, but this fold.
+    // Perhaps the log is as new as the agent and only this fold is behind.
     if (judged === 'as_it_came') return (await deps.atHead()) ? answer(session, claim, 'at_head') : draining();
     if (judged === 'raised') return draining();
     const outcome = await deps.raises.raise(session.nodeId, Number(claim.version));
@@ -114,7 +114,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     if (claim.stamp === undefined) return;
     const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
     if (named === undefined) return;
-    // It runs what it ran before it was sent this once more, and rejected it.
+    // It was sent this snapshot once more and rejected it again, so it runs what it ran before.
     if (rejectOf(record.history, claim.stamp)?.sessionId === session.sessionId) return;
     // The answer does not wait for the fact. The history has changed when this returns.
     const applied = { stamp: claim.stamp, named, durationMs: 0, at: deps.clock.monotonic() };

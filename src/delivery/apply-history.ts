@@ -1,8 +1,7 @@
 /**
  * The apply history of each node that has a session here: its last-good snapshot and the snapshots that it rejected.
- * Loaded when the node's first session needs it, from the recorded facts and the last-good snapshots. Rejects outlive
- * the session, and so does when their snapshots are to be tried again.
- * Implements `docs/contract/agent-protocol.md#configuration`.
+ * Loaded when the node's first session needs it, from the recorded facts and the last-good snapshots. Rejects and their
+ * times of retry outlive the session. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import { neverConnected } from '../domain/agents/node-agent-facts.js';
 import { timedOut, withDeadline } from '../kernel/background.js';
@@ -25,7 +24,7 @@ export interface ApplyHistoryRecord {
   recorded: boolean;
   /** When the last report came, or was recorded, by this instance's wall clock; 0 for none. */
   reportedAt: number;
-  /** When the rejected newest generation is to be tried again; undefined when that is not known here. */
+  /** When the rejected newest generation is due to be tried again; undefined when this instance does not know. */
   retry: Retry | undefined;
 }
 

@@ -27,7 +27,7 @@ import {
 
 export interface ApplyReports {
   /**
-   * Resolves once it is settled what becomes of the report's fact. @throws ServiceError `unavailable`
+   * Resolves once the report's fact is recorded or dropped. @throws ServiceError `unavailable`
    * @param at when it came, monotonic milliseconds
    */
   report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport, at: number): Promise<void>;
@@ -64,7 +64,7 @@ export interface ApplyReportsDeps {
   readonly recordFact: RecordFact;
 }
 
-/** Of the place of an error in a log line. */
+/** Longest place of an error in a log line. */
 const placeChars = 256;
 
 export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
@@ -86,7 +86,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     try {
       const outcome = await deps.recordFact(entry.nodeId, event, sessionId);
       if (outcome === 'superseded' || outcome === 'refused') entry.recorded = false;
-      // Not before the time that the fact has.
+      // No earlier than the fact's own time.
       else entry.reportedAt = deps.clock.now();
     } catch (error) {
       // The agent repeats its last report on its next session, and that one is recorded.

@@ -53,11 +53,11 @@ export interface DeliveryDeps {
   readonly keyring: Pick<Keyring, 'open' | 'sealBytes' | 'openBytes'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where rejects, and the applies that end them, are logged; the logger when absent. */
+  /** The log of rejects and of the applies that end them; defaults to the logger. */
   readonly sessionLog?: Logger;
   /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
-  /** Records a fact that an agent told on a session; resolves once it is settled what becomes of it. */
+  /** Records a fact that an agent told on a session; resolves once the fact is recorded or dropped. */
   readonly recordFact: RecordFact;
   /** The node's last apply and last reject, from the log; undefined for a node without facts. */
   readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;

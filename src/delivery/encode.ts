@@ -71,7 +71,7 @@ function encodeWith(writer: BinaryWriter, snapshot: NodeSnapshot, { gateway, l3,
   return { generation, checksum, payload };
 }
 
-/** Of a text with its tag and its length; proto3 leaves out an empty one. */
+/** Bytes of a text with its tag and its length; proto3 leaves out an empty one. */
 function textFieldBytes(text: string): number {
   if (text === '') return 0;
   const bytes = Buffer.byteLength(text);

@@ -49,8 +49,8 @@ export interface NodeSession {
   /** Answers a ConfigRequest. Nothing is offered to the slot before the first one. */
   request(configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
   /**
-   * The agent's next report will be about a snapshot that is being pushed to others as well: resolves when it may be
-   * worked on. Undefined when that is now.
+   * Called when the agent's next report is about a snapshot that others are being sent as well: resolves when the
+   * report may be worked on. Undefined when that is now.
    */
   reportTurn(): Promise<void> | undefined;
   /**

@@ -12,7 +12,7 @@ export const sliceReports = 32;
 export const reportTurnMs = 2_000;
 
 export interface ReportTurns {
-  /** Resolves when the report may be worked on; undefined when that is now. */
+  /** Resolves when the report may be worked on; undefined if it may be at once. */
   turn(): Promise<void> | undefined;
   /** The fan-out has come to its end. */
   wake(): void;

@@ -72,7 +72,7 @@ export function createSessionRegistry() {
         ({ opened, answering, considered }) => opened && answering === 0 && considered < generation,
       );
     },
-    /** The node's newest generation is to be considered for its sessions again. */
+    /** Reconsiders the node's newest generation for its sessions. */
     reconsider(nodeId: string): void {
       for (const session of byNode.get(nodeId) ?? []) session.considered = 0;
     },

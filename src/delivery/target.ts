@@ -63,7 +63,7 @@ export const rejectOf = (history: ApplyHistory, stamp: Stamp): Reject | undefine
 
 /**
  * The target of a node whose newest configuration is `newest`.
- * @param again the rejected generation that is to be tried again, if one is
+ * @param again the rejected generation that is due to be tried again, if any
  */
 export function targetOf(newest: Stamp, history: ApplyHistory, again?: number): Target {
   if (again === newest.generation || rejectOf(history, newest) === undefined) return 'newest';

@@ -12,7 +12,7 @@ import type { MetricSource } from './metrics.js';
 interface MeasuredAppends {
   /** The same store; its appends are measured. */
   readonly eventStore: EventStore;
-  /** Position of the newest event that was appended here, as far as the store has told it; 0 before the first. */
+  /** Position of the newest event appended here, if the store has told it; 0 before the first. */
   newestPosition(): number;
   metrics(): readonly MetricSource[];
 }

@@ -36,7 +36,7 @@ const mask = '***';
 const suspicious = /svcpsk1_|eyJ|PRIVATE KEY|Bearer|@/;
 /** Shorter texts hold nothing of these. */
 const shortestSecret = 12;
-/** Of one field; a stack is shorter. */
+/** Longest field; a stack is shorter. */
 const textChars = 8_192;
 
 /** @param destination instead of standard output */

@@ -22,8 +22,8 @@ export interface StoreClocks {
   /** By how many seconds this instance's clock is ahead of each store's, negative when behind. Unknown ones are left out. */
   differences(): ReadonlyMap<string, number>;
   /**
-   * Now by the slowest of the clocks, in milliseconds since the epoch: what is a day old by it is a day old by all of
-   * them, even if this instance's clock has jumped ahead.
+   * The time of the slowest clock, in milliseconds since the epoch. What is a day old by it is a day old by every
+   * clock, even if this instance's has jumped ahead.
    */
   now(): number;
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     return entry.time.kind === 'clock' ? clock.now() - clockOf(entry) : Math.min(0, clock.now() - entry.time.at);
   }
 
-  // A loop, because it is asked before every command.
+  // A loop, because every command asks for it.
   function problems(): readonly string[] {
     const found: string[] = [];
     for (const [name, entry] of compared) {

@@ -31,7 +31,7 @@ export const limits = {
     idempotencyWindowMs: 24 * HOUR,
     // docs/contract/rest.md#nodes
     labels: 32,
-    /** Of a node, a chain or a deployment: listeners that do not run. */
+    /** Listeners that do not run, in the answer about a node, a chain or a deployment. */
     failedListeners: 20,
     // docs/contract/rest.md#credentials
     shortIdDigits: 16,
@@ -41,11 +41,11 @@ export const limits = {
     // docs/contract/rest.md#l4-upstreams
     healthCheckIntervalMs: { min: 100, max: 3_600_000, default: 10_000 },
     // docs/contract/configuration.md#configuration
-    /** Of one connection; it is not read further meanwhile. */
+    /** Requests in flight of one connection; it is not read further meanwhile. */
     requestsInFlight: 8,
     /** How long a connection may take nothing of an answer that waits for it. */
     answerProgressMs: 30 * SECOND,
-    /** Of all connections together. */
+    /** All connections together. */
     waitingAnswerBytes: 64 * MiB,
     /** Requests of one address without a token, `/healthz`, `/readyz` and sign-ins aside. */
     withoutToken: { perSecond: 10, burst: 50 },
@@ -68,7 +68,7 @@ export const limits = {
   },
   events: {
     // docs/contract/domain.md#commands-and-events
-    /** Of a group of commands; one command alone may have more events. */
+    /** Events of a group of commands; one command alone may have more. */
     appendEvents: 100,
     appendBytes: 512 * KiB,
     commandBytes: 512 * KiB,
@@ -109,7 +109,7 @@ export const limits = {
     rejectRetry: {
       afterMs: [MINUTE, 5 * MINUTE, 30 * MINUTE],
       everyMs: 60 * MINUTE,
-      /** Of the times above, up or down. */
+      /** Jitter of the times above, up or down. */
       jitter: 0.2,
       /** On one instance. */
       nodesPerSecond: 50,

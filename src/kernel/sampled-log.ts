@@ -12,7 +12,7 @@ import { createTokenBucket } from './token-bucket.js';
 interface SampledEvent {
   /** One of a small fixed set, in snake_case; the label of the counter. */
   readonly reason: string;
-  /** Of the peer, if there is one; an IPv6 address counts as its /64. */
+  /** The peer's address, if there is one; an IPv6 address counts as its /64. */
   readonly address?: string;
   /** More for the line; long texts are cut. Never a secret. */
   readonly [field: string]: LogValue;

@@ -16,7 +16,7 @@ export interface Begun {
 export interface SharedOptions {
   /** The state that a value depends on, as a number. */
   stamp(): number;
-  /** Whether a value that was begun then still answers a caller who asks now. */
+  /** Whether a value begun at that time may still answer a caller who asks now. */
   isFresh(begun: Begun): boolean;
   now(): number;
 }

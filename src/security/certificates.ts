@@ -1,9 +1,11 @@
 /**
- * Reads TLS certificates and their private keys from PEM, and writes both in one form. The result of a chain contains nothing
- * but certificates, so no key can hide in it. Callers judge validity in time with their own clock; `self-signed.ts` makes
- * certificates. Implements `docs/contract/rest.md#credentials`.
+ * TLS certificates and their private keys: read from PEM and written in one form, or made and signed by themselves. The result
+ * of reading a chain contains nothing but certificates, so no key can hide in it. Callers judge validity in time with
+ * their own clock. Implements `docs/contract/rest.md#credentials`.
  */
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import 'reflect-metadata';
+import * as x509 from '@peculiar/x509';
+import { createPrivateKey, X509Certificate, generateKeyPair, randomBytes, webcrypto } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { canonicalNamePattern } from '../kernel/addresses.js';
 import type { CertificateDetails } from '../domain/credential/credential.js';
@@ -11,6 +13,7 @@ import { timestamp } from '../kernel/clock.js';
 import type { Result } from '../kernel/result.js';
 import { err, ok } from '../kernel/result.js';
 import { spkiPin } from '../channel/tls/spki-pin.js';
+import { promisify } from 'node:util';
 
 /** A certificate with the chain behind it. */
 export interface CertificateChain {
@@ -201,4 +204,70 @@ function blockOf({ label, lines }: { readonly label: string; readonly lines: rea
     bytes: Buffer.from(body.join(''), 'base64'),
     hasHeaders: body.some((line) => line.includes(':')),
   };
+}
+
+export interface SelfSignedOptions {
+  /** At most 64 characters. */
+  readonly commonName: string;
+  /** DNS names. */
+  readonly subjectAltNames: readonly string[];
+  /** Milliseconds since the Unix epoch; a certificate stores whole seconds. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+interface SelfSigned {
+  readonly certificatePem: string;
+  /** PKCS #8. */
+  readonly privateKeyPem: string;
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const serialBytes = 16;
+
+/** Makes a key pair and its certificate. */
+export async function createSelfSigned(options: SelfSignedOptions): Promise<SelfSigned> {
+  const { commonName, subjectAltNames, notBefore, notAfter } = options;
+  // Encoded during generation and never exported: Node 20 can deadlock when a garbage collection meets an export.
+  const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
+    namedCurve: algorithm.namedCurve,
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'der' },
+  });
+  const keys = {
+    publicKey: await webcrypto.subtle.importKey('spki', publicKey, algorithm, true, ['verify']),
+    privateKey: await webcrypto.subtle.importKey('pkcs8', privateKey, algorithm, false, ['sign']),
+  };
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
+    {
+      serialNumber: serialNumber(),
+      name: [{ CN: [commonName] }],
+      notBefore: new Date(notBefore),
+      notAfter: new Date(notAfter),
+      keys,
+      signingAlgorithm: algorithm,
+      extensions: [
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+        new x509.SubjectAlternativeNameExtension(subjectAltNames.map((value) => ({ type: 'dns', value }))),
+      ],
+    },
+    webcrypto as never,
+  );
+  const privateKeyPem = pemOf('PRIVATE KEY', privateKey);
+  privateKey.fill(0);
+  return { certificatePem: `${certificate.toString('pem')}\n`, privateKeyPem };
+}
+
+/** Positive, and never with a leading zero byte, so that DER encodes it in full length. */
+function serialNumber(): string {
+  const bytes = randomBytes(serialBytes);
+  bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;
+  return bytes.toString('hex');
+}
+
+function pemOf(label: string, der: Buffer): string {
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }

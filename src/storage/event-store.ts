@@ -65,12 +65,12 @@ export type LogItem =
   | { readonly kind: 'caught_up' };
 
 export interface SubscribeOptions {
-  /** Only streams whose name starts with it, or with one of them. */
+  /** Only streams whose name starts with one of these. */
   readonly prefix: string | readonly string[];
   readonly after: ResumePoint | 'start';
   /**
-   * The streams that the prefix stands for. A store whose subscriptions can be behind without knowing it compares their
-   * heads with what it delivers: only then is a `caught_up` certain, and only then does it throw `StarvedError`.
+   * The streams that the prefix stands for. If a store's subscriptions can lag without knowing it, the store compares
+   * the log's head with what they deliver. Only such a store throws `StarvedError`, and its `caught_up` is certain.
    */
   readonly streams?: readonly string[] | undefined;
   /** Ends the iteration without an error. */
@@ -117,7 +117,7 @@ export interface FoldCheckpoint {
 }
 
 /**
- * A store's knowledge of the time, by which an instance notices that its clock is wrong. Both ports have it;
+ * A store's clock. An instance compares its own with it and so notices that its own is wrong. Both ports have it;
  * `src/instance/store-clocks.ts` decides what follows from a difference.
  */
 export type StoreTime =

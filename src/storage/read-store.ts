@@ -125,7 +125,7 @@ export interface Leases {
   purge(kind: string, olderThanMs: number): Promise<void>;
 }
 
-/** An event of the log that read models hold, by which the log is known again. */
+/** An event of the log that read models hold, to recognise the log by. */
 export interface Anchor {
   readonly stream: string;
   readonly revision: number;

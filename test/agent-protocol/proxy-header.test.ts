@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalIp } from '../../src/kernel/addresses.js';
-import { proxyHeaderMaxBytes, proxySignature, readProxyHeader } from '../../src/transport/listener/proxy-header.js';
+import { proxyHeaderMaxBytes, proxySignature, readProxyHeader } from '../../src/transport/listener/sniff.js';
 import { extension, localProxyHeader, proxyHeader, rawProxyHeader } from '../support/proxy-header.js';
 
 const extensions = fc

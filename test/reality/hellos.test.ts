@@ -9,7 +9,7 @@ import { readClientHello } from '../../src/channel/tls/client-hello.js';
 import { createClientShares, answerShare } from '../../src/channel/tls/key-exchange.js';
 import { readServerHello, withShare } from '../../src/channel/tls/server-hello.js';
 import { extensionField, message, uint, vector } from '../../src/channel/tls/vectors.js';
-import { createHelloCollector } from '../../src/transport/listener/reality/hello-collector.js';
+import { createHelloCollector } from '../../src/transport/listener/reality/authenticate.js';
 import { createTargetFlightReader } from '../../src/transport/listener/reality/target-flight.js';
 
 const shares = createClientShares();

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { readHelloFields } from '../../channel/tls/client-hello.js';
 import { messageType, recordHeaderBytes, recordType } from '../../channel/tls/codes.js';
 
-/** Of a ClientHello with the headers of its records. */
+/** Largest ClientHello, with the headers of its records. */
 const clientHelloBytes = 16 * 1024;
 
 export interface Peeked {

@@ -50,7 +50,7 @@ function endToEnd(raw: readonly string[]): readonly Header[] {
 export interface RequestTarget {
   /** In lower case, without port and final dot. */
   readonly host: string;
-  /** As the next hop gets it, in the form that begins with a slash, or `*`. */
+  /** The target for the next hop: a path that begins with a slash, or `*`. */
   readonly path: string;
   /** The `Host` header that the next hop gets. */
   readonly authority: string;

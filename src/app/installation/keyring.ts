@@ -47,7 +47,7 @@ export async function ensureKeyring(options: KeyringOptions): Promise<StoredKeyr
     if ((await lastRevision(eventStore, streams.service)) !== undefined) {
       throw new WrongMasterKeyError(`the log lacks the keyring of its installation: ${streams.keyring} is empty`);
     }
-    // Whether this append, another or none was written shows when it is read back.
+    // Reading it back shows whether this append, another or none was written.
     await append(options, streams.keyring, -1, { type: 'KeyringWrapped', data: wrapKeyring(masterKey, newKeyring()) });
     await sleep(tries === 0 ? 0 : backoff(storeRetry, tries - 1));
   }

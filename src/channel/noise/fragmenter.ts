@@ -71,7 +71,7 @@ interface Joiner {
 /** A class, because there is one for each agent: see `cipher-state.ts`. */
 class FragmentJoiner implements Joiner {
   readonly #maxBytes: number;
-  /** Nearly always undefined: there are none. */
+  /** Nearly always undefined, because few messages have fragments. */
   #parts: Uint8Array[] | undefined;
   #closed = false;
   heldBytes = 0;

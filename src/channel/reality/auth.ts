@@ -17,7 +17,7 @@ const keyInfo = Buffer.from('REALITY', 'latin1');
 
 /** The claim of a client in its session id. */
 export interface SessionClaim {
-  /** Of the client's program: major, minor, patch, each 0 to 255. */
+  /** The version of the client's program: major, minor, patch, each 0 to 255. */
   readonly version: readonly [number, number, number];
   /** The client's clock, in whole seconds since the Unix epoch. */
   readonly seconds: number;

@@ -30,7 +30,7 @@ export interface TemporaryIdentity {
   sign(bytes: Uint8Array): Buffer;
 }
 
-/** One for each process is enough: the MAC makes the certificate another one for each connection. */
+/** One for each process is enough: the MAC makes each connection's certificate unique. */
 export function createTemporaryIdentity(): TemporaryIdentity {
   // Encoded during generation and never exported: Node 20 can deadlock when a garbage collection meets an export.
   const { privateKey, publicKey } = generateKeyPairSync('ed25519', {

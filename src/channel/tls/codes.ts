@@ -45,7 +45,7 @@ export const legacyVersion = 0x0303;
 export const recordHeaderBytes = 5;
 /** Type and length of a handshake message. */
 export const messageHeaderBytes = 4;
-/** Of the content of a record. */
+/** The type of a record's content. */
 export const plaintextMax = 16_384;
 /** Of a record after its header, when it is encrypted. */
 export const ciphertextMax = plaintextMax + 256;

@@ -19,7 +19,7 @@ export interface HandshakeSecrets extends TrafficSecrets {
 /** The transcript: all handshake messages so far in their order, without record headers. */
 export interface Transcript {
   add(message: Uint8Array): void;
-  /** Of everything added so far. */
+  /** The hash of everything added so far. */
   hash(): Buffer;
 }
 

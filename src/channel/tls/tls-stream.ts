@@ -33,7 +33,7 @@ class TlsEnded extends Error {
 const uselessRecordsMax = 32;
 /** AES-GCM seals about 2^24.5 records safely with one key (RFC 8446, section 5.5). */
 const recordsPerKey = 2 ** 23;
-/** Of what is allowed after the handshake; tickets are the largest. */
+/** The largest message allowed after the handshake; tickets are the largest. */
 const messageMax = 66_000;
 
 /** The parts of a stream that records act on. */

@@ -80,7 +80,7 @@ export function agreeX25519(privateKey: Uint8Array, publicKey: Uint8Array): Uint
 }
 
 export const aeadKeyBytes = 32;
-/** Of XChaCha20-Poly1305: long enough to be random, so many writers can use one key. */
+/** Nonces of XChaCha20-Poly1305 are long enough to be random, so many writers can use one key. */
 export const xchachaNonceBytes = 24;
 
 /** ChaCha20-Poly1305 (RFC 8439), with nonces of 12 bytes, which must never repeat under a key. */

@@ -24,7 +24,7 @@ function aead(cipher: typeof chacha20poly1305): Aead {
   };
 }
 
-/** Of keys and ciphertexts that come from a peer: @noble throws for keys that it refuses. */
+/** For keys and ciphertexts from a peer: @noble throws for keys that it refuses. */
 function orUndefined<T>(compute: () => T): T | undefined {
   try {
     return compute();

@@ -1,20 +1,18 @@
 /**
- * Opens the embedded stores of one data folder. Code outside this folder imports only this file.
- * Implements `docs/architecture.md#storage`.
+ * Opens the embedded stores of one data folder: makes or checks the folder, locks it, and opens both environments in it. Code
+ * outside `storage/embedded` imports only this file. Implements `docs/architecture.md#storage`.
  */
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
-import { makePrivate } from '../../kernel/files.js';
+import { makePrivate, syncFolder, systemErrorCode } from '../../kernel/files.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../read-store.js';
-import { DataFolderError, openDataFolder } from './data-folder.js';
-import { lockFolderName } from './folder-lock.js';
+import { lockFolderName, lockFolder } from './folder-lock.js';
 import { openEventStore, type EmbeddedEventStore } from './log/event-store.js';
 import { createOwnership } from './ownership.js';
 import { openReadStore } from './read/read-store.js';
-
-export { DataFolderError } from './data-folder.js';
+import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
@@ -66,4 +64,95 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
     await unlock();
     throw new DataFolderError(`The stores in ${path} cannot be opened: ${errorText(error)}.`, { cause: error });
   }
+}
+
+/** Raise it when the content of the folder changes in a way that earlier releases cannot read. */
+const dataFormat = 1;
+const markerName = 'format.json';
+
+/** The folder cannot be used; the message is one sentence for the operator. */
+export class DataFolderError extends Error {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.name = 'DataFolderError';
+  }
+}
+
+async function writeMarker(folder: string): Promise<void> {
+  const temporary = join(folder, `${markerName}.new`);
+  const file = await open(temporary, 'w', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify({ format: dataFormat })}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, join(folder, markerName));
+  await syncFolder(folder);
+}
+
+async function checkMarker(folder: string): Promise<void> {
+  let text: string;
+  try {
+    text = await readFile(join(folder, markerName), 'utf8');
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return writeMarker(folder);
+    throw error;
+  }
+  let format: unknown;
+  try {
+    const marker: unknown = JSON.parse(text);
+    format = typeof marker === 'object' && marker !== null && 'format' in marker ? marker.format : undefined;
+  } catch {
+    format = undefined;
+  }
+  if (typeof format !== 'number') {
+    throw new DataFolderError(
+      `The data folder ${folder} has an unreadable ${markerName}: restore that file or use another folder.`,
+    );
+  }
+  if (format > dataFormat) {
+    throw new DataFolderError(
+      `The data folder ${folder} has format ${format}, written by a newer release; this release reads up to format ${dataFormat}.`,
+    );
+  }
+}
+
+export interface DataFolder {
+  readonly path: string;
+  /** Folders of the two stores. */
+  readonly log: string;
+  readonly read: string;
+  unlock(): Promise<void>;
+}
+
+/**
+ * Creates (mode 0700), locks and checks the folder.
+ * @throws DataFolderError when it cannot be created, another process uses it, or its format is newer
+ */
+async function openDataFolder(dataDir: string): Promise<DataFolder> {
+  const path = resolve(dataDir);
+  const [log, read] = [join(path, 'log'), join(path, 'read')];
+  const cannot = (error: unknown): DataFolderError =>
+    new DataFolderError(`The data folder ${path} cannot be used: ${errorText(error)}.`, { cause: error });
+  const locking = async (): ReturnType<typeof lockFolder> => {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    if (!(await stat(path)).isDirectory()) throw new Error('it is not a folder');
+    return lockFolder(path);
+  };
+  const lock = await locking().catch((error: unknown) => {
+    throw cannot(error);
+  });
+  if (lock.kind === 'held') {
+    throw new DataFolderError(
+      `The data folder ${path} is in use by another process (${lock.by}): stop it or use another folder.`,
+    );
+  }
+  try {
+    await checkMarker(path);
+  } catch (error) {
+    await lock.release();
+    throw error instanceof DataFolderError ? error : cannot(error);
+  }
+  return { path, log, read, unlock: lock.release };
 }

@@ -16,7 +16,7 @@ export const tuning = {
   trimEveryMs: 60_000,
   /** Expired appends that one run of the trimmer removes per stream. */
   trimAppends: 1000,
-  /** How fast the time by which events expire may follow the wall clock, compared with measured time. */
+  /** How fast the time for expiring events may follow the wall clock, as a multiple of measured time. */
   logTimeSpeed: 2,
   /** That time is never further ahead of the newest event. */
   logTimeAheadMs: 6 * 3_600_000,

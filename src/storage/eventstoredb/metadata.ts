@@ -78,7 +78,7 @@ export async function setRetention(deps: MetadataDeps, stream: string, retention
         throw new ServiceError('unavailable', `The event store refuses the metadata of ${stream}: ${outcome.cause}.`);
       case 'unknown':
       case 'unavailable':
-        // Whether it was written shows when it is read again.
+        // Reading it again shows whether it was written.
         cause = outcome.cause;
         break;
       default:

@@ -7,7 +7,7 @@
  * Does not use transactions, change streams, TTL or partial indexes, pipelines in updates, or renaming.
  */
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
-import { ServiceError } from '../../kernel/errors.js';
+import { ServiceError, errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { answeredWithin, answerUnavailable, answeringLeases, impatientLeases } from '../answer-unavailable.js';
 import type { ReadStore } from '../read-store.js';
@@ -17,8 +17,8 @@ import { troubleOf } from './failures.js';
 import { createLeases, leaseIndexes, type MongoLease } from './leases.js';
 import { createProgress, type MongoCheckpoint, type MongoPointer } from './progress.js';
 import { timeOfServer } from './server-time.js';
-import { reviveSilentClient } from './silent-driver.js';
 import { tuning } from './tuning.js';
+import { startLoop } from '../../kernel/background.js';
 
 export interface MongoDbOptions {
   /** `mongodb://…/database`. It may contain a password, so it is never logged. */
@@ -119,4 +119,46 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
       return closing;
     },
   };
+}
+
+/**
+ * Watches a connected client. Close it before the client.
+ * @param patience how long the driver may be silent; tests pass less
+ * @internal exported for tests
+ */
+export function reviveSilentClient(
+  client: MongoClient,
+  logger: Logger,
+  patience: { readonly heartbeatMs: number; readonly silentHeartbeats: number } = tuning,
+): { close(): Promise<void> } {
+  /**
+   * Turns since the last report about a server, by address. Counts turns, as the process itself may have been frozen.
+   */
+  const silence = new Map<string, number>();
+  const heard = ({ connectionId }: { readonly connectionId: string }): void => void silence.set(connectionId, 0);
+  client.on('serverHeartbeatStarted', heard);
+  client.on('serverHeartbeatSucceeded', heard);
+  client.on('serverHeartbeatFailed', heard);
+  client.on('topologyDescriptionChanged', ({ newDescription: { servers } }) => {
+    for (const address of silence.keys()) if (!servers.has(address)) silence.delete(address);
+    for (const address of servers.keys()) if (!silence.has(address)) silence.set(address, 0);
+  });
+  return startLoop(
+    patience.heartbeatMs,
+    async () => {
+      for (const [address, turns] of silence) silence.set(address, turns + 1);
+      const silent = [...silence].filter(([, turns]) => turns > patience.silentHeartbeats);
+      if (silent.length === 0) return;
+      logger.error(
+        { servers: silent.length },
+        'the MongoDB driver has stopped monitoring a server; its client is opened again',
+      );
+      silence.clear();
+      await client.close();
+      await client.connect();
+    },
+    // No retry: calls open the client again too.
+    (error) =>
+      logger.warn({ error: errorText(error) }, 'the MongoDB client was opened again, but no server can be reached yet'),
+  );
 }

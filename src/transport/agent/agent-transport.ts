@@ -65,7 +65,7 @@ interface AgentTransportDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where each change of a session has its line. */
+  /** The log in which each change of a session has its line. */
   readonly sessionLog: Logger;
   /** Where refused handshakes are counted and logged. */
   readonly refusals: Pick<SampledLog, 'note'>;

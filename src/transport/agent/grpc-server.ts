@@ -24,8 +24,9 @@ import {
   markConnection,
   takeReading,
   watchServer,
+  MessageReader,
+  framedMessage,
 } from './grpc-internals.js';
-import { MessageReader, framedMessage } from './grpc-messages.js';
 import { callBegun, watchUnproven } from './unproven.js';
 import type { Unproven } from './unproven.js';
 

@@ -27,7 +27,7 @@ interface NodeSessionsDeps {
   readonly facts: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where each change of a session has its line. */
+  /** The log in which each change of a session has its line. */
   readonly sessionLog: Logger;
   readonly instanceId: string;
 }
@@ -53,7 +53,7 @@ interface NodeSessions {
   sweep(): void;
 }
 
-/** Of what an agent says in its hello. */
+/** The part of an agent's hello that sessions need. */
 const versionChars = 64;
 
 const reasonNames = new Map<number, string>(
@@ -98,7 +98,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     for (const { sessions } of nodes.values()) yield* sessions;
   }
 
-  /** @param by the session or the instance that has the node now, as far as it is known */
+  /** @param by the session or the instance that has the node now, if known */
   const supersede = (entry: Entry, session: LiveSession, by: LogFields): void => {
     // Reports of the older session would pass for newer than the newer session's.
     deps.facts.drop(session.nodeId, ({ request_id }) => request_id === session.id);

@@ -35,7 +35,7 @@ interface OutboxOptions {
 /** A message on its way. */
 interface Message {
   readonly payload: Uint8Array;
-  /** The snapshot that it is, if it is one. */
+  /** The snapshot, if the message is one. */
   readonly push: SnapshotPush | undefined;
   /** Where its next fragment begins. */
   offset: number;

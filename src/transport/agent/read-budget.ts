@@ -14,7 +14,7 @@ import type { TokenBucket } from '../../kernel/token-bucket.js';
 /** Nodes whose budget of reading is remembered; more than can be connected. */
 const readBudgets = 50_000;
 
-/** Each a rate, and how much of it may be used at once. */
+/** Each budget is a rate and a burst. */
 export type ReadLimits = {
   readonly [what in 'payloads' | 'entries' | 'bytes']: { readonly perSecond: number; readonly burst: number };
 };

@@ -11,7 +11,7 @@ import type { Entry } from './connection-table.js';
 export interface AgentConnection {
   /** Counts from 1 within the process. */
   readonly id: number;
-  /** Of the client: as its balancer names it, or as the operating system reports the peer; empty if it does not. */
+  /** The client's address: from its balancer, or the peer's from the operating system; empty if unknown. */
   readonly remoteAddress: string;
   /** Carries HTTP/2. */
   readonly stream: Duplex;
@@ -48,7 +48,7 @@ export class Connection implements AgentConnection {
   readonly socket: Socket;
   /** The socket, until REALITY puts the stream inside in its place. */
   stream: Duplex;
-  /** Of the socket's peer, until a balancer has named the client. */
+  /** The address of the socket's peer, until a balancer has named the client. */
   remoteAddress: string;
   closed = false;
   isCostly: (() => boolean) | undefined;

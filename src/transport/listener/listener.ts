@@ -24,6 +24,7 @@ import type { Sniffed } from './sniff.js';
 import { createMirroring } from './mirroring.js';
 import type { MetCounts } from './mirroring.js';
 import { createReality } from './reality/reality.js';
+import type { Reality } from './reality/reality.js';
 import type { RealitySettings } from './reality/settings.js';
 import { tuning as realityTuning } from './reality/tuning.js';
 
@@ -61,6 +62,10 @@ const closings = {
 } as const;
 
 type Closing = keyof typeof closings;
+
+function noneClosed(): Record<Closing, number> {
+  return Object.fromEntries(Object.keys(closings).map((reason) => [reason, 0])) as Record<Closing, number>;
+}
 
 interface ListenerStats {
   readonly accepted: number;
@@ -132,35 +137,29 @@ function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'po
   });
 }
 
-/**
- * Starts listening.
- * @param accept is given each connection that speaks h2c, in the clear or inside REALITY, unread; must not throw
- * @throws the error of the operating system if the address cannot be bound
- */
-export async function startListener(
-  options: ListenerOptions,
-  accept: (connection: AgentConnection) => void,
-): Promise<Listener> {
+type AcceptAgent = (connection: AgentConnection) => void;
+
+/** The connections that the listener has taken, from their first byte until they are an agent's, the target's, or closed. */
+interface Connections {
+  take(socket: Socket): void;
+  /** Ends one, and counts and logs why. */
+  end(entry: Entry<Connection>, reason: Closing): void;
+  readonly table: ConnectionTable<Connection>;
+  stats(targetConnections: number): ListenerStats;
+  /** Ends those of the REALITY target. */
+  endMirrored(): void;
+  /** Waits up to `graceMs` for all to close by themselves, then closes the rest. */
+  close(graceMs: number): Promise<void>;
+}
+
+function createConnections(options: ListenerOptions, reality: Reality | undefined, accept: AcceptAgent): Connections {
   const { clock, logger, maxConnections, refusals } = options;
-  const reality = options.reality && createReality({ settings: options.reality, clock });
   const lookForH2c = options.reality === undefined || options.reality.allowH2c;
   const isBalancer = addressRanges(options.proxyFrom);
   /** Including those that are closed but still held by the operating system. */
   const sockets = new Set<Socket>();
   const table = createConnectionTable<Connection>();
-  const closed = {
-    evicted: 0,
-    refused: 0,
-    idle: 0,
-    silent: 0,
-    foreign: 0,
-    costly: 0,
-    no_proxy_header: 0,
-    no_target: 0,
-    unfinished: 0,
-    spent: 0,
-    crowded: 0,
-  };
+  const closed = noneClosed();
   let accepted = 0;
   let onEmpty: (() => void) | undefined;
 
@@ -173,7 +172,7 @@ export async function startListener(
     },
   };
 
-  const close = (entry: Entry<Connection>, reason: Closing): void => {
+  const end = (entry: Entry<Connection>, reason: Closing): void => {
     const { value: connection } = entry;
     table.remove(entry);
     closed[reason] += 1;
@@ -189,7 +188,7 @@ export async function startListener(
     accept(connection);
   };
   const atOnce = options.reality?.mirrored ?? realityTuning.mirrored;
-  const mirroring = reality && createMirroring({ reality, atOnce, table, clock, refusals, close, handOver });
+  const mirroring = reality && createMirroring({ reality, atOnce, table, clock, refusals, close: end, handOver });
 
   const settle = (entry: Entry<Connection>, result: Sniffed): void => {
     const { value: connection } = entry;
@@ -201,11 +200,11 @@ export async function startListener(
         return;
       case 'other':
         connection.remoteAddress = result.client ?? connection.remoteAddress;
-        if (mirroring === undefined) close(entry, 'foreign');
+        if (mirroring === undefined) end(entry, 'foreign');
         else void mirroring.mirror(entry);
         return;
       case 'no_proxy_header':
-        close(entry, 'no_proxy_header');
+        end(entry, 'no_proxy_header');
         return;
       case 'gone':
         connection.destroy();
@@ -215,35 +214,75 @@ export async function startListener(
     }
   };
 
-  const server = createServer({ noDelay: true, keepAlive: true, allowHalfOpen: reality !== undefined }, (socket) => {
-    // The system knows the address of a peer only while the peer is connected, so the address is read once and kept.
-    const { remoteAddress } = socket;
-    if (remoteAddress === undefined) return void socket.destroy();
-    accepted += 1;
-    const peer = plainIp(remoteAddress);
-    const connection = new Connection(accepted, socket, peer, marks);
-    const entry = table.add(connection, peer, clock.monotonic());
-    connection.entry = entry;
-    sockets.add(socket);
-    // A reset by the peer is ordinary; without a listener the event would end the process.
-    socket.on('error', (error) => logger.debug({ error: errorText(error) }, 'agent connection failed'));
-    socket.once('close', () => {
-      table.remove(entry);
-      sockets.delete(socket);
-      connection.noteClosed();
-      if (sockets.size === 0) onEmpty?.();
-    });
-    if (table.size > maxConnections) {
-      // The newcomer is one of those without a session, so there always is one; alone among them, it is refused.
-      const expendable = table.expendable() ?? entry;
-      close(expendable, expendable === entry ? 'refused' : 'evicted');
-      if (expendable === entry) return;
-    }
-    const sniffing = sniff(socket, { expectHeader: isBalancer(peer), lookForH2c }, (result) => settle(entry, result));
-    if (reality !== undefined) connection.giveUpSniffing = sniffing.giveUp;
-  });
+  return {
+    table,
+    end,
+    take(socket) {
+      // The system knows the address of a peer only while the peer is connected, so the address is read once and kept.
+      const { remoteAddress } = socket;
+      if (remoteAddress === undefined) return void socket.destroy();
+      accepted += 1;
+      const peer = plainIp(remoteAddress);
+      const connection = new Connection(accepted, socket, peer, marks);
+      const entry = table.add(connection, peer, clock.monotonic());
+      connection.entry = entry;
+      sockets.add(socket);
+      // A reset by the peer is ordinary; without a listener the event would end the process.
+      socket.on('error', (error) => logger.debug({ error: errorText(error) }, 'agent connection failed'));
+      socket.once('close', () => {
+        table.remove(entry);
+        sockets.delete(socket);
+        connection.noteClosed();
+        if (sockets.size === 0) onEmpty?.();
+      });
+      if (table.size > maxConnections) {
+        // The newcomer is one of those without a session, so there always is one; alone among them, it is refused.
+        const expendable = table.expendable() ?? entry;
+        end(expendable, expendable === entry ? 'refused' : 'evicted');
+        if (expendable === entry) return;
+      }
+      const sniffing = sniff(socket, { expectHeader: isBalancer(peer), lookForH2c }, (result) => settle(entry, result));
+      if (reality !== undefined) connection.giveUpSniffing = sniffing.giveUp;
+    },
+    stats: (targetConnections) => ({
+      accepted,
+      open: table.kinds(),
+      closed: { ...closed },
+      met: mirroring?.counts(),
+      targetConnections,
+    }),
+    endMirrored() {
+      for (let entry = table.longestMirrored(); entry !== undefined; entry = table.longestMirrored()) {
+        table.remove(entry);
+        entry.value.destroy();
+      }
+    },
+    async close(graceMs) {
+      const empty = new Promise<void>((resolve) => {
+        onEmpty = resolve;
+        if (sockets.size === 0) resolve();
+      });
+      if (sockets.size > 0 && graceMs > 0) await withDeadline(empty, graceMs);
+      for (const socket of sockets) socket.destroy();
+      await empty;
+    },
+  };
+}
 
-  const sweep = startSweep(table, clock, reality !== undefined, close);
+/**
+ * Starts listening.
+ * @param accept is given each connection that speaks h2c, in the clear or inside REALITY, unread; must not throw
+ * @throws the error of the operating system if the address cannot be bound
+ */
+export async function startListener(options: ListenerOptions, accept: AcceptAgent): Promise<Listener> {
+  const { clock, logger } = options;
+  const reality = options.reality && createReality({ settings: options.reality, clock });
+  const connections = createConnections(options, reality, accept);
+  const server = createServer(
+    { noDelay: true, keepAlive: true, allowHalfOpen: reality !== undefined },
+    connections.take,
+  );
+  const sweep = startSweep(connections.table, clock, reality !== undefined, connections.end);
   try {
     await bind(server, options);
   } catch (error) {
@@ -260,30 +299,15 @@ export async function startListener(
   };
   return {
     address: formatHostPort({ host: bound.address, port: bound.port }),
-    stats: () => ({
-      accepted,
-      open: table.kinds(),
-      closed: { ...closed },
-      met: mirroring?.counts(),
-      targetConnections: reality?.targetConnections ?? 0,
-    }),
+    stats: () => connections.stats(reality?.targetConnections ?? 0),
     stop,
     async close(graceMs) {
       stop();
       // Before the target's side is closed, so that nobody takes that for a fault of the target.
-      for (let entry = table.longestMirrored(); entry !== undefined; entry = table.longestMirrored()) {
-        table.remove(entry);
-        entry.value.destroy();
-      }
+      connections.endMirrored();
       await reality?.close();
-      const empty = new Promise<void>((resolve) => {
-        onEmpty = resolve;
-        if (sockets.size === 0) resolve();
-      });
-      if (sockets.size > 0 && graceMs > 0) await withDeadline(empty, graceMs);
+      await connections.close(graceMs);
       clearInterval(sweep);
-      for (const socket of sockets) socket.destroy();
-      await empty;
     },
   };
 }

@@ -16,7 +16,7 @@ declare module 'fastify' {
     readonly access?: Access;
     readonly takes?: BodyRule;
     readonly readsStored?: boolean;
-    /** The methods of the path, as `Allow` lists them; set where a route only refuses the others. */
+    /** The methods of the path, for `Allow`; set on routes that only refuse other methods. */
     readonly allow?: readonly string[];
   }
   interface FastifyRequest {

@@ -4,7 +4,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../../scripts/stack/process.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
-import { reviveSilentClient } from '../../../src/storage/mongodb/silent-driver.js';
+import { reviveSilentClient } from '../../../src/storage/mongodb/open-mongodb.js';
 import type { FerretDb } from '../../servers/ferretdb-process.js';
 import { ferretDbBuilt, startFerretDb } from '../../servers/ferretdb-process.js';
 

@@ -67,7 +67,7 @@ export function moveEntries(
   }
 }
 
-/** The group to walk, and those that each of its entries is looked up in. */
+/** The group to walk, and the groups in which each of its entries is looked up. */
 function planOf(environment: ReadEnvironment, collection: number, range: GroupRange) {
   const bySize = [...new Set(range.groups)]
     .map((group) => groupKey(collection, group))

@@ -1,8 +1,8 @@
 /**
- * The budgets of OpenSession. Failed handshakes are charged to their source address, or to the pair of address and node if
- * that pair had a session lately; offers that authenticated are charged to their node. A token is taken before the work and
- * given back if it was no failure. Faulty calls are counted here as well.
- * Implements `docs/contract/agent-protocol.md#opensession`, with "Calls that do not parse".
+ * The budgets of OpenSession. Failed handshakes are charged to their source address, or to the pair of address and node
+ * if that pair had a session lately; offers that authenticated are charged to their node. A token is taken before the
+ * work and returned if the work succeeds. Faulty calls are counted here as well. Implements
+ * `docs/contract/agent-protocol.md#opensession`, with "Calls that do not parse".
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { addressKey } from '../../../kernel/addresses.js';

@@ -1,5 +1,5 @@
 /**
- * Tells agents from strangers by their ClientHello. A stranger never learns why: the target answers instead. Pure but
+ * Collects a ClientHello from its records, and tells agents from strangers by it. A stranger never learns why: the target answers instead. Pure but
  * for the memory of hellos that came before. Implements `docs/reality.md#the-session-id`.
  */
 import { createSeenOnce } from '../../../kernel/seen-once.js';
@@ -7,6 +7,10 @@ import { authKeyOf, openClaim, shortIdFromHex } from '../../../channel/reality/a
 import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import type { RealitySettings } from './settings.js';
 import { tuning } from './tuning.js';
+import { readClientHello } from '../../../channel/tls/client-hello.js';
+import { messageType, recordHeaderBytes, recordType } from '../../../channel/tls/codes.js';
+import { createMessageReader } from '../../../channel/tls/message-reader.js';
+import { createRecordReader } from '../../../channel/tls/record-reader.js';
 
 /** Why a hello is a stranger's; `other` names what anybody may send. */
 export type StrangerReason = 'other' | 'server_name' | 'short_id' | 'clock' | 'replayed';
@@ -39,5 +43,34 @@ export function createAuthenticator(settings: RealitySettings): Authenticate {
     const until = time + settings.maxTimeDiffMs + 1000;
     if (seen.note(hello.random.toString('latin1'), until, now) !== 'new') return stranger('replayed');
     return { kind: 'agent', authKey };
+  };
+}
+
+interface HelloCollector {
+  /** Takes what came; `other` as soon as it is clear that it does not begin with a ClientHello, and nothing but that. */
+  push(bytes: Buffer): ClientHello | 'incomplete' | 'other';
+}
+
+export function createHelloCollector(): HelloCollector {
+  const records = createRecordReader();
+  const messages = createMessageReader(tuning.clientHelloMaxBytes);
+  return {
+    push(bytes) {
+      records.push(bytes);
+      for (;;) {
+        const record = records.next();
+        if (record === 'incomplete') return records.rest().length > tuning.clientHelloMaxBytes ? 'other' : 'incomplete';
+        if (record === 'malformed' || record.type !== recordType.handshake) return 'other';
+        const content = record.bytes.subarray(recordHeaderBytes);
+        if (content.length === 0) return 'other';
+        messages.push(content);
+        const message = messages.next();
+        if (message === 'incomplete') continue;
+        if (message === 'malformed' || message.type !== messageType.clientHello) return 'other';
+        // A client says no more before it has an answer.
+        if (messages.partial || records.rest().length > 0) return 'other';
+        return readClientHello(message.bytes) ?? 'other';
+      }
+    },
   };
 }

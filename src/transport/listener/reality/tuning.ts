@@ -9,7 +9,7 @@ export const tuning = {
   /** Dials at once; more wait. */
   dials: 256,
   dialsWaiting: 4096,
-  /** Of a ClientHello; browsers send 2 KiB. */
+  /** Largest ClientHello; browsers send 2 KiB. */
   clientHelloMaxBytes: 16 * KiB,
   /** From the ClientHello of an agent to the end of the target's flight. */
   targetFlightMs: 5 * SECOND,
@@ -21,7 +21,7 @@ export const tuning = {
   replayEntries: 1_000_000,
   /** Connections that are mirrored to the target at once, each with one connection to it; for one more the oldest is closed. */
   mirrored: 4096,
-  /** Of one mirrored connection, both directions together. */
+  /** Bytes of one mirrored connection, both directions together. */
   mirroredBytes: 256 * MiB,
   mirroredMs: 600 * SECOND,
   /** Without a byte either way. */

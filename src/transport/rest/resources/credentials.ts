@@ -1,14 +1,247 @@
 /**
- * The routes of credentials. Their fields are in `credential-schema.ts`. Private keys come in and never go out.
- * Implements `docs/contract/rest.md#credentials`.
+ * The routes of credentials, and their fields in requests and answers. The fields of a body depend on the type; an update does
+ * not name its type, so its fields must belong to one. Implements `docs/contract/rest.md#credentials`.
  */
+import { z } from 'zod';
 import type { CredentialChanges, NewCredential } from '../../../commands/handlers-port.js';
 import type { CredentialState } from '../../../domain/credential/credential.js';
-import { credentialKey } from '../../../domain/credential/credential.js';
-import type { CredentialView } from './credential-schema.js';
-import { credentialBodies, credentialSchema, credentialView, keyTypeFilter } from './credential-schema.js';
+import { keyTypes, credentialKey } from '../../../domain/credential/credential.js';
+import { canonicalNamePattern } from '../../../kernel/addresses.js';
+import { limits } from '../../../kernel/limits.js';
+import type { Referrer } from '../../../domain/fleet/referrers.js';
+import {
+  base64,
+  body,
+  canonical,
+  distinct,
+  dnsName,
+  host,
+  integer,
+  name,
+  namePattern,
+  object,
+  oneOf,
+  port,
+  text,
+  uuid,
+} from '../schemas/fields.js';
+import { documented, sample } from '../openapi/openapi-text.js';
+import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
+import { expected } from '../checks/validation.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { resourceRoutes } from './resource-routes.js';
+
+/** Of an attribute of a distinguished name (RFC 5280, ub-common-name). */
+const commonNameChars = 64;
+/** Certificates that live longer than their gateways help nobody. */
+const selfSignedDaysMax = 36_500;
+
+const privateKey = documented(
+  base64(32, 'base64url').nullable(),
+  'Private key of 32 bytes in base64url; absent at the create, or null: a new one is generated',
+  null,
+);
+
+const shortId = canonical(`hexadecimal of an even number of digits, at most ${limits.rest.shortIdDigits}`, (value) => {
+  const fits = value.length <= limits.rest.shortIdDigits && value.length % 2 === 0 && /^[0-9a-fA-F]*$/.test(value);
+  return fits ? value.toLowerCase() : undefined;
+});
+
+const pem = text(1, limits.rest.pemChars);
+
+const selfSigned = object({
+  common_name: documented(text(1, commonNameChars), 'Common name of subject and issuer', 'app.example'),
+  subject_alt_names: documented(
+    distinct(namePattern).optional(),
+    'DNS names that it is valid for; the common name when there are none',
+    ['app.example', '*.app.example'],
+  ),
+  days: documented(
+    integer(1, selfSignedDaysMax).optional(),
+    `How long it is valid; default \`${limits.rest.selfSignedDaysDefault}\``,
+    90,
+  ),
+})
+  .superRefine(({ common_name, subject_alt_names = [] }, ctx) => {
+    if (subject_alt_names.length > 0 || canonicalNamePattern(common_name) !== undefined) return;
+    const message = 'expected a DNS name, because there are no subject_alt_names';
+    ctx.addIssue({ code: 'custom', path: ['common_name'], message });
+  })
+  .meta({ id: 'SelfSigned', description: 'A certificate that the service makes, with its key' });
+
+const x25519 = { private_key: privateKey };
+/** Descriptions of fields that requests and answers share. */
+const about = {
+  x25519_credential_id: 'Key pair of a `reality` credential',
+  server_names: 'Names that a `reality` credential answers to; the first one is dialled',
+  short_ids:
+    'Short ids that a `reality` credential accepts, hexadecimal of an even number of digits; the first one is dialled',
+  target_host: 'Host that the others are passed on to, for `reality`',
+  target_port: 'Its port',
+};
+const reality = {
+  x25519_credential_id: documented(uuid, about.x25519_credential_id, sample.keyPair),
+  server_names: documented(distinct(dnsName, 1), about.server_names, ['app.example']),
+  short_ids: documented(distinct(shortId, 1, 'short id'), about.short_ids, ['0a1b2c3d']),
+  target_host: documented(host, about.target_host, 'www.example'),
+  target_port: documented(port, about.target_port, 443),
+};
+const tls = {
+  certificate_pem: documented(pem, 'Certificate, which may be followed by its chain', sample.pem),
+  private_key_pem: documented(pem, 'Private key of the certificate', sample.pemKey),
+  self_signed: documented(selfSigned, 'Instead of both: the service makes them'),
+};
+const newName = documented(name, 'Name, unique among credentials', 'app');
+
+type Sent = { readonly [F in keyof (typeof x25519 & typeof reality & typeof tls)]?: unknown };
+
+/** A key and its certificate are either given or made. */
+function checkTls(sent: Sent, ctx: z.core.$RefinementCtx): void {
+  const issue = (field: keyof Sent, message: string): void =>
+    void ctx.addIssue({ code: 'custom', path: [field], message });
+  const { certificate_pem, private_key_pem, self_signed } = sent;
+  if (self_signed !== undefined) {
+    if (certificate_pem !== undefined) issue('certificate_pem', 'expected none beside self_signed');
+    if (private_key_pem !== undefined) issue('private_key_pem', 'expected none beside self_signed');
+  } else if (private_key_pem !== undefined && certificate_pem === undefined) {
+    issue('certificate_pem', 'required, expected the certificate of private_key_pem');
+  }
+}
+
+const createBody: z.ZodType<NewCredential> = z
+  .discriminatedUnion(
+    'key_type',
+    [
+      body({
+        name: newName,
+        key_type: documented(z.literal('x25519'), 'A key pair'),
+        private_key: privateKey.optional(),
+      }).meta({
+        id: 'NewX25519Credential',
+        description: 'A key pair, generated unless it is given',
+        examples: [{ name: 'reality keys', key_type: 'x25519' }],
+      }),
+      body({
+        name: newName,
+        key_type: documented(z.literal('reality'), 'Parameters of REALITY'),
+        ...reality,
+      }).meta({ id: 'NewRealityCredential', description: 'Parameters of REALITY' }),
+      body({
+        name: newName,
+        key_type: documented(z.literal('tls_cert'), 'A certificate with its key'),
+        ...partial(tls),
+      })
+        .superRefine((sent, ctx) => {
+          checkTls(sent, ctx);
+          if (sent.self_signed !== undefined) return;
+          if (sent.certificate_pem === undefined && sent.private_key_pem === undefined) {
+            const message = 'required, expected PEM certificates, or self_signed instead';
+            ctx.addIssue({ code: 'custom', path: ['certificate_pem'], message });
+          } else if (sent.private_key_pem === undefined) {
+            const message = 'required, expected the PEM key of certificate_pem';
+            ctx.addIssue({ code: 'custom', path: ['private_key_pem'], message });
+          }
+        })
+        .meta({
+          id: 'NewTlsCredential',
+          description: 'A certificate with its key, either uploaded or made by the service',
+          examples: [{ name: 'app', key_type: 'tls_cert', self_signed: { common_name: 'app.example', days: 90 } }],
+        }),
+    ],
+    { error: expected(`an object with key_type ${keyTypes.map((type) => `"${type}"`).join(' or ')}`) },
+  )
+  .meta({ id: 'NewCredential', description: 'A credential of one of the types' });
+
+const updateBody: z.ZodType<CredentialChanges> = body({
+  name: newName.optional(),
+  ...partial(x25519),
+  ...partial(reality),
+  ...partial(tls),
+})
+  .superRefine((sent, ctx) => {
+    const groups = [x25519, reality, tls].map((fields) =>
+      Object.keys(fields).filter((field) => Reflect.has(sent, field)),
+    );
+    const [[first] = [], [other] = []] = groups.filter((fields) => fields.length > 0);
+    if (first !== undefined && other !== undefined) {
+      const message = `expected fields of one key_type, ${first} is one of another`;
+      ctx.addIssue({ code: 'custom', path: [other], message });
+    }
+    checkTls(sent, ctx);
+  })
+  .meta({
+    id: 'CredentialChanges',
+    description: "Changes of a credential: `name`, and fields of the credential's type. What is left out stays",
+    examples: [{ name: 'app', certificate_pem: sample.pem, private_key_pem: sample.pemKey }],
+  });
+
+const credentialBodies = { create: createBody, update: updateBody };
+
+const keyTypeFilter = oneOf(keyTypes).optional().meta({ description: 'Only credentials of this type' });
+
+const certificateSchema = z
+  .object({
+    subject: documented(z.string(), 'Distinguished name', 'CN=app.example'),
+    issuer: documented(z.string(), 'Distinguished name', 'CN=app.example'),
+    subject_alt_names: documented(z.array(z.string()), 'Names that it is valid for', ['app.example']),
+    not_before: timeOf('Valid from'),
+    not_after: timeOf('Valid until', '2030-05-01T12:00:00.000Z'),
+    serial_number: documented(z.string(), 'Hexadecimal', '1f0c3f5e6d0c4f0b'),
+    fingerprint_sha256: documented(z.string(), 'SHA-256 of the certificate in lower-case hex', sample.fingerprint),
+    spki_sha256: documented(z.string(), 'Base64 of the SHA-256 of its public key, as pins are', sample.pin),
+    self_signed: documented(z.boolean(), 'Whether it is signed by its own key', true),
+  })
+  .meta({ id: 'Certificate', description: 'What a certificate says' });
+
+const credentialSchema = z
+  .object({
+    id: idOf('Id, a UUID', sample.reality),
+    name: documented(z.string(), 'Name, unique among credentials', 'app'),
+    key_type: documented(z.enum(keyTypes), 'What it is', 'reality'),
+    public_key: documented(z.string().nullable(), 'Public key of an `x25519` credential in base64url', null),
+    x25519_credential_id: documented(idOf('', sample.keyPair).nullable(), about.x25519_credential_id, sample.keyPair),
+    server_names: documented(z.array(z.string()), about.server_names, ['app.example']),
+    short_ids: documented(z.array(z.string()), about.short_ids, ['0a1b2c3d']),
+    target_host: documented(z.string().nullable(), about.target_host, 'www.example'),
+    target_port: documented(z.int().nullable(), about.target_port, 443),
+    certificate: documented(certificateSchema.nullable(), 'What the certificate of a `tls_cert` credential says', null),
+    in_use_by: documented(
+      z.array(
+        z
+          .object({
+            type: documented(z.string(), 'Type of the resource', 'l4_chain'),
+            id: idOf('Its id', sample.chain),
+            name: documented(z.string(), 'Its name', 'front'),
+          })
+          .meta({ id: 'Referrer', description: 'A resource that uses another' }),
+      ),
+      'What uses it; while anything does, it cannot be deleted',
+    ),
+    ...timestamps,
+  })
+  .meta({
+    id: 'Credential',
+    description: 'A credential without its private key; what its type does not have is null or empty',
+  });
+
+/** A credential as answers show it. The schema leaves out what it does not name, the sealed key among it. */
+export interface CredentialView extends Omit<CredentialState, 'private_key' | 'certificate_pem' | 'overlap'> {
+  readonly in_use_by: readonly Referrer[];
+}
+
+function credentialView(credential: CredentialState, in_use_by: readonly Referrer[]): CredentialView {
+  const { private_key: _key, certificate_pem: _pem, overlap: _overlap, ...shown } = credential;
+  return { ...shown, in_use_by };
+}
+
+/** The same fields, none of them required. */
+function partial<S extends { readonly [field: string]: z.ZodType }>(
+  fields: S,
+): { readonly [F in keyof S]: z.ZodOptional<S[F]> } {
+  return Object.fromEntries(Object.entries(fields).map(([field, schema]) => [field, schema.optional()])) as {
+    readonly [F in keyof S]: z.ZodOptional<S[F]>;
+  };
+}
 
 export function credentialRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.credential;
