@@ -1,17 +1,222 @@
 /**
- * The handlers of accounts for REST, with the hashing, sealing and rate limits around them. Their rules are in
- * `src/domain/accounts`. Implements `docs/contract/rest.md#authentication-and-roles`.
+ * The handlers of accounts for REST: sign-in, the caller's own account, users as admins see them, and reverts of
+ * profiles. The list of users is read from the committed accounts, which every instance holds in memory to check tokens: a
+ * read model would be a second copy that can lag behind them. The rules are in `src/domain/accounts`; the fleet's reverts
+ * are in `src/commands/revert.ts`. Implements `docs/contract/rest.md#authentication-and-roles` and
+ * `docs/contract/domain.md#audit-and-revert`.
  */
-import type { CommandHandlers } from '../commands/handlers-port.js';
+import type { CommandHandlers, UserListQuery, RevertHandlers } from '../commands/handlers-port.js';
 import { createUserFields } from './fields.js';
-import { ownAccountHandlers } from './own-account.js';
 import type { AccountHandlerOptions, AccountParts } from './parts.js';
 import { createPasswordCheck } from './password-check.js';
-import { signInHandlers } from './sign-in.js';
-import { userHandlers } from './users.js';
+import { signInHandlers, subjectOf } from './sign-in.js';
+import type { UserState, AccountCommand } from '../domain/accounts/user.js';
+import { versionMismatch } from '../domain/resource/refusal.js';
+import { ServiceError, unreachable } from '../kernel/errors.js';
+import type { RecordedEvent, RecordedCommand } from '../kernel/event.js';
+import { limits } from '../kernel/limits.js';
+import type { CommandContext, Gateway, ProjectionWait } from '../commands/port.js';
+import { present } from '../commands/resources.js';
+import { nameKey } from '../domain/resource/meta.js';
+import type { AuditTrail } from '../commands/revert.js';
+import { auditHolds } from '../commands/revert.js';
+import type { Accounts } from '../domain/accounts/accounts.js';
+import { decideAccounts } from '../domain/accounts/accounts.js';
+import { accountEvent, accountEvents, userType } from '../domain/accounts/declaration.js';
+import { changedFields } from '../domain/accounts/revert.js';
+import { lastEvent, streams } from '../kernel/event.js';
 
 export function createAccountHandlers(options: AccountHandlerOptions): CommandHandlers['accounts'] {
   const fields = createUserFields(options.keyring);
   const parts: AccountParts = { ...options, fields, passwords: createPasswordCheck({ ...options, fields }) };
   return { ...signInHandlers(parts), ...ownAccountHandlers(parts), ...userHandlers(parts) };
+}
+
+type OwnAccount = Pick<CommandHandlers['accounts'], 'me' | 'updateMe' | 'changePassword'>;
+
+function ownAccountHandlers(parts: AccountParts): OwnAccount {
+  const { gateway, view, tokens, tokensEnded, logger, fields, passwords } = parts;
+
+  /** @throws ServiceError `not_found` */
+  function present(user: UserState | undefined, id: string): UserState {
+    if (user === undefined) throw new ServiceError('not_found', `there is no user ${id}`);
+    return user;
+  }
+  const stored = (id: string): UserState => present(view.accounts.users.get(id), id);
+
+  /** The other instances read the log themselves, usually within milliseconds: this waits so that none is behind. */
+  async function endEverywhere(events: readonly RecordedEvent[], userId: string): Promise<void> {
+    const revision = events.at(-1)?.revision;
+    if (revision === undefined || (await tokensEnded(revision, limits.rest.projectionWaitMs))) return;
+    logger.warn({ user_id: userId }, 'not every instance has said in time that it refuses the older tokens of a user');
+  }
+
+  return {
+    me: (userId) => fields.show(stored(userId)),
+    async updateMe(context, userId, ifMatch, changes) {
+      const profile = fields.sealProfile(stored(userId), changes);
+      const command = { type: 'UpdateUserProfile', id: userId, ifMatch, ...profile } as const;
+      const outcome = await gateway.execute(command, context, ({ users }) => present(users.get(userId), userId));
+      return outcome.kind === 'done' ? { ...outcome, result: fields.show(outcome.result) } : outcome;
+    },
+    async changePassword(context, userId, ifMatch, address, given) {
+      const user = stored(userId);
+      // Decided again with the command; here, so that a 412 costs no hash and no failure.
+      const mismatch = versionMismatch(user.version, ifMatch);
+      if (mismatch !== undefined) throw new ServiceError(mismatch.code, mismatch.message);
+      const known = await passwords.check({
+        address,
+        name: user.username,
+        password: given.current_password,
+        find: () => view.accounts.users.get(userId),
+      });
+      if (known === undefined) {
+        throw new ServiceError('invalid_request', 'current_password: expected the password of this account');
+      }
+      const sealed = fields.sealPassword(userId, await passwords.hash(given.new_password));
+      const replaces = known.user.password;
+      const command = { type: 'ChangeUserPassword', id: userId, ifMatch, password: sealed, replaces } as const;
+      const outcome = await gateway.execute(command, context, ({ users }) => present(users.get(userId), userId));
+      if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
+      await endEverywhere(outcome.events, userId);
+      return { ...outcome, result: tokens.issue(subjectOf(outcome.result)) };
+    },
+  };
+}
+
+type Users = Pick<CommandHandlers['accounts'], 'users' | 'user' | 'createUser'>;
+
+function userHandlers(parts: AccountParts): Users {
+  const { gateway, view, ids, blindBodyHash, fields, passwords } = parts;
+
+  return {
+    async users(query) {
+      const { items, total } = pageOf(view.accounts.users.values(), query);
+      return { items: items.map((user) => fields.show(user)), total };
+    },
+    async user(id) {
+      const user = view.accounts.users.get(id);
+      return user === undefined ? undefined : fields.show(user);
+    },
+    async createUser(context, { username, password, role, ...given }) {
+      const id = ids.next();
+      const phc = await passwords.hash(password);
+      const profile = fields.sealProfile({ id, display_name: null, email: null }, given);
+      const sealed = fields.sealPassword(id, phc);
+      const command: AccountCommand = {
+        type: 'CreateUser',
+        id,
+        username,
+        role,
+        display_name: profile.display_name ?? null,
+        email: profile.email ?? null,
+        password: sealed,
+        onlyIfFirst: false,
+      };
+      const outcome = await gateway.execute(command, blinded(context), ({ users }) => present(users.get(id)));
+      return outcome.kind === 'done' ? { ...outcome, result: fields.show(outcome.result) } : outcome;
+    },
+  };
+
+  /** The body holds a password, which its bare hash would let readers of the log guess much faster than Argon2id does. */
+  function blinded(context: CommandContext): CommandContext {
+    const { idempotency } = context;
+    if (idempotency === undefined) return context;
+    return { ...context, idempotency: { ...idempotency, body_hash: blindBodyHash(idempotency.body_hash) } };
+  }
+}
+
+/** One page of the matching users, sorted, then by id as every list is. */
+function pageOf(
+  users: Iterable<UserState>,
+  { q, sort, page, pageSize }: UserListQuery,
+): { readonly items: readonly UserState[]; readonly total: number } {
+  const wanted = nameKey(q ?? '');
+  const matching = [...users].filter(({ username }) => username.includes(wanted));
+  const key = keyOf(sort);
+  const direction = sort.startsWith('-') ? -1 : 1;
+  const byId = (a: UserState, b: UserState): number => compare(a.id, b.id);
+  matching.sort((a, b) => direction * compare(key(a), key(b)) || byId(a, b));
+  const skip = (page - 1) * pageSize;
+  return { items: matching.slice(skip, skip + pageSize), total: matching.length };
+}
+
+function keyOf(sort: UserListQuery['sort']): (user: UserState) => string {
+  switch (sort) {
+    case 'name':
+    case '-name':
+      return ({ username }) => username;
+    case 'created_at':
+    case '-created_at':
+      return ({ created_at }) => created_at;
+    case 'updated_at':
+    case '-updated_at':
+      return ({ updated_at }) => updated_at;
+    default:
+      return unreachable(sort);
+  }
+}
+
+/** User names are ASCII, and so are ids and times: code units and code points sort them alike. */
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+export interface ProfileRevertOptions {
+  readonly gateway: Gateway<Accounts, AccountCommand>;
+  readonly projections: ProjectionWait;
+  readonly audit: AuditTrail;
+}
+
+export function createProfileRevertHandlers({ gateway, projections, audit }: ProfileRevertOptions): RevertHandlers {
+  const subjectOf = ({ events: [first] }: RecordedCommand): string => accountEvent(first).data.user_id;
+
+  /** The newest edit of each field that the entry set and that was edited since. */
+  async function changedBy(entry: RecordedCommand): Promise<ReadonlyMap<string, string>> {
+    const event = accountEvent(entry.events[0]);
+    if (event.type !== 'UserProfileUpdated') return new Map();
+    const { user_id, changes } = event.data;
+    const seen = await gateway.read(({ users, revision }) => {
+      const user = users.get(user_id);
+      return { fields: user === undefined ? [] : changedFields(user, changes), revision: revision.value };
+    });
+    await auditHolds(projections, streams.accounts, seen.revision);
+    const found = new Map<string, string>();
+    if (seen.fields.length === 0) return found;
+    for await (const { id } of audit.about(userType, user_id, lastEvent(entry).position)) {
+      const command = await audit.command(id);
+      const later = command === undefined ? undefined : accountEvent(command.events[0]);
+      if (later?.type !== 'UserProfileUpdated') continue;
+      for (const field of seen.fields) if (later.data.changes[field] && !found.has(field)) found.set(field, id);
+      if (found.size === seen.fields.length) break;
+    }
+    return found;
+  }
+
+  const commandOf = async (entry: RecordedCommand): Promise<AccountCommand> => ({
+    type: 'RevertUserProfile',
+    entry,
+    changedBy: await changedBy(entry),
+  });
+
+  return {
+    async revert(context, entry) {
+      const reverting = { ...context, revertOf: entry.events[0].metadata.command.id };
+      return gateway.execute(await commandOf(entry), reverting, ({ users }) => ({
+        name: users.get(subjectOf(entry))?.username ?? null,
+      }));
+    },
+    async preview(entry) {
+      const command = await commandOf(entry);
+      return gateway.read((accounts) => {
+        const decision = decideAccounts(accounts, command);
+        if (!decision.ok) throw new ServiceError(decision.error.code, decision.error.message);
+        const id = subjectOf(entry);
+        const resource = { type: userType, id, name: accounts.users.get(id)?.username ?? null };
+        return decision.value.flatMap((event) =>
+          event.type === 'UserProfileUpdated'
+            ? accountEvents.UserProfileUpdated.audit(event).changes.map((change) => ({ resource, ...change }))
+            : [],
+        );
+      });
+    },
+  };
 }

@@ -1,5 +1,5 @@
 /** All that REST calls to change something, on the two gateways. Sign-in and own account come ready made. */
-import { createProfileRevertHandlers } from '../accounts/revert.js';
+import { createProfileRevertHandlers } from '../accounts/handlers.js';
 import { createCredentialHandlers } from '../commands/credentials.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import { createNodeHandlers } from '../commands/nodes.js';

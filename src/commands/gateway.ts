@@ -1,6 +1,6 @@
 /**
  * Runs the commands of one stream, one after the other. Those that wait together form a group, which is decided
- * (`decide-group.ts`), appended at once (`append-group.ts`), and folded into the committed state as soon as the log has
+ * and appended at once (`group.ts`), and folded into the committed state as soon as the log has
  * it. When another instance has written first, the group is decided again. Knows nothing about the meaning of commands.
  * Implements
  * `docs/contract/domain.md#commands-and-events`.
@@ -18,10 +18,8 @@ import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
-import { appendGroup } from './append-group.js';
-import type { GroupOutcome } from './append-group.js';
-import { asServiceError, createDecideGroup } from './decide-group.js';
-import type { Decided } from './decide-group.js';
+import { appendGroup, asServiceError, createDecideGroup } from './group.js';
+import type { GroupOutcome, Decided } from './group.js';
 import type { CommandContext, CommandOutcome, Committed, Gateway } from './port.js';
 import { tuning } from './tuning.js';
 import type { Answer, Call } from './waiting-callers.js';

@@ -2,11 +2,11 @@
  * Writes the standing facts of nodes again before they expire, so that the log always gives what is shown. Each instance
  * does it for the nodes whose session it holds; for the others one instance does, under a lease. A write is conditional on
  * the stream: it cannot come behind a newer fact, and two instances never write the same. Which facts stand, and their
- * content, is in `src/domain/agents/standing-facts.ts`.
+ * content, is in `src/domain/agents/facts.ts`.
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
-import { standingFacts } from '../domain/agents/standing-facts.js';
+import { standingFacts } from '../domain/agents/facts.js';
 import { schemaVersions } from '../domain/log/upcast.js';
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

@@ -1,5 +1,5 @@
 /**
- * Appends the facts of one stream in batches: a bounded queue, retried until the log has them. `fact-budget.ts` says
+ * Appends the facts of one stream in batches: a bounded queue, retried until the log has them. `facts.ts` says
  * what a node may write. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "batched".
  *
  * Appends expect any revision, so a retry after an unknown outcome may write a fact twice on a store that forgets ids.

@@ -1,6 +1,6 @@
 /**
  * How near what is held in memory is to the end of the log, judged by its subscription alone. Whether this instance may
- * serve also depends on the compiler version (`fleet/serving-state.ts`).
+ * serve also depends on the compiler version (`fleet/committed-fleet.ts`).
  */
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';

@@ -1,7 +1,7 @@
 /** What callers of the gateway are told beside their result: positions, and reasons of a refusal. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
-import { asServiceError } from '../../src/commands/decide-group.js';
+import { asServiceError } from '../../src/commands/group.js';
 import { BrokenChainError } from '../../src/domain/log-chain/links.js';
 import { UnknownEventError } from '../../src/domain/log/upcast.js';
 import { ServiceError } from '../../src/kernel/errors.js';

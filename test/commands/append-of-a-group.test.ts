@@ -1,6 +1,6 @@
 /** The append of a group: its outcome when the store says it, and when the store does not. */
 import { describe, expect, test } from 'vitest';
-import { appendGroup } from '../../src/commands/append-group.js';
+import { appendGroup } from '../../src/commands/group.js';
 import { tuning } from '../../src/commands/tuning.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';

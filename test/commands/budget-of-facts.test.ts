@@ -1,6 +1,6 @@
 /** The budget of facts: what one node may write, what is held back meanwhile, and its bounds. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createFactBudget } from '../../src/commands/fact-budget.js';
+import { createFactBudget } from '../../src/commands/facts.js';
 import { tuning } from '../../src/commands/tuning.js';
 import type { FactOutcome } from '../../src/domain/agents/facts.js';
 import { limits } from '../../src/kernel/limits.js';

@@ -1,8 +1,7 @@
 /** What the handlers of commands answer, and what becomes of new secrets. No store. */
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createCredentialHandlers } from '../../src/commands/credentials.js';
-import { keyMaterial } from '../../src/commands/credential-keys.js';
+import { createCredentialHandlers, keyMaterial } from '../../src/commands/credentials.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { CommandOutcome } from '../../src/commands/port.js';
 import {

@@ -1,8 +1,7 @@
 /** When checkpoints of the fold are written, and which are taken at a start. */
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createCheckpointWriter } from '../../src/projections/fleet/checkpoint-writer.js';
-import { loadFleet } from '../../src/projections/fleet/fold-checkpoint.js';
+import { createCheckpointWriter, loadFleet } from '../../src/projections/fleet/fold-checkpoint.js';
 import { foldVersion } from '../../src/domain/fleet/checkpoint.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';

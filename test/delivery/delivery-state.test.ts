@@ -1,7 +1,7 @@
 /** Whether an instance may serve: its distance from the end of the log and the compiler version of the log decide. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isMismatch, mismatchText } from '../../src/projections/fleet/compiler-mismatch.js';
-import { createServingState } from '../../src/projections/fleet/serving-state.js';
+import { createServingState } from '../../src/projections/fleet/committed-fleet.js';
 import type { LogDistance } from '../../src/projections/log-connection.js';
 import type { ServingState } from '../../src/delivery/port.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

@@ -7,7 +7,7 @@ import { definitionProblems as chainProblems } from '../../src/domain/chain/defi
 import type { PartialDefinition } from '../../src/domain/chain/definition.js';
 import { definitionProblems as networkProblems } from '../../src/domain/l3-network/definition.js';
 import type { PartialNetwork } from '../../src/domain/l3-network/definition.js';
-import { overlapBetween } from '../../src/domain/l3-network/overlaps.js';
+import { overlapBetween } from '../../src/domain/l3-network/assign.js';
 import { routeProblems } from '../../src/domain/route/route.js';
 import { settingsProblems } from '../../src/domain/settings/settings.js';
 

@@ -1,10 +1,9 @@
 /** What the facts about a node's agent amount to: late ones, and expired ones. */
 import { describe, expect, it } from 'vitest';
-import { agentEvent } from '../../src/domain/agents/facts.js';
+import { agentEvent, standingFacts } from '../../src/domain/agents/facts.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import { evolveAgentFacts, neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
-import { standingFacts } from '../../src/domain/agents/standing-facts.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { agentsStream, streams } from '../../src/kernel/event.js';
 

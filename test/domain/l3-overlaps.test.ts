@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { overlapBetween } from '../../src/domain/l3-network/overlaps.js';
+import { overlapBetween } from '../../src/domain/l3-network/assign.js';
 
 interface MemberOf {
   readonly node_id: string;

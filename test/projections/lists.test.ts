@@ -8,8 +8,7 @@ import { applyCommand } from '../../src/domain/fleet/apply.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { createSortedList } from '../../src/projections/fleet/sorted-list.js';
-import { allResourceQueries, nodeQueries } from '../../src/projections/fleet/resources.js';
+import { createSortedList, allResourceQueries, nodeQueries } from '../../src/projections/fleet/resources.js';
 import type { FleetQueries, ListQuery, Projections } from '../../src/projections/port.js';
 import {
   createChain,

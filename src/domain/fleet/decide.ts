@@ -1,14 +1,16 @@
 /**
  * One `decide` for the whole fleet: passes a command to the declaration that decides it, and keeps the bound that all
  * definitions have.
- * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` and `#commands-and-events`.
  */
+import { timestamp } from '../../kernel/clock.js';
+import { limits } from '../../kernel/limits.js';
 import { err } from '../../kernel/result.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import type { Decision } from '../resource/refusal.js';
-import { oversizedDefinition } from './definition-bound.js';
-import type { FleetCommand, FleetEvent } from './resources.js';
-import { resources, singletons } from './resources.js';
+import { pick } from '../resource/lifecycle.js';
+import type { Decision, Refusal } from '../resource/refusal.js';
+import type { AnyState, FleetCommand, FleetEvent } from './resources.js';
+import { declaringResource, resourceOf, resources, singletons } from './resources.js';
 
 type Decide = (fleet: FleetView, command: FleetCommand) => Decision<FleetEvent>;
 
@@ -25,4 +27,29 @@ export function decideFleet(fleet: FleetView, command: FleetCommand): Decision<F
   const decision = decide(fleet, command);
   const oversized = decision.ok ? oversizedDefinition(fleet, decision.value) : undefined;
   return oversized === undefined ? decision : err(oversized);
+}
+
+/**
+ * The refusal of decided events that make a definition too large. An edit holds the old and the new one, a delete of a
+ * chain the current and the deployed one; with both within the bound, every event fits into a command, so what can be
+ * created can also be edited, deployed, deleted and taken back. Only creates and edits are refused: older logs may hold
+ * larger definitions, which can still be deployed and deleted.
+ */
+function oversizedDefinition(fleet: FleetView, events: readonly FleetEvent[]): Refusal | undefined {
+  for (const event of events) {
+    const declaring = declaringResource(event);
+    if (declaring.kind !== 'resource') continue;
+    const { type, noun, fields, evolve } = declaring.declaration;
+    if (event.type !== `${noun}Created` && event.type !== `${noun}Updated`) continue;
+    const before = fleet.get<AnyState>({ type }, resourceOf(event).id);
+    const after = evolve(before, event, { at: timestamp(0), commandId: '' });
+    if (after === undefined) continue;
+    const bytes = Buffer.byteLength(JSON.stringify(pick(after, fields)));
+    if (bytes <= limits.fleet.definitionBytes) continue;
+    return {
+      code: 'payload_too_large',
+      message: `the definition of the ${type} would be ${bytes} bytes as JSON; expected at most ${limits.fleet.definitionBytes}`,
+    };
+  }
+  return undefined;
 }

@@ -1,18 +1,198 @@
 /**
- * The fleet: all intent of one installation, as one consistency boundary. Tables and indexes, and what resources may ask of
- * them. Decides nothing. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * The fleet: all intent of one installation, as one consistency boundary. Its tables, singletons and indexes, and the
+ * answers from them to what resources may ask (`resource/fleet-view.ts`). Decides nothing. Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet` and `#generation`.
  */
-import type { Cell, Draft } from '../aggregate/containers.js';
+import type { Cell, Draft, Table, Index } from '../aggregate/containers.js';
 import { createCell, createIndex, createTable, draftOf } from '../aggregate/containers.js';
 import { createIdempotencyTable } from '../aggregate/idempotency.js';
-import type { ClaimIndex } from '../listeners/claims.js';
-import { createClaimEntries } from '../listeners/claims.js';
+import type { ClaimIndex, Claim, ClaimEntries } from '../listeners/claims.js';
+import { createClaimEntries, claimIndexOn } from '../listeners/claims.js';
 import { emptyChain } from '../log-chain/links.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import type { AnyState } from './resources.js';
-import { resourceTypes, singletons, singletonTypes } from './resources.js';
-import type { FleetState } from './view.js';
-import { viewOf } from './view.js';
+import type { AnyState, AnyResource, ResourceType, SingletonType, SingletonState, StateOf } from './resources.js';
+import { resourceTypes, singletons, singletonTypes, resourceOfType } from './resources.js';
+import { jsonEqual } from '../../kernel/json.js';
+import { collisionOf, collisionSentence } from '../listeners/collisions.js';
+import type { Owner } from '../references/references.js';
+import { describeOwner, describeOwners, ownerOf, splitOwner } from '../references/references.js';
+import type { ResourceMeta } from '../resource/meta.js';
+import { nameIndexKey } from '../resource/meta.js';
+import type { Refusal } from '../resource/refusal.js';
+import { effectiveMultiplex } from '../settings/settings.js';
+import type { IdempotencyTable } from '../aggregate/idempotency.js';
+import type { RevertTable } from '../aggregate/reverts.js';
+import type { ChainHead } from '../log-chain/links.js';
+
+interface Resolved {
+  readonly declaration: AnyResource;
+  readonly state: AnyState;
+}
+
+/** The questions about an edit of a resource to which others refer. @param of the view that the answers are part of */
+function editQuestions(
+  of: () => FleetView,
+  references: Index,
+  resolve: (owner: Owner) => Resolved | undefined,
+): Pick<FleetView, 'objectionTo' | 'nodesUsing' | 'nodesChangedBy'> {
+  /** The referrers that object to an edit, by their sentence. */
+  function objections(type: string, edited: ResourceMeta): ReadonlyMap<string, readonly Owner[]> {
+    const bySentence = new Map<string, Owner[]>();
+    for (const owner of references.get(ownerOf(type, edited.id))) {
+      const referrer = resolve(owner);
+      const sentence = referrer?.declaration.objectionTo?.(referrer.state, type, edited);
+      if (sentence === undefined) continue;
+      const owners = bySentence.get(sentence);
+      if (owners === undefined) bySentence.set(sentence, [owner]);
+      else owners.push(owner);
+    }
+    return bySentence;
+  }
+
+  /** The claims that the listeners of the referrers would collide with, if they follow the edit. */
+  function collisionAfter(type: string, edited: AnyState): Refusal | undefined {
+    const view = of();
+    const before = view.get<AnyState>({ type }, edited.id);
+    const shaping = resourceOfType(type)?.indexed?.shapesClaims ?? [];
+    if (before === undefined || shaping.every((field) => jsonEqual(before[field], edited[field]))) return undefined;
+    const after = { get: withEdited(type, edited) };
+    for (const owner of references.get(ownerOf(type, edited.id))) {
+      const referrer = resolve(owner);
+      for (const claim of referrer?.declaration.indexed?.claims(referrer.state, after) ?? []) {
+        const collision = collisionOf(view, claim);
+        if (collision === undefined) continue;
+        const follower = `${describeOwner(view, owner)} would follow this edit`;
+        return { code: 'conflict', message: collisionSentence(view, collision, follower) };
+      }
+    }
+    return undefined;
+  }
+
+  /** The resources with rules that refer to one, directly or through a resource without rules. */
+  function* usersOf(type: string, id: string): Generator<Resolved & { readonly of: { type: string; id: string } }> {
+    for (const owner of references.get(ownerOf(type, id))) {
+      const user = resolve(owner);
+      if (user === undefined) continue;
+      if (user.declaration.compiled === null) yield* usersOf(user.declaration.type, user.state.id);
+      else yield { ...user, of: { type, id } };
+    }
+  }
+
+  /** Finds resources as they are, but one as it would be. */
+  function withEdited(type: string, edited: ResourceMeta): FleetView['get'] {
+    return <S>(key: { readonly type: string }, id: string) =>
+      key.type === type && id === edited.id ? (edited as S) : of().get<S>(key, id);
+  }
+
+  return {
+    objectionTo(type, edited): Refusal | undefined {
+      const sentences = [...objections(type, edited)].map(([sentence, owners]) =>
+        sentence.replace('{}', () => describeOwners(of(), owners)),
+      );
+      if (sentences.length > 0) return { code: 'conflict', message: sentences.join('; ') };
+      return collisionAfter(type, edited as AnyState);
+    },
+    nodesUsing(type, id) {
+      const nodes = new Set<string>();
+      for (const owner of references.get(ownerOf(type, id))) {
+        const user = resolve(owner);
+        if (user === undefined) continue;
+        for (const nodeId of user.declaration.compiled?.nodesUsing(user.state, type, id) ?? []) nodes.add(nodeId);
+      }
+      return nodes;
+    },
+    nodesChangedBy(type, edited) {
+      const view = of();
+      const after: FleetView = { ...view, get: withEdited(type, edited) };
+      const changed = new Set<string>();
+      for (const { declaration, state: user, of } of usersOf(type, edited.id)) {
+        for (const nodeId of declaration.compiled?.nodesUsing(user, of.type, of.id) ?? []) {
+          const [old, next] = [view, after].map((one) => declaration.compiled?.rulesOn(one, user, nodeId));
+          if (!jsonEqual(old, next)) changed.add(nodeId);
+        }
+      }
+      return changed;
+    },
+  };
+}
+
+function viewOf(state: FleetState): FleetView {
+  const { tables, singletons, touched, names, references, contributors, revision } = state;
+  const claims = claimIndexOn(state.claimEntries);
+
+  const tableOf = (type: string): Table<AnyState> | undefined =>
+    Object.hasOwn(tables, type) ? (tables[type as ResourceType] as unknown as Table<AnyState>) : undefined;
+
+  /** The state and the declaration of an owner. */
+  function resolve(owner: Owner): Resolved | undefined {
+    const { type, id } = splitOwner(owner);
+    const declaration = resourceOfType(type);
+    const resource = tableOf(type)?.get(id);
+    return declaration === undefined || resource === undefined ? undefined : { declaration, state: resource };
+  }
+
+  const get = <S>(key: { readonly type: string }, id: string): S | undefined =>
+    tableOf(key.type)?.get(id) as S | undefined;
+
+  const nameOf = (type: string, id: string): string | undefined => tableOf(type)?.get(id)?.name;
+
+  const view: FleetView = {
+    revision,
+    claims,
+    get,
+    singleton: <S>(key: { readonly singleton: string }) => singletons[key.singleton as SingletonType].value as S,
+    has: (type, id) => tableOf(type)?.has(id) ?? false,
+    ids: (type) => tableOf(type)?.ids() ?? [],
+    nameOf,
+    idOfName: (type, name) => names.get(nameIndexKey(type, name)),
+    referrersOf: (type, id) => references.get(ownerOf(type, id)),
+    multiplexPortOf: (nodeId) => effectiveMultiplex(singletons.connectivity.value, nodeId).multiplex_port,
+    ...editQuestions(() => view, references, resolve),
+    contributorsTo: (nodeId) => [...contributors.get(nodeId)].map(splitOwner),
+    diallersOf(nodeId) {
+      return [...contributors.get(nodeId)].flatMap((owner) => {
+        const dialling = resolve(owner);
+        const diallerIds = dialling?.declaration.compiled?.diallersOf(dialling.state, nodeId) ?? [];
+        return diallerIds.map((diallerId) => ({ owner, diallerId }));
+      });
+    },
+    touchedAt: (nodeId) => touched.get(nodeId),
+    /** No counter is kept, so every instance and every rebuild computes the same number. */
+    generationOf(nodeId) {
+      const node = tables.node.get(nodeId);
+      const touchedAt = touched.get(nodeId);
+      return node === undefined || touchedAt === undefined ? undefined : 1 + touchedAt + node.generation_offset;
+    },
+  };
+  return view;
+}
+
+export interface FleetState {
+  /** The revision of `svc-fleet` that the fold has reached; -1 when the fleet is empty. */
+  readonly revision: Cell<number>;
+  /** The log position of that revision. */
+  readonly position: Cell<number>;
+  /** Where the log chain stands at that revision. The fold of the log's commands checks it and moves it on. */
+  readonly logChain: Cell<ChainHead>;
+
+  readonly tables: { readonly [T in ResourceType]: Table<StateOf<T>> };
+  readonly singletons: { readonly [T in SingletonType]: Cell<SingletonState<T>> };
+  /** Node id → the revision of the last event of the last command that touched the node. */
+  readonly touched: Table<number>;
+  readonly idempotency: IdempotencyTable;
+  readonly reverts: RevertTable;
+
+  // Indexes. A checkpoint does not hold them; they are derived again.
+  /** `nameIndexKey` → id. */
+  readonly names: Table<string>;
+  /** Owner → owners whose current or deployed definition refers to it. */
+  readonly references: Index;
+  /** Node id → owners that may have rules in its snapshot. */
+  readonly contributors: Index;
+  readonly claimEntries: ClaimEntries;
+  /** Owner → what `claimEntries` hold of it. */
+  readonly claimsOf: Table<readonly Claim[]>;
+}
 
 export interface Fleet extends FleetState, FleetView {
   readonly state: FleetState;

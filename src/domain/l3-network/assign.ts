@@ -1,12 +1,14 @@
 /**
- * Assigns the parts of an L3 network that operators leave out: its number, the names of its interfaces, context ids.
- * The decision writes all of it into the event, so every instance has the same. Implements
- * `docs/contract/domain.md#l3-network`.
+ * The parts of an L3 network that operators leave out (its number, the names of its interfaces, context ids), and the
+ * comparison of its members' addresses and routes. The decision writes what it assigns into the event, so every instance
+ * has the same. Implements `docs/contract/domain.md#l3-network`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { claimOfTunnel } from './claims.js';
 import type { Member, NetworkState, RequestedMember, RequestedTunnel, Tunnel } from './l3-network.js';
+import type { Cidr } from '../../kernel/cidr.js';
+import { formatCidr, hostOf, isDefaultRoute, overlappingPair, parseCidr } from '../../kernel/cidr.js';
 
 /**
  * The number of the next network: one more than the revision of the event that creates it. No two networks of a log ever have
@@ -96,4 +98,48 @@ function takenByAnother(
   const claim = claimOfTunnel(network, tunnel, null);
   const owners = fleet.claims.ownersOfValue(claim, 'l3', String(id));
   return [...owners].some((owner) => owner !== claim.owner);
+}
+
+interface Entry {
+  readonly cidr: Cidr;
+  /** The index of the member. */
+  readonly group: number;
+  readonly kind: 'addresses' | 'routes';
+  readonly index: number;
+}
+
+function entriesOf(members: readonly Pick<Member, 'addresses' | 'routes'>[]): readonly Entry[] {
+  const of = (kind: Entry['kind'], group: number, texts: readonly string[]): readonly Entry[] =>
+    texts.flatMap((text, index) => {
+      const cidr = parseCidr(text);
+      if (cidr === undefined) return [];
+      return [{ cidr: kind === 'addresses' ? hostOf(cidr) : cidr, group, kind, index }];
+    });
+  return members.flatMap(({ addresses, routes }, group) => [
+    ...of('addresses', group, addresses),
+    ...of('routes', group, routes),
+  ]);
+}
+
+const isDefault = ({ kind, cidr }: Entry): boolean => kind === 'routes' && isDefaultRoute(cidr);
+
+/**
+ * The first two entries of different members that exclude each other, as a sentence that names both.
+ * @param nodeName the name of a member's node, for the sentence
+ */
+export function overlapBetween(
+  members: readonly Pick<Member, 'node_id' | 'addresses' | 'routes'>[],
+  nodeName: (nodeId: string) => string,
+): string | undefined {
+  const entries = entriesOf(members);
+  const pair =
+    overlappingPair(entries.filter(isDefault)) ?? overlappingPair(entries.filter((entry) => !isDefault(entry)));
+  if (pair === undefined) return undefined;
+  const [other, one] = [...pair].sort((a, b) => a.group - b.group) as [Entry, Entry];
+  const place = ({ group, kind, index }: Entry): string => `members[${group}].${kind}[${index}]`;
+  const node = members[other.group]?.node_id ?? '';
+  return (
+    `${place(one)}: ${formatCidr(one.cidr)} overlaps ${formatCidr(other.cidr)} of ${place(other)}, ` +
+    `node "${nodeName(node)}"; expected addresses and routes that no other member has`
+  );
 }

@@ -1,20 +1,190 @@
-/** The declaration of L3 networks. */
+/**
+ * The declaration of L3 networks: the rules of their definitions, the assignments of new and edited ones (from
+ * `assign.ts`), and the listeners that an enabled network intends, one route for each tunnel. Saved is live, so every
+ * route is deployed. Implements `docs/contract/domain.md#l3-network` and `#l4-chain`, listener intent.
+ */
 import { limits } from '../../kernel/limits.js';
-import { credentialKey } from '../credential/credential.js';
+import { credentialKey, credentialAt } from '../credential/credential.js';
 import type { CredentialState } from '../credential/credential.js';
 import { listenersOf } from '../listeners/claims.js';
 import { nodeKey } from '../node/node.js';
-import { ownerOf } from '../references/references.js';
+import { ownerOf, describeOwner, splitOwner } from '../references/references.js';
 import type { Compiled, Indexed } from '../resource/declaration.js';
 import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { refuse } from '../resource/refusal.js';
-import { claimsOfNetwork } from './claims.js';
-import { assigned, networkRules, reassigned } from './decide.js';
-import { intendedByNetwork } from './intent.js';
+import { claimsOfNetwork, claimOfTunnel } from './claims.js';
 import type { NetworkDefinition, NetworkRequest, NetworkState } from './l3-network.js';
-import { networkKey, nodesOfTunnels, tunnelsOn } from './l3-network.js';
+import { networkKey, nodesOfTunnels, tunnelsOn, memberOn } from './l3-network.js';
 import { networkBound, networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
+import { namesOfCredential } from '../credential/material.js';
+import { collisionOf, collisionSentence } from '../listeners/collisions.js';
+import type { SaveRules } from '../resource/lifecycle-decisions.js';
+import type { Refusal } from '../resource/refusal.js';
+import { identifiedTunnels, namedMembers, nextNetworkId, overlapBetween } from './assign.js';
+import { definitionProblems } from './definition.js';
+import type { IntendedListener } from '../listeners/intent.js';
+
+type Assignable<T extends NetworkRequest['type']> = Omit<
+  Extract<NetworkRequest, { readonly type: T }>,
+  'type' | 'ifMatch'
+>;
+
+/** The definition of a new network with everything assigned; undefined when every number has been used. */
+function assigned(
+  fleet: FleetView,
+  { id, members, tunnels, ...settings }: Assignable<'CreateL3Network'>,
+): NetworkDefinition | undefined {
+  const network_id = nextNetworkId(fleet);
+  if (network_id === undefined) return undefined;
+  return {
+    ...settings,
+    network_id,
+    members: namedMembers(network_id, members),
+    tunnels: identifiedTunnels(fleet, { id, ...settings }, tunnels),
+  };
+}
+
+/** The lists of an edit, with their new entries' names and ids. */
+function reassigned(
+  fleet: FleetView,
+  network: NetworkState,
+  { members, tunnels, credential_id, server_name }: Assignable<'UpdateL3Network'>,
+): Partial<Pick<NetworkDefinition, 'members' | 'tunnels'>> {
+  const edited = {
+    id: network.id,
+    credential_id: credential_id ?? network.credential_id,
+    server_name: server_name ?? network.server_name,
+  };
+  return {
+    ...(members === undefined ? {} : { members: namedMembers(network.network_id, members) }),
+    ...(tunnels === undefined ? {} : { tunnels: identifiedTunnels(fleet, edited, tunnels, network.tunnels) }),
+  };
+}
+
+const networkRules: SaveRules<NetworkState> = {
+  invalid: (fleet, next) => definitionRefusal(next) ?? referenceRefusal(fleet, next),
+  conflict: (fleet, next, before) =>
+    // Unchanged members did not overlap before.
+    (next.members === before?.members ? undefined : overlapRefusal(fleet, next)) ??
+    (next.enabled ? liveRefusal(fleet, next) : undefined),
+};
+
+function overlapRefusal(fleet: FleetView, { members }: NetworkState): Refusal | undefined {
+  return conflict(overlapBetween(members, (id) => fleet.nameOf(nodeKey.type, id) ?? id));
+}
+
+function invalid(message: string): Refusal {
+  return { code: 'invalid_request', message };
+}
+
+function conflict(message: string | undefined): Refusal | undefined {
+  return message === undefined ? undefined : { code: 'conflict', message };
+}
+
+function definitionRefusal(network: NetworkState): Refusal | undefined {
+  for (const { path, message } of definitionProblems(network)) {
+    const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+    return invalid(`${place.slice(1)}: ${message}`);
+  }
+  return undefined;
+}
+
+/** The nodes must exist, and the credential must be of type reality and have the server name. */
+function referenceRefusal(fleet: FleetView, network: NetworkState): Refusal | undefined {
+  const credential = credentialAt(fleet, network.credential_id);
+  if (credential === undefined) {
+    return invalid(`credential_id: expected the id of a credential, there is no credential ${network.credential_id}`);
+  }
+  if (credential.key_type !== 'reality') {
+    return invalid(
+      `credential_id: expected a credential of type reality, "${credential.name}" is of type ${credential.key_type}`,
+    );
+  }
+  if (!namesOfCredential(fleet, credential.id).includes(network.server_name)) {
+    return invalid(`server_name: expected one of the server_names of the credential "${credential.name}"`);
+  }
+  for (const [index, { node_id }] of network.members.entries()) {
+    if (fleet.has(nodeKey.type, node_id)) continue;
+    return invalid(`members[${index}].node_id: expected the id of a node, there is no node ${node_id}`);
+  }
+  return undefined;
+}
+
+/** Conflicts that keep a network from being live: listeners, context ids and interfaces of others, and listeners that nobody can dial. */
+function liveRefusal(fleet: FleetView, network: NetworkState): Refusal | undefined {
+  return (
+    conflict(listenerTaken(fleet, network)) ??
+    conflict(interfaceTaken(fleet, network)) ??
+    conflict(undialable(fleet, network))
+  );
+}
+
+function listenerTaken(fleet: FleetView, network: NetworkState): string | undefined {
+  for (const [index, tunnel] of network.tunnels.entries()) {
+    const collision = collisionOf(fleet, claimOfTunnel(network, tunnel, tunnel.context_id));
+    if (collision === undefined) continue;
+    const withoutId = collisionOf(fleet, claimOfTunnel(network, tunnel, null));
+    if (withoutId !== undefined) return collisionSentence(fleet, withoutId, `tunnels[${index}].listen_port`);
+    const sentence = collisionSentence(fleet, collision, `tunnels[${index}].context_id`);
+    return `${sentence}, which uses the context id ${tunnel.context_id} there`;
+  }
+  return undefined;
+}
+
+function undialable(fleet: FleetView, network: NetworkState): string | undefined {
+  for (const [index, tunnel] of network.tunnels.entries()) {
+    if (peerEndpoint(fleet, tunnel) !== '') continue;
+    const node = fleet.nameOf(nodeKey.type, tunnel.listener_node_id) ?? tunnel.listener_node_id;
+    return (
+      `tunnels[${index}].listener_node_id: the node "${node}" has no known address for the connector to dial; ` +
+      'set its address, or let its agent report one'
+    );
+  }
+  return undefined;
+}
+
+/** The first name of an interface that another enabled network has on the same node, as a sentence. */
+function interfaceTaken(fleet: FleetView, network: NetworkState): string | undefined {
+  for (const [index, { node_id, interface_name }] of network.members.entries()) {
+    for (const owner of fleet.referrersOf('node', node_id)) {
+      const { type, id } = splitOwner(owner);
+      const other = type === networkKey.type && id !== network.id ? fleet.get(networkKey, id) : undefined;
+      if (other?.enabled !== true || memberOn(other, node_id)?.interface_name !== interface_name) continue;
+      const node = fleet.nameOf('node', node_id) ?? node_id;
+      return (
+        `members[${index}].interface_name: the interface "${interface_name}" on node "${node}" is already that of ` +
+        `${describeOwner(fleet, owner)}; expected another name`
+      );
+    }
+  }
+  return undefined;
+}
+
+/** The listeners that a network intends on a node; none while it is disabled. */
+function intendedByNetwork(_fleet: FleetView, network: NetworkState, nodeId: string): readonly IntendedListener[] {
+  if (!network.enabled) return [];
+  const nextHop = memberOn(network, nodeId)?.interface_name ?? '';
+  return tunnelsOn(network, nodeId)
+    .filter((tunnel) => tunnel.listener_node_id === nodeId)
+    .map(({ listen_addr, listen_port, context_id }) => ({
+      nodeId,
+      transport: 'udp',
+      listenAddr: listen_addr,
+      listenPort: listen_port,
+      routes: [
+        {
+          source: 'l3_network',
+          sourceLabel: network.name,
+          matchKind: 'l3_context',
+          matchValue: String(context_id),
+          nextHop,
+          resourceId: network.id,
+          deployed: true,
+        },
+      ],
+    }));
+}
 
 const indexed: Indexed<NetworkState> = {
   dependsOn: ['enabled', 'credential_id', 'server_name', 'members', 'tunnels'],

@@ -1,6 +1,6 @@
 /**
  * The rules that an L3 network must keep by itself: distinct members, tunnels between members, context ids, listeners,
- * names of interfaces, addresses. REST checks bodies with them, `decide.ts` whole definitions. `overlaps.ts` compares
+ * names of interfaces, addresses. REST checks bodies with them, `declaration.ts` whole definitions. `assign.ts` compares
  * the addresses and routes of members with one another: a 409. Implements `docs/contract/domain.md#l3-network`.
  */
 import { hostOf, overlap, parseCidr } from '../../kernel/cidr.js';

@@ -123,7 +123,7 @@ export interface Resource<
     /** The states of those that come back with the node. @param node the data of `NodeRestored` */
     restoredWith(node: object, context: EventContext): readonly S[];
   };
-  /** The fields of its definition, whose size is bounded (`fleet/definition-bound.ts`). */
+  /** The fields of its definition, whose size is bounded (`fleet/decide.ts`). */
   readonly fields: readonly (keyof S)[];
   /** The fields that hold a sealed secret or null. Read models hold null instead. */
   readonly sealed?: readonly (keyof S)[];

@@ -1,6 +1,6 @@
 /**
  * The questions that the rules of one resource may ask of the whole fleet. Resources import this view, never the fleet,
- * which imports them: imports go one way. `fleet/view.ts` implements it.
+ * which imports them: imports go one way. `fleet/fleet.ts` implements it.
  */
 import type { Values } from '../aggregate/containers.js';
 import type { ListenerView } from '../listeners/collisions.js';

@@ -1,8 +1,12 @@
 /**
  * The committed fleet: folded from a checkpoint and the events of the log behind it. It holds whole commands only, and
  * tells its listeners what each batch of them did. It decides nothing: the gateway decides on a draft over it, and
- * hands it what the log has taken. Its parts: `fold-batch.ts` applies commands, `serving-state.ts` judges whether this
- * instance may serve, `checkpoint-writer.ts` saves it. Implements `docs/architecture.md#one-fleet`.
+ * hands it what the log has taken. `fold-batch.ts` applies commands, `fold-checkpoint.ts` saves it.
+ *
+ * It may serve configuration while it is near the end of the log (`../log-connection.ts` tells how near), knows every
+ * event, has found its chain unbroken, and has the compiler version that the log is at. That version may rise and fall
+ * under a running instance, which never writes it: that is done once, at the start, so that a lowered version stays
+ * lowered. Implements `docs/architecture.md#one-fleet`, `docs/contract/domain.md#generation` and `#commands-and-events`.
  */
 import { compilerVersion } from '../../domain/compile/version.js';
 import { emptyFleet } from '../../domain/fleet/fleet.js';
@@ -20,13 +24,12 @@ import type { EventStore } from '../../storage/event-store.js';
 import { commandsAfter } from '../../storage/follow.js';
 import type { LogDistance } from '../log-connection.js';
 import type { LogFold } from '../log-follower.js';
-import { createCheckpointWriter } from './checkpoint-writer.js';
-import { createServingState } from './serving-state.js';
+import { createCheckpointWriter, loadFleet } from './fold-checkpoint.js';
 import { applyToFold, emptyFoldBatch, foldedFleet } from './fold-batch.js';
 import type { FoldBatch } from './fold-batch.js';
-import { loadFleet } from './fold-checkpoint.js';
 import type { ServingState } from '../port.js';
 import { tuning } from '../tuning.js';
+import { isMismatch, mismatchText } from './compiler-mismatch.js';
 
 export interface CommittedFleet extends LogFold {
   fleet(): Fleet;
@@ -150,6 +153,69 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
       stop.abort();
       waiters.close();
       await checkpoints.close();
+    },
+  };
+}
+
+export type StoppedState = Extract<ServingState, { readonly kind: 'unknown_event' | 'broken_log' }>;
+
+export interface ServingStateTracker {
+  current(): ServingState;
+  /** Works the state out again, and logs and reports a change. */
+  refresh(): void;
+  /** The log cannot be folded any further: this is the state from the next refresh on, for good. */
+  stop(at: StoppedState): void;
+}
+
+export interface ServingStateDeps {
+  readonly logger: Logger;
+  readonly ownVersion: number;
+  fleet(): Fleet;
+  distance(): LogDistance;
+  onChange(state: ServingState): void;
+}
+
+/** @internal exported for tests */
+export function createServingState(deps: ServingStateDeps): ServingStateTracker {
+  const { logger, ownVersion } = deps;
+  let stopped: StoppedState | undefined;
+  /** The instance has been ready before, so the log was at this release's compiler version. */
+  let wasReady = false;
+  let state = compute();
+
+  function compute(): ServingState {
+    if (stopped !== undefined) return stopped;
+    const distance = deps.distance();
+    const logVersion = deps.fleet().singletons.service.value;
+    if (logVersion > ownVersion) return { kind: 'older_compiler', logVersion, ownVersion };
+    if (distance === 'cut_off' && logVersion === ownVersion) return { kind: 'cut_off' };
+    if (distance === 'cut_off' || distance === 'behind') return { kind: 'catching_up' };
+    if (logVersion === ownVersion) return { kind: 'ready' };
+    // This release's compiler version is not in the log yet, or not any more. Its output would go out under generations
+    // that belong to another compiler.
+    return wasReady ? { kind: 'newer_compiler', logVersion, ownVersion } : { kind: 'catching_up' };
+  }
+
+  return {
+    current: () => state,
+    refresh() {
+      const before = state;
+      state = compute();
+      wasReady ||= state.kind === 'ready';
+      if (before.kind === state.kind) return;
+      const change = { before: before.kind, now: state.kind, revision: deps.fleet().revision.value };
+      if (isMismatch(state)) {
+        logger.warn(
+          { ...change, reason: mismatchText(state) },
+          'delivery stopped: the log is at another compiler version',
+        );
+      } else {
+        logger.info(change, 'delivery changed its state');
+      }
+      deps.onChange(state);
+    },
+    stop(at) {
+      stopped = at;
     },
   };
 }

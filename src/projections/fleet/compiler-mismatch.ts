@@ -1,6 +1,6 @@
 /**
  * The sentence for an instance whose compiler version is not the log's. Such an instance serves no configuration and
- * gets no traffic; the sentence tells an operator which instance has to change. `serving-state.ts` detects a mismatch.
+ * gets no traffic; the sentence tells an operator which instance has to change. `committed-fleet.ts` detects a mismatch.
  * Implements `docs/contract/domain.md#generation`.
  */
 import { unreachable } from '../../kernel/errors.js';

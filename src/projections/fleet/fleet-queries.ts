@@ -1,18 +1,24 @@
 /**
- * REST's queries on the committed fleet, in memory: resources, the port table, intended links, names, counts. Nothing
- * here waits for a store. Implements `docs/architecture.md#read-models`.
+ * REST's queries on the committed fleet, in memory: resources, the port table, live listeners, intended links, names, and
+ * the counts of the dashboard. Nothing here waits for a store. Implements `docs/architecture.md#read-models` and
+ * `docs/contract/rest.md#dashboard`.
  */
 import { planDeploy } from '../../domain/compile/plan.js';
 import { referrersOf } from '../../domain/fleet/referrers.js';
 import { intendedLinks } from '../../domain/port-table/intended-links.js';
-import { portRows } from '../../domain/port-table/port-table.js';
+import { portRows, liveListeners } from '../../domain/port-table/port-table.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { FleetQueries } from '../port.js';
 import type { CommittedFleet } from './committed-fleet.js';
-import { createFleetCounts } from './counts.js';
-import { createLiveListeners } from './live-listeners.js';
 import { createNodeNames } from './node-names.js';
 import { allResourceQueries, nodeQueries } from './resources.js';
+import type { ResourceCounts } from '../../domain/fleet/counts.js';
+import { countResources } from '../../domain/fleet/counts.js';
+import type { Fleet } from '../../domain/fleet/fleet.js';
+import { yieldToEventLoop } from '../../kernel/background.js';
+import { createShared } from '../../kernel/shared.js';
+import { tuning } from '../tuning.js';
+import { createLru } from '../../kernel/lru.js';
 
 export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Clock): FleetQueries {
   return {
@@ -34,5 +40,44 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     resourceCounts: createFleetCounts({ fleet, clock }),
     plan: (chainId) => planDeploy(fleet(), chainId),
     revision: () => fleet().revision.value,
+  };
+}
+
+export interface FleetCountsDeps {
+  fleet(): Fleet;
+  readonly clock: Clock;
+}
+
+/** @returns a function that gives counts which hold all that the fold holds at the call */
+function createFleetCounts({ fleet, clock }: FleetCountsDeps): () => Promise<ResourceCounts> {
+  const count = async (): Promise<ResourceCounts> => {
+    const counting = countResources(fleet(), clock.now());
+    for (;;) {
+      const step = counting.next();
+      if (step.done === true) return step.value;
+      await yieldToEventLoop();
+    }
+  };
+  return createShared(count, {
+    stamp: () => fleet().revision.value,
+    isFresh: ({ stamp, begunAt }) =>
+      stamp === fleet().revision.value && clock.monotonic() - begunAt < tuning.countsReuseMs,
+    now: clock.monotonic,
+  });
+}
+
+/** @returns a function that gives the listeners of a node, as `listenerKey` names them; none for an unknown node */
+function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySet<string> {
+  const known = createLru<string, { readonly generation: number; readonly live: ReadonlySet<string> }>({
+    maxEntries: tuning.rememberedNodes,
+  });
+  return (nodeId) => {
+    const generation = fleet().generationOf(nodeId);
+    if (generation === undefined) return new Set();
+    const last = known.get(nodeId);
+    if (last?.generation === generation) return last.live;
+    const live = liveListeners(fleet(), nodeId);
+    known.set(nodeId, { generation, live });
+    return live;
   };
 }

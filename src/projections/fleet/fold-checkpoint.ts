@@ -1,6 +1,7 @@
 /**
- * The stored checkpoint of the committed fleet: loads and verifies it, and writes a new one in slices. A checkpoint
- * that fails its verification is not used at all. `checkpoint-writer.ts` decides when one is written. Implements
+ * The stored checkpoint of the committed fleet: loads and verifies it, and writes a new one in slices, after a fixed
+ * number of fleet events, in the background and one at a time; the first one sooner, so that no start replays what the
+ * start before it has replayed. A checkpoint that fails its verification is not used at all. Implements
  * `docs/contract/domain.md#commands-and-events` and `docs/log-chain.md`.
  *
  * A start does not read what the checkpoint holds, so the checkpoint must be as hard to forge as the log: its last line is
@@ -8,7 +9,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { FleetCapture } from '../../domain/fleet/checkpoint.js';
-import { encodeFleet, foldVersion, restoreFleet } from '../../domain/fleet/checkpoint.js';
+import { encodeFleet, foldVersion, restoreFleet, captureFleet } from '../../domain/fleet/checkpoint.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { storedLink } from '../../domain/log-chain/links.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
@@ -109,7 +110,10 @@ const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(byte
 const sealLine = (logChain: Pick<LogChain, 'seal'>, sha256: string): string =>
   `${JSON.stringify(['seal', logChain.seal(`${fleetCheckpointName} ${foldVersion} ${sha256}`)])}\n`;
 
-/** Stores a capture; the event loop gets a turn after every slice. @throws ServiceError `unavailable` */
+/**
+ * Stores a capture; the event loop gets a turn after every slice. @throws ServiceError `unavailable`
+ * @internal exported for tests
+ */
 export async function saveFleet(
   store: Pick<EventStore, 'saveFoldCheckpoint'>,
   logChain: Pick<LogChain, 'seal'>,
@@ -134,4 +138,50 @@ export async function saveFleet(
     sha256: hash.digest('hex'),
     bytes: Buffer.concat(slices),
   });
+}
+
+export interface CheckpointWriter {
+  /**
+   * Captures the fleet and writes it in the background, if enough events have passed since the last checkpoint. The first
+   * call is made when a start has caught up with the log.
+   */
+  writeIfDue(fleet: Fleet): void;
+  /** Waits for the write that is running; the signal ends it early. */
+  close(): Promise<void>;
+}
+
+export interface CheckpointWriterDeps {
+  readonly eventStore: Pick<EventStore, 'saveFoldCheckpoint'>;
+  readonly logger: Logger;
+  readonly logChain: Pick<LogChain, 'seal'>;
+  /** Fleet events between two checkpoints. */
+  readonly every: number;
+  /** Fleet events that are worth a checkpoint when a start has replayed them. */
+  readonly everyStart: number;
+  /** Revision of the checkpoint that the fold started from; -1 for none. */
+  readonly from: number;
+  readonly signal: AbortSignal;
+}
+
+export function createCheckpointWriter(deps: CheckpointWriterDeps): CheckpointWriter {
+  let lastRevision = deps.from;
+  let started = false;
+  let writing: Promise<void> | undefined;
+  return {
+    writeIfDue(fleet) {
+      const every = started ? deps.every : Math.min(deps.every, deps.everyStart);
+      started = true;
+      if (writing !== undefined || fleet.revision.value - lastRevision < every) return;
+      const capture = captureFleet(fleet);
+      lastRevision = capture.revision;
+      writing = saveFleet(deps.eventStore, deps.logChain, capture, deps.signal)
+        .catch((error: unknown) => deps.logger.warn({ error: errorText(error) }, 'the fold checkpoint was not written'))
+        .finally(() => {
+          writing = undefined;
+        });
+    },
+    async close() {
+      await writing;
+    },
+  };
 }

@@ -1,14 +1,18 @@
 /**
- * Read models of the resources whose answers show the folded state: in memory, the committed fleet's own tables.
- * Derived from the declarations. A node is shown as operators described it; what its agent did is in
- * `../models/agents.ts`. Implements `docs/architecture.md#adding-a-resource`.
+ * Read models of the resources whose answers show the folded state: in memory, the committed fleet's own tables, derived
+ * from the declarations. A node is shown as operators described it; what its agent did is in `../models/agents.ts`. Every
+ * order of a list that was asked for once is kept, and later changes are merged into it: a page costs a walk over the
+ * rows, never a sort of all of them. Implements `docs/architecture.md#adding-a-resource` and
+ * `docs/contract/rest.md#envelope`, list queries.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import type { AnyResource, AnyState, PlainType } from '../../domain/fleet/resources.js';
 import { plainTypes, resources } from '../../domain/fleet/resources.js';
 import type { Table } from '../../domain/aggregate/containers.js';
-import type { FleetQueries, ResourceQueries } from '../port.js';
-import { createSortedList } from './sorted-list.js';
+import type { FleetQueries, ResourceQueries, ListOf, ListQuery, ResourceListQuery } from '../port.js';
+import type { ResourceMeta } from '../../domain/resource/meta.js';
+import { nameKey } from '../../domain/resource/meta.js';
+import { compareText } from '../../kernel/compare-text.js';
 
 function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): ResourceQueries<AnyState> {
   const { sealed = [] } = resources[type] as unknown as AnyResource;
@@ -38,4 +42,91 @@ export function allResourceQueries(fleet: () => Fleet): FleetQueries['resources'
   return Object.fromEntries(
     plainTypes.map((type) => [type, resourceQueries(type, fleet)]),
   ) as unknown as FleetQueries['resources'];
+}
+
+type Listed = ResourceMeta & { readonly name: string };
+
+/** A state with the keys by which its name is sorted and searched. */
+interface Row<S> {
+  readonly state: S;
+  readonly nameKey: string;
+}
+
+/** The states to list, by id. A changed state is another object. */
+interface States<S> {
+  readonly size: number;
+  get(id: string): S | undefined;
+  values(): Iterable<S>;
+}
+
+interface Order<S> {
+  readonly of: States<S>;
+  readonly at: number;
+  readonly rows: readonly Row<S>[];
+}
+
+export interface SortedList<S> {
+  /** The page of the states that match, sorted, then by id. */
+  page(query: ResourceListQuery<S>): ListOf<S>;
+}
+
+/**
+ * @param stamp differs whenever one of the same states may have changed
+ * @internal exported for tests
+ */
+export function createSortedList<S extends Listed>(states: () => States<S>, stamp: () => number): SortedList<S> {
+  const orders = new Map<ListQuery['sort'], Order<S>>();
+
+  const inOrder = (sort: ListQuery['sort']): readonly Row<S>[] => {
+    const [last, of, at] = [orders.get(sort), states(), stamp()];
+    // A replay of the log replaces these states, perhaps at the same stamp.
+    if (last?.of === of && last.at === at) return last.rows;
+    const rows = renewed(last?.rows ?? [], of, comparisonOf(sort));
+    orders.set(sort, { of, at, rows });
+    return rows;
+  };
+
+  return {
+    page({ page, pageSize, sort, q = '', matches = () => true }) {
+      const [searched, skip] = [nameKey(q), (page - 1) * pageSize];
+      const items: S[] = [];
+      let total = 0;
+      for (const row of inOrder(sort)) {
+        if (!row.nameKey.includes(searched) || !matches(row.state)) continue;
+        if (total >= skip && items.length < pageSize) items.push(row.state);
+        total += 1;
+      }
+      return { items, total };
+    },
+  };
+}
+
+type Compare = (a: Row<Listed>, b: Row<Listed>) => number;
+
+function comparisonOf(sort: ListQuery['sort']): Compare {
+  const field = sort.replace('-', '') as 'name' | 'created_at' | 'updated_at';
+  const sign = sort.startsWith('-') ? -1 : 1;
+  const keyOf = (row: Row<Listed>): string => (field === 'name' ? row.nameKey : row.state[field]);
+  return (a, b) => sign * compareText(keyOf(a), keyOf(b)) || compareText(a.state.id, b.state.id);
+}
+
+/** The rows of all states in order. @param before rows in the same order, of which some may be out of date */
+function renewed<S extends Listed>(before: readonly Row<S>[], states: States<S>, compare: Compare): readonly Row<S>[] {
+  const kept = before.filter(({ state }) => states.get(state.id) === state);
+  if (kept.length === states.size) return kept;
+  const known = new Set(kept.map(({ state }) => state));
+  const others: Row<S>[] = [];
+  for (const state of states.values()) if (!known.has(state)) others.push({ state, nameKey: nameKey(state.name) });
+  others.sort(compare);
+  const rows: Row<S>[] = [];
+  let next = 0;
+  for (const row of kept) {
+    for (let other = others[next]; other !== undefined && compare(other, row) < 0; other = others[next]) {
+      rows.push(other);
+      next += 1;
+    }
+    rows.push(row);
+  }
+  for (; next < others.length; next += 1) rows.push(others[next] as Row<S>);
+  return rows;
 }
