@@ -64,7 +64,7 @@ export function createPasswordCheck({ fields, hasher, limiter }: PasswordCheckPa
         if (admission.delayMs > 0) await sleep(admission.delayMs);
         const user = find();
         let known = await compare(user, password);
-        // The stored hash was replaced, and its key deleted, while it was read.
+        // The stored hash was replaced while it was being compared.
         if (known === undefined && find()?.password !== user?.password) known = await compare(find(), password);
         outcome = known === undefined ? 'failed' : 'succeeded';
         return known;

@@ -22,7 +22,7 @@ import type { Result } from '../kernel/result.js';
 import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
 import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
 import type { CertificateChain } from '../security/certificates.js';
-import { readCertificateChain, readPrivateKey } from '../security/certificates.js';
+import { createSelfSigned, readCertificateChain, readPrivateKey } from '../security/certificates.js';
 import { tuning } from './tuning.js';
 
 export interface CredentialHandlerOptions {
@@ -90,7 +90,7 @@ function realityFields(changes: CredentialChanges) {
   };
 }
 
-/** Fields of the definition, and the private key that is to be sealed into it. */
+/** Fields of the definition, and the private key to seal into it. */
 export interface KeyMaterial {
   readonly fields: Partial<Pick<CredentialDefinition, 'public_key' | 'certificate_pem' | 'certificate'>>;
   /** 32 bytes, or PEM. The caller wipes it. */
@@ -145,7 +145,6 @@ function imported(given: string): X25519KeyPair {
 
 async function selfSignedMaterial(wanted: SelfSigned, now: number): Promise<KeyMaterial> {
   const { common_name, subject_alt_names = [], days = limits.rest.selfSignedDaysDefault } = wanted;
-  const { createSelfSigned } = await import('../security/certificates.js');
   const { certificatePem, privateKeyPem } = await createSelfSigned({
     commonName: common_name,
     subjectAltNames: subject_alt_names.length === 0 ? [common_name] : subject_alt_names,

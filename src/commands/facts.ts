@@ -66,7 +66,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
   const batches = new Map<string, StreamBatch>();
   let closed = false;
   const outcomes = new Map<FactOutcome, number>();
-  // Repeated for as long as the store refuses: it may be every fact of a sixteenth of the nodes.
+  // Logged for as long as the store refuses: every fact of a sixteenth of the nodes may be affected.
   const refusals = createSampledLog({ write: (fields, message) => logger.error(fields, message), clock });
 
   const batchOf = (stream: string): StreamBatch => {
@@ -80,7 +80,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
       const bounds = stream === streams.signins ? signinBatch : agentBatch;
       batch = createStreamBatch(stream, { eventStore, logger, onRefused, ...bounds });
       batches.set(stream, batch);
-      // A session that ends late tells facts of streams that had none: nobody waits for those any more.
+      // A session that ends late may bring the first facts of a stream; nobody waits for them any more.
       if (closed) void batch.close();
     }
     return batch;

@@ -5,8 +5,8 @@
  * Implements
  * `docs/contract/domain.md#commands-and-events`.
  *
- * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. Beside
- * a command that writes, the append's expected revision proves that; alone, the end of the log is read first.
+ * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. If a
+ * command in its group writes, the append's expected revision proves that; otherwise the end of the log is read first.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -172,7 +172,7 @@ function finalAnswer(decided: Decided, position: number): Answer {
   return { kind: 'done', commandId: proposal.commandId, events: recorded.events, position, result };
 }
 
-/** Where a command ends in the log; undefined if the log does not hold it. @param revision of its first event */
+/** The revision of a command's last event; undefined if the log does not hold the command. @param revision of its first event */
 async function endOfCommand(eventStore: EventStore, stream: string, revision: number): Promise<number | undefined> {
   const first = await firstFrom(eventStore, stream, revision);
   if (first === undefined) return undefined;

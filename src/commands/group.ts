@@ -180,7 +180,7 @@ export async function appendGroup(
 ): Promise<GroupOutcome> {
   const { eventStore, clock, logger, signal } = options;
   const started = clock.monotonic();
-  // After an unknown answer, only "appended" says what became of the tries before.
+  // After an unknown answer, only "appended" settles the outcome of the earlier tries.
   let uncertain = false;
   for (let tries = 1; ; tries += 1) {
     const outcome = await eventStore.append(stream, expected < 0 ? 'no_stream' : expected, events);

@@ -35,7 +35,7 @@ export type CommandOutcome<R> =
       readonly position: number;
     };
 
-/** The committed state that the commands of one stream are decided on: what the log says, as far as it is read here. */
+/** The committed state for deciding the commands of one stream: the log, as far as this instance has read it. */
 export interface Committed<State> {
   /** Do not store it: another one may take its place when the log is read again. */
   state(): State;
@@ -64,8 +64,8 @@ export interface Gateway<State, Command> {
 /** Records facts in batches. */
 export interface FactRecorder {
   /**
-   * Resolves when it is settled what becomes of the fact. One that its node's budget holds back may wait for minutes,
-   * also after the end of its session.
+   * Resolves when the fact is recorded or dropped. One that its node's budget holds back may wait for minutes, also
+   * after the end of its session.
    * @param requestId id of the agent's session
    * @throws ServiceError `unavailable` when too many facts wait, or the service ends before the log takes it
    */

@@ -13,7 +13,7 @@ import type { CommandContext } from './port.js';
 export interface Proposal {
   readonly commandId: string;
   readonly events: readonly ProposedEvent[];
-  /** Of all events together, as JSON. */
+  /** Size of all events together, as JSON. */
   readonly bytes: number;
 }
 

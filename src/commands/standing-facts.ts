@@ -110,7 +110,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
     isDue: (node: KnownNode) => boolean,
     signal: AbortSignal,
   ): Promise<void> => {
-    /** Where the stream ends although its last event has expired: an append has said so. */
+    /** The stream's last revision, which an append has told, although the last event has expired. */
     let unreadable: ExpectedRevision = 'no_stream';
     let tries = 0;
     while (tries < tuning.standingFactsTries && !signal.aborted) {
@@ -137,7 +137,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
   return {
     async turn(signal) {
       const before = written;
-      // Held from turn to turn, so that it is always the same instance that looks after nodes without a session.
+      // Held from turn to turn, so that one instance keeps looking after the nodes without a session.
       const leads = await leases.acquire(leaseKind, {
         name: leaseName,
         holder: instanceId,

@@ -91,7 +91,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
           if (tries + 1 < tuning.factRefusals) break;
           // One fact of several may be to blame.
           if (group.length > 1 && outcome.what === 'append') return appendOneByOne(group);
-          // Where the stream takes nothing, what waits behind the group would wait for nothing.
+          // If the stream takes nothing, everything behind the group would wait for nothing.
           for (const waiting of outcome.what === 'stream' ? queue : group) refuse(waiting, outcome.cause);
           return;
         case 'conflict':

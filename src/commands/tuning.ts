@@ -6,7 +6,7 @@ export const tuning = {
    * How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503.
    */
   gatewayAttempts: 20,
-  /** How often a revert is prepared again because its resource changed meanwhile. */
+  /** How often a revert starts over because its resource has changed meanwhile. */
   revertAttempts: 5,
   /** A caller gets an answer within this time, at worst a 503; its append may take longer. */
   commandAnswerMs: 8_000,
@@ -38,9 +38,9 @@ export const tuning = {
   signinsBatchMs: 250,
   signinsQueue: 10_000,
   signinsQueueBytes: 16 * 1024 * 1024,
-  /** A larger fact is refused; what agents may report makes none. */
+  /** Larger facts are refused; no report within the limits is that large. */
   factBytes: 256 * 1024,
-  /** How often the log may refuse a fact before that counts as for good. */
+  /** How often the log may refuse a fact before the fact is dropped. */
   factRefusals: 3,
   factRetry: { firstMs: 50, maxMs: 5_000 },
   /** Nodes whose budget of facts is remembered; more than can be connected. */

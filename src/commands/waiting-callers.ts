@@ -18,7 +18,7 @@ export interface Call<State, Command> {
 /** The outcome of a command. */
 export type Answer =
   | Extract<CommandOutcome<unknown>, { readonly kind: 'done' }>
-  /** `revision` is that of the first event of the command that used the key. */
+  /** `revision`: the first event of the command that used the key. */
   | { readonly kind: 'repeated'; readonly commandId: string; readonly resourceId: string; readonly revision: number }
   | { readonly kind: 'refused'; readonly error: ServiceError };
 

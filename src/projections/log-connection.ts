@@ -1,5 +1,5 @@
 /**
- * How near what is held in memory is to the end of the log, judged by its subscription alone. Whether this instance may
+ * How close the state in memory is to the end of the log, judged by its subscription alone. Whether this instance may
  * serve also depends on the compiler version (`fleet/committed-fleet.ts`).
  */
 import { errorText } from '../kernel/errors.js';

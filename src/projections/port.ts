@@ -54,7 +54,7 @@ export interface AuditQuery {
   /** RFC 3339, inclusive. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** Whether to include entries about users and sign-ins, which only admins are shown. */
+  /** Whether to include entries about users and sign-ins, which only admins see. */
   readonly includeAccounts: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * A user account: state, events and commands of the stream `svc-accounts`. E-mail and display name are sealed under a key of
- * the user, so that deleting the key deletes the personal data.
- * Also the form of user names and passwords. Implements `docs/contract/rest.md#authentication-and-roles`.
+ * A user account: state, events and commands of the stream `svc-accounts`. E-mail and display name are sealed, so that
+ * the log holds no personal data in clear. Also the form of user names and passwords. Implements
+ * `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import type { FieldChange } from '../resource/change.js';

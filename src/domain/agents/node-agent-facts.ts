@@ -45,7 +45,7 @@ export interface NodeAgentFacts {
   readonly version_conflict_at: string | null;
   /** The version that was reported then; missing when there was no conflict. */
   readonly version_conflict?: string;
-  /** No fact that the fields above stand for was written into the log before this time; missing before the first fact. */
+  /** The log holds no fact of the fields above from before this time; missing before the first fact. */
   readonly written_since?: string;
 }
 
@@ -86,7 +86,7 @@ function isOfSupersededSession(
   sessionId: string,
 ): boolean {
   if (type !== 'AgentConfigApplied' && type !== 'AgentConfigRejected') return false;
-  // A fact that is written again keeps the time of then.
+  // A fact that is written again keeps its first time.
   if (data.again_at !== undefined || session === undefined) return false;
   return session.id !== sessionId && at < session.at;
 }

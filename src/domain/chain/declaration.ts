@@ -75,7 +75,7 @@ const compiled: Compiled<ChainState> = {
   linksFrom: linksOfChain,
 };
 
-/** Of the current definition, which is wanted, and of the deployed one, which is measured. */
+/** Links of the current definition, which is wanted, and of the deployed one, which is measured. */
 function linksOfChain(fleet: FleetView, chain: ChainState, nodeId: string): readonly NodeLink[] {
   if (!chain.enabled) return [];
   return definitionsOf(chain).flatMap(({ hops }) => {

@@ -109,7 +109,7 @@ function objectionToUpstream(chain: ChainState, edited: UpstreamState): string |
   return endsThere ? 'tls: expected null while the udp chain {} ends in this upstream' : undefined;
 }
 
-// One sentence per problem, without the names in question, so that it can list every chain that has the problem.
+// One sentence per problem, without names, so that it can list every chain that has the problem.
 const objections: { readonly [K in NameProblem['kind']]: string } = {
   unknown: 'server_names: expected every name that a hop of {} uses',
   none: 'certificate_pem: expected a certificate with DNS names, which hops of {} take their server names from',

@@ -29,7 +29,7 @@ function hopProfile(payload: Payload, hop: Hop): TransportProfile {
 
 export interface Dialled {
   readonly outbound: Outbound;
-  /** Of the key that the other side must have, when it is dialled with TLS. */
+  /** The pin of the key that the other side must have when it is dialled with TLS. */
   readonly pins: readonly string[];
 }
 

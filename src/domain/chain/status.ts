@@ -4,7 +4,7 @@ import type { ChainState, ChainStatus } from './chain.js';
 import { definitionOf } from './chain.js';
 
 /**
- * Of states that were looked at before: whoever counts or filters all chains looks at each again and again, comparing two
+ * Remembers the answer for each state. Counts and filters ask about every chain again and again, comparing two
  * definitions takes most of the time, and a state never changes.
  */
 const known = new WeakMap<ChainState, ChainStatus>();

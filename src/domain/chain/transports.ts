@@ -10,7 +10,7 @@ interface Transport {
   readonly payloads: readonly Payload[];
   readonly outer: Outer;
   readonly security: Security;
-  /** The server names that a hop may have: exact ones and wildcards, exact ones alone, or none. */
+  /** Server names that a hop may have: exact names and wildcards, exact names only, or none. */
   readonly serverNames: 'patterns' | 'exact' | 'none';
   /** The match kind of the hop's routes; a hop that has no server names at all is the default route. */
   readonly matchKind: IntendedRoute['matchKind'];

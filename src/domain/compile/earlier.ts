@@ -35,7 +35,7 @@ export function mayBeginAt(fleet: Fleet, nodeId: string, generation: number): bo
 
 /** @param fleet an empty one, or one that `mayBeginAt` accepts; it is changed */
 export function earlierFold(fleet: Fleet, nodeId: string, generation: number): EarlierFold {
-  /** Of the node before it was deleted. */
+  /** The generation of the node before it was deleted. */
   let deleted: NodeSnapshot | undefined;
   return {
     fold(command) {

@@ -1,7 +1,7 @@
 /**
- * Material that rules take from credentials: keys as placeholders, names, pins. Each function gives undefined for a
- * credential that does not exist or is of another type; commands see to it that no live definition meets that.
- * Implements `docs/contract/wire.md#configuration`.
+ * Material that rules take from credentials: keys as placeholders, names, pins. Each function returns undefined for a
+ * credential that does not exist or has another type; commands keep live definitions from naming one. Implements
+ * `docs/contract/wire.md#configuration`.
  */
 import { streams } from '../../kernel/event.js';
 import type { FleetView } from '../resource/fleet-view.js';

@@ -172,7 +172,7 @@ export interface FleetState {
   readonly revision: Cell<number>;
   /** The log position of that revision. */
   readonly position: Cell<number>;
-  /** Where the log chain stands at that revision. The fold of the log's commands checks it and moves it on. */
+  /** The head of the log chain at that revision. The fold of the log's commands checks it and moves it on. */
   readonly logChain: Cell<ChainHead>;
 
   readonly tables: { readonly [T in ResourceType]: Table<StateOf<T>> };

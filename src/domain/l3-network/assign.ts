@@ -11,8 +11,8 @@ import type { Cidr } from '../../kernel/cidr.js';
 import { formatCidr, hostOf, isDefaultRoute, overlappingPair, parseCidr } from '../../kernel/cidr.js';
 
 /**
- * The number of the next network: one more than the revision of the event that creates it. No two networks of a log ever have
- * the same, also after one is deleted, so undoing a delete can give a network its number back.
+ * The number of the next network: one more than the revision of the event that creates it. A number is never given to a
+ * second network, even after the first is deleted, so undoing a delete can restore it.
  * @returns undefined when no number is left
  */
 export function nextNetworkId(fleet: FleetView): number | undefined {
@@ -46,7 +46,7 @@ export function identifiedTunnels(
 ): readonly Tunnel[] {
   const used = new Set(requested.flatMap(({ context_id }) => context_id ?? []));
   const kept = keptIds(requested, before, used);
-  // Where the search for a free id on each listener key goes on: all before it are used.
+  // The next id to try on each listener key; all before it are used.
   const searched = new Map<string, number>();
   return requested.map((tunnel, index) => {
     const context_id = tunnel.context_id ?? kept.get(index) ?? lowestFree(tunnel);

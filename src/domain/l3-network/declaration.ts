@@ -210,7 +210,7 @@ const compiled: Compiled<NetworkState> = {
     const dialling = tunnelsOn(network, nodeId).filter(({ listener_node_id }) => listener_node_id === nodeId);
     return [...new Set(dialling.map(({ connector_node_id }) => connector_node_id))];
   },
-  // A tunnel carries packets both ways; the link is the way in which it is dialled, as it is between the hops of a chain.
+  // A tunnel carries packets both ways; its link goes from the side that dials, as between the hops of a chain.
   linksFrom(fleet, network, nodeId) {
     if (!network.enabled) return [];
     const dialled = tunnelsOn(network, nodeId).filter(({ connector_node_id }) => connector_node_id === nodeId);

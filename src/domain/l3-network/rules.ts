@@ -47,7 +47,7 @@ function listenerRule(fleet: FleetView, network: NetworkState, tunnel: Tunnel): 
   ];
 }
 
-/** None while the listener cannot be dialled: a rule without a peer would have the agent reject the whole snapshot. */
+/** No rule while the listener cannot be dialled: with a rule without a peer, the agent would reject the whole snapshot. */
 function connectorRule(fleet: FleetView, network: NetworkState, tunnel: Tunnel): readonly L3TunnelRule[] {
   const common = commonPart(network, tunnel, tunnel.connector_node_id, tunnel.listener_node_id);
   const outbound = realityOutbound(fleet, network.credential_id, network.server_name);

@@ -29,7 +29,7 @@ export interface Claim {
   readonly family: ClaimFamily;
   /** The key that distinguishes the claims of the family; no two owners on one listener key may have the same. */
   readonly values: readonly string[];
-  /** Of `l3` claims only: the credential that all tunnels on one listener key share, and the name that no other route there may have. */
+  /** For `l3` claims only: the credential that all tunnels on one listener key share, and the name that no other route there may have. */
   readonly tunnel?: { readonly credentialId: string; readonly serverName: string };
 }
 

@@ -14,7 +14,7 @@ import type { Decision } from '../resource/refusal.js';
 import { asLogChainEvent } from './declaration.js';
 import type { LogChainEvent } from './declaration.js';
 
-/** Where the chain of a stream stands after a command. */
+/** The head of a stream's chain after a command. */
 export interface ChainHead {
   /** The key of the next link; null before the chain has begun. */
   readonly keyId: string | null;
@@ -47,7 +47,7 @@ export type BreakKind =
 export interface ChainBreak {
   readonly kind: BreakKind;
   readonly stream: string;
-  /** Of the command's first event. */
+  /** The revision of the command's first event. */
   readonly revision: number;
   readonly commandId: string;
 }

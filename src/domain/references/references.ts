@@ -16,7 +16,7 @@ interface OwnerParts {
 }
 
 /**
- * The parts of owners that were split before. One edit splits the owners of every node again and again, and a slice is a new
+ * Owners already split into their parts. One edit splits the owners of every node again and again, and a slice is a new
  * string that each look-up has to hash and to compare.
  */
 const splitBefore = new Map<Owner, OwnerParts>();

@@ -59,7 +59,7 @@ export function fieldChanges(changes: Changes): readonly AuditChange[] {
 
 /**
  * A change of a list as one change per field of its entries, `hops[0].listen_port`, unless the number of entries changed.
- * @param field that of the list; other changes stay as they are
+ * @param field the list's field; other changes stay as they are
  */
 export const entryByEntry =
   (field: string) =>
@@ -106,8 +106,8 @@ interface CarriesDefinition {
 }
 
 /**
- * @param fields those of the definition: nothing else of an event is shown
- * @returns one function per event; fields are in the order of the event
+ * @param fields the definition's fields; nothing else of an event is shown @returns one function per event; fields are
+ * in the order of the event
  */
 export function lifecycleAudit(fields: readonly string[]): {
   created(event: CarriesDefinition): EventAudit;

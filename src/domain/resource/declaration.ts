@@ -47,7 +47,7 @@ export interface FleetEventDeclaration<E extends AnyEvent> extends EventDeclarat
    * them with the compiler's output. A node that the event deletes is not among them, because it has no configuration.
    */
   touches(fleet: FleetView, event: E, context: EventContext): Iterable<string>;
-  /** null for an event that leaves nothing to undo. Whether an entry may be reverted at all, its audit says. */
+  /** null for an event that leaves nothing to undo. An event's audit says whether its entry may be reverted at all. */
   readonly undo: ((event: E) => Undo) | null;
 }
 
@@ -88,7 +88,7 @@ export interface Compiled<S> {
   /** Ids of the nodes that dial a node at the node's own address. */
   diallersOf(state: S, nodeId: string): readonly string[];
   /**
-   * Where a node sends the resource's traffic on to, inside the fleet: in what is wanted and in what is deployed. Nowhere
+   * The nodes to which a node forwards the resource's traffic, in the wanted and in the deployed definition. Nowhere
    * while the resource is disabled.
    */
   linksFrom(fleet: FleetView, state: S, nodeId: string): readonly NodeLink[];
@@ -159,7 +159,7 @@ export interface Singleton<
   readonly events: EventDeclarations<E>;
   readonly decide: Decisions<C, E>;
   evolve(state: S, event: E, context: EventContext): S;
-  /** The state without what it holds of a deleted node. Not an event of its own: a version stays as it is. */
+  /** The state without what it holds of a deleted node. No event of its own, so a version stays as it is. */
   withoutNode(state: S, nodeId: string): S;
   /** The state with its part about a node that comes back. @param node the data of `NodeRestored` */
   withNode(state: S, node: object): S;

@@ -45,7 +45,7 @@ interface Options<
   readonly lists?: readonly (keyof D & string)[];
   /**
    * Ids of the nodes whose configuration a change of the resource changes, judged on the fleet before it; null when it
-   * changes none. Of a new or restored resource `before` is undefined, of a deleted one `after`.
+   * changes none. `before` is undefined for a new or restored resource, `after` for a deleted one.
    */
   readonly touches: ((fleet: FleetView, before: S | undefined, after: S | undefined) => Iterable<string>) | null;
 }

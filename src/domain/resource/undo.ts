@@ -1,7 +1,7 @@
 /**
- * How a revert undoes one event: the ordinary command that takes it back, and the fields that must still be as the
- * event left them. Each declaration says it for its events; the lifecycle that all resources share is here. The revert
- * of an entry is
+ * How a revert undoes one event: the ordinary command that reverses it, and the fields that must still be as the event
+ * left them. Each declaration says it for its events; the lifecycle that all resources share is here. The revert of an
+ * entry is
  * `revert/decide.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import type { Json } from '../../kernel/json.js';

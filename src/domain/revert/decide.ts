@@ -134,7 +134,7 @@ export interface PreviewedChange extends AuditChange {
   readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
 }
 
-/** @param events those of the decided revert, at least one */
+/** @param events the events of the decided revert, at least one */
 export function previewOf(fleet: Fleet, events: readonly FleetEvent[]): readonly PreviewedChange[] {
   return hypothetical(fleet, events).events.flatMap((event) => {
     const { type, id, name } = fleetSubject(event);

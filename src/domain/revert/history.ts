@@ -29,11 +29,11 @@ export interface History {
   readonly version: number | undefined;
   /** Entries about the resource behind the reverted one, newest first. */
   readonly later: readonly EntryAbout[];
-  /** By field: the id of the entry that gave it the value that it has now. Of fields that no longer have the entry's. */
+  /** By field: the id of the entry that gave it the value that it has now. Values of the fields that no longer have the entry's. */
   readonly changedBy: ReadonlyMap<string, string>;
   /** The entry that deleted the resource, if it is gone and nothing brings it back. */
   readonly deletedBy?: EntryAbout | undefined;
-  /** The state from which a restored resource continues. Of the revert of a delete only. */
+  /** The state from which a restored resource continues. Only for the revert of a delete. */
   readonly former?: Former;
 }
 

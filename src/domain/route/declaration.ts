@@ -49,8 +49,8 @@ function claimsOfRoute(route: RouteState): readonly Claim[] {
 }
 
 /**
- * A rule and an upstream cluster of its own for each hop. As with chains, a hop whose next hop has no known address has
- * none: a rule that leads nowhere would have the agent reject the snapshot.
+ * A rule and an upstream cluster of its own for each hop. As with chains, a hop has no rule while the address of its
+ * next hop is unknown: with a rule that leads nowhere, the agent would reject the snapshot.
  */
 function routeRulesOn(fleet: FleetView, route: RouteState, nodeId: string): NodeRules {
   const live = liveHop(fleet, route, nodeId);

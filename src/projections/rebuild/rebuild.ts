@@ -126,7 +126,7 @@ interface Begun {
   readonly resumed: boolean;
 }
 
-/** Records what is to be filled before filling begins, or finds the interrupted rebuild to resume. */
+/** Records what to fill before filling begins, or finds the interrupted rebuild to resume. */
 async function begin(options: RebuildOptions, release: number, models: readonly ReadModel[]): Promise<Begun> {
   const { readStore } = options;
   const record = await readLayoutRecord(readStore, release);
