@@ -65,9 +65,15 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
   let written = 0;
   let oldestSeconds = 0;
 
-  /** In milliseconds; undefined for a node whose agent has never connected. */
-  const ageOf = ({ written_since }: NodeAgentFacts): number | undefined =>
-    written_since === undefined ? undefined : clock.now() - Date.parse(written_since);
+  /**
+   * In milliseconds; undefined for a node whose agent has never connected. Facts of a clock that was ahead count as old:
+   * nobody knows how long they have been there.
+   */
+  const ageOf = ({ written_since }: NodeAgentFacts): number | undefined => {
+    if (written_since === undefined) return undefined;
+    const age = clock.now() - Date.parse(written_since);
+    return age < -limits.clocks.apartMs ? tuning.standingFactsDays * day : age;
+  };
 
   const propose = ({ id, agent }: KnownNode): readonly ProposedEvent[] => {
     const standing = standingFacts(id, agent, timestamp(clock.now()));

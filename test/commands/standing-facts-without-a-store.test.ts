@@ -145,6 +145,19 @@ describe('facts are due', () => {
     expect(await job().turn(never)).toBe(2);
   });
 
+  test('at once, when a clock that was ahead has written them: nobody knows how old they are', async () => {
+    const ahead = (ms: number): NodeAgentFacts => ({
+      ...connected,
+      written_since: new Date(start + limits.clocks.apartMs + ms).toISOString(),
+    });
+    nodes.set('ahead', ahead(1));
+    nodes.set('as near as clocks are', ahead(0));
+    const standing = job();
+    expect(await standing.turn(never)).toBe(1);
+    expect(written()).toEqual([['ahead']]);
+    expect(await standing.turn(never), 'written with the time of now').toBe(0);
+  });
+
   test('never, when the agent has never connected', async () => {
     nodes.set('n', neverConnected);
     const standing = job();

@@ -45,9 +45,11 @@ export function putKey(table: IdempotencyTable, keyHash: string, accepted: Accep
 /**
  * Drops the hours that are out of the window. Each command has the time of one instance's clock, and a single clock
  * that is days ahead must not drop keys that are still good: an old key goes only when many commands say that it is
- * old. So the table holds the keys of two windows, and some more where commands are rare.
+ * old, and the command that is folded now says so too, since the many may be of a clock that has been set back. So the
+ * table holds the keys of two windows, and some more where commands are rare.
+ * @param at when the folded command happened, in milliseconds since the epoch
  */
-function dropOld(table: IdempotencyTable): void {
+function dropOld(table: IdempotencyTable, at: number): void {
   if (table.keys.size <= newerKeys) return;
   const hours = [...table.hours.keys()].map((hour) => ({ hour: Number(hour), keys: table.hours.get(hour) }));
   let counted = 0;
@@ -58,7 +60,7 @@ function dropOld(table: IdempotencyTable): void {
       return counted >= newerKeys;
     });
   for (const { hour, keys } of hours) {
-    if (newest === undefined || hour >= newest.hour - keptHours) continue;
+    if (newest === undefined || hour >= Math.min(newest.hour, hourOf(at)) - keptHours) continue;
     for (const key of keys) {
       table.hours.remove(String(hour), key);
       table.keys.delete(key);
@@ -70,14 +72,15 @@ function dropOld(table: IdempotencyTable): void {
 export function rememberKey(table: IdempotencyTable, event: RecordedEvent, resourceId: string): void {
   const mark = event.metadata.idempotency;
   if (mark === undefined) return;
+  const at = Date.parse(event.metadata.occurred_at);
   putKey(table, mark.key_hash, {
     body_hash: mark.body_hash,
     command_id: event.metadata.command.id,
     resource_id: resourceId,
     revision: event.revision,
-    at: Date.parse(event.metadata.occurred_at),
+    at,
   });
-  dropOld(table);
+  dropOld(table, at);
 }
 
 /**
