@@ -41,6 +41,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     readStore,
     clock,
     logger,
+    deletionTime: () => clocks.deletionTime(projections.newestAt()),
     queued: () => [...queries.nodeIds()].map((id) => [id, queries.node(id)?.commands ?? []] as const),
   });
   closers.add('command claims', () => claims.close());
@@ -95,7 +96,6 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     clock,
     logger,
     compilerVersion,
-    alone: config.mongoUrl === undefined,
     position: () => projections.status().position,
     revision: queries.revision,
     accounts: () => accountsView.accounts.revision.value,

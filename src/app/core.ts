@@ -130,6 +130,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     readStore,
     clock,
     logger,
+    deletionTime: clocks.deletionTime,
     onAnotherLog: (found) => mustEnd(`The service ends: ${found}. ${remedyFor(config.dataDir)}`),
   });
   closers.add('projections', () => projections.close());

@@ -15,6 +15,8 @@ import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 const claimWaitMs = 500;
 /** Expired claims read at once. */
 const purgedAtOnce = 1000;
+/** How long a claim is kept after its command has expired: far longer than clocks of instances may be apart. */
+const keptMs = 24 * 60 * 60_000;
 
 export const commandClaims: CollectionSpec = {
   name: 'command_claims',
@@ -43,6 +45,10 @@ export interface CommandClaimsDeps {
   readonly readStore: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** The time that deletes go by (`store-clocks.ts`). */
+  deletionTime(): number | undefined;
+  /** How often expired claims are removed, in milliseconds. */
+  readonly purgeEveryMs?: number;
   /** All commands that are queued now, by node. */
   queued(): Iterable<readonly [nodeId: string, queued: readonly Queued<unknown>[]]>;
 }
@@ -62,10 +68,11 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
   type Claim = { readonly kind: typeof kind; readonly node_id: string; readonly expires_at: string };
   const claims = await readStore.collection<Claim>(commandClaims);
   if ((await claims.get(marker)) === undefined) {
-    for (const [node_id, queued] of deps.queued()) {
-      for (const { id, expires_at } of queued) await claims.insert(id, { kind, node_id, expires_at });
-    }
-    await claims.insert(marker, { kind, node_id: '', expires_at: never });
+    const sent = [...deps.queued()].flatMap(([node_id, queued]) =>
+      queued.map(({ id, expires_at }) => ({ id, fields: { kind, node_id, expires_at } as const })),
+    );
+    await claims.insert(sent);
+    await claims.insert([{ id: marker, fields: { kind, node_id: '', expires_at: never } }]);
   }
   /** Expiry by id of commands with a claim, of whichever instance: the store is not asked again at every heartbeat. */
   const claimedIds = new Map<string, string>();
@@ -75,27 +82,24 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
   const late = new Map<string, Queued<unknown>[]>();
   let failing = false;
 
-  async function claimOne(nodeId: string, { id, expires_at }: Queued<unknown>): Promise<boolean> {
-    const inserted = await claims.insert(id, { kind, node_id: nodeId, expires_at });
-    claimedIds.set(id, expires_at);
-    return inserted;
-  }
-
-  /** The commands that this instance has claimed; when the store fails on the way, those before the failure. */
+  /** Those of the commands that this instance has claimed, in one write; none when the store fails. */
   async function claimAll<Name>(nodeId: string, open: readonly Queued<Name>[]): Promise<Queued<Name>[]> {
-    const claimed: Queued<Name>[] = [];
     underWay.add(nodeId);
     try {
-      for (const queued of open) if (await claimOne(nodeId, queued)) claimed.push(queued);
-      if (claimed.length > 0) failing = false;
+      const inserted = new Set(
+        await claims.insert(open.map(({ id, expires_at }) => ({ id, fields: { kind, node_id: nodeId, expires_at } }))),
+      );
+      for (const { id, expires_at } of open) claimedIds.set(id, expires_at);
+      failing = false;
+      return open.filter(({ id }) => inserted.has(id));
     } catch (error) {
       // Logged once per outage: every node with a queue comes again with each heartbeat.
       if (!failing) logger.warn({ node_id: nodeId, error: errorText(error) }, 'commands to agents cannot be claimed');
       failing = true;
+      return [];
     } finally {
       underWay.delete(nodeId);
     }
-    return claimed;
   }
 
   /** The late claims of a node, except commands that have expired or left the queue. */
@@ -105,17 +109,18 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     return queued.filter(({ id, expires_at }) => ids.has(id) && expires_at > now);
   }
 
-  /** Forgets claims whose command has expired. */
+  /** Forgets here the claims whose command has expired, and removes those from the store that expired a day ago. */
   async function purge(): Promise<void> {
     const now = timestamp(clock.now());
     for (const [id, expires] of claimedIds) if (expires <= now) claimedIds.delete(id);
     for (const [nodeId, queued] of late) if (queued.every(({ expires_at }) => expires_at <= now)) late.delete(nodeId);
-    // Just above every claim that expired at that time.
-    const below = `${timestamp(clock.now() - limits.agent.commandExpiryMs)}0`;
+    const time = deps.deletionTime();
+    if (time === undefined) return;
+    const below = timestamp(time - keptMs);
     const old = await claims.find({ groups: [kind], below, direction: 'asc', limit: purgedAtOnce });
     if (old.length > 0) await claims.remove(old.map(({ id }) => id));
   }
-  const loop = startLoop(limits.agent.commandExpiryMs, purge, (error) => {
+  const loop = startLoop(deps.purgeEveryMs ?? limits.agent.commandExpiryMs, purge, (error) => {
     logger.warn({ error: errorText(error) }, 'expired claims of commands could not be removed');
   });
 

@@ -31,8 +31,6 @@ export interface InstanceLeaseDeps {
   readonly compilerVersion: number;
   /** Heartbeats that this instance took in the last minute. */
   heartbeatsPerMinute(): number;
-  /** No other process can have this read store open, so every other lease belongs to a process that has died. */
-  readonly alone: boolean;
 }
 
 export interface InstanceLease {
@@ -76,8 +74,6 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   });
   // Nobody else has this id, so the lease can always be taken, even after it was purged.
   const take = (): Promise<void> => leases.take(instanceKind, claim());
-  // Otherwise this instance would wait for a killed one until its lease ends.
-  if (deps.alone) await releaseOthers(leases, instanceId);
   await take();
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'the lease of this instance was not renewed');
@@ -96,11 +92,6 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
       await leases.release(instanceKind, instanceId, instanceId).catch(complain);
     },
   };
-}
-
-async function releaseOthers(leases: ReadStore['leases'], instanceId: string): Promise<void> {
-  for (const { name } of await leases.list(instanceKind))
-    if (name !== instanceId) await leases.release(instanceKind, name, name);
 }
 
 /** Every live instance. @throws ServiceError `unavailable` */

@@ -15,8 +15,6 @@ export interface MembershipDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly compilerVersion: number;
-  /** See `InstanceLeaseDeps`. */
-  readonly alone: boolean;
   /** Log position that every read model of this instance holds. */
   position(): number;
   /** Revision of `svc-fleet` that this instance has folded. */
@@ -72,7 +70,6 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
     accounts: deps.accounts,
     compilerVersion,
     heartbeatsPerMinute: deps.heartbeatsPerMinute,
-    alone: deps.alone,
   });
   const { close } = await lease;
   return {

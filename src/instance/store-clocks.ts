@@ -26,6 +26,14 @@ export interface StoreClocks {
    * clock, even if this instance's has jumped ahead.
    */
   now(): number;
+  /**
+   * The time that everything goes by which deletes what is old, in milliseconds since the epoch: now by the slowest of all
+   * clocks, the log's own measure of time included, and never beyond the newest event of the log. What is removed too early
+   * may be lost, so a clock that is wrong for an hour must not make anything older.
+   * @param newest the time of the newest event of the log that the caller has read; undefined before the first
+   * @returns undefined while nothing may be deleted: clocks disagree, or one was not read yet
+   */
+  deletionTime(newest: number | undefined): number | undefined;
   close(): Promise<void>;
 }
 
@@ -93,7 +101,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     }
     const before = compared.get(name)?.time;
     // A recorded time stays recorded: an event with an earlier time behind it does not make a clock right.
-    const kept = time.kind === 'not_before' && before !== undefined && before.at > time.at ? before : time;
+    const kept = time.kind === 'not_before' ? { ...time, at: Math.max(time.at, before?.at ?? time.at) } : time;
     compared.set(name, { time: kept, since: clock.monotonic() });
   }
 
@@ -108,13 +116,21 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
 
   async function look(): Promise<void> {
     tell();
-    const unknown = stores.some(([name]) => !compared.has(name) && !silent.has(name));
-    const everyMs = unknown || logged !== '' ? compareAgainMs : compareEveryMs;
+    const everyMs = notRead() || logged !== '' ? compareAgainMs : compareEveryMs;
     if (clock.monotonic() - comparedAt < everyMs) return;
     comparedAt = clock.monotonic();
     await Promise.all(stores.map(([name, store]) => compare(name, store)));
     tell();
   }
+
+  /** By the clocks that agree or not. */
+  function slowest(): number {
+    const clocks = [...compared.values()].filter(({ time }) => time.kind === 'clock').map(clockOf);
+    const carried = clocks.length === 0 ? [began.wall + clock.monotonic() - began.since] : clocks;
+    return Math.min(clock.now(), ...carried);
+  }
+
+  const notRead = (): boolean => stores.some(([name]) => !compared.has(name) && !silent.has(name));
 
   await look();
   const loop = startLoop(lookEveryMs, look, (error) =>
@@ -123,10 +139,11 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
   return {
     problems,
     differences: () => new Map([...compared].map(([name, entry]) => [name, aheadMs(entry) / 1000])),
-    now() {
-      const clocks = [...compared.values()].filter(({ time }) => time.kind === 'clock').map(clockOf);
-      const carried = clocks.length === 0 ? [began.wall + clock.monotonic() - began.since] : clocks;
-      return Math.min(clock.now(), ...carried);
+    now: slowest,
+    deletionTime(newest) {
+      if (newest === undefined || notRead() || problems().length > 0) return undefined;
+      const measured = [...compared.values()].flatMap(({ time }) => (time.kind === 'not_before' ? time.measured : []));
+      return Math.min(slowest(), newest, ...measured);
     },
     close: () => loop.close(),
   };

@@ -184,6 +184,8 @@ export interface Projections {
   reached(position: number, timeoutMs: number): Promise<boolean>;
   /** The last revision of a stream that was applied since the start; undefined when none was. */
   revision(stream: string): number | undefined;
+  /** The latest time of an event that was applied since the start, in milliseconds since the epoch. */
+  newestAt(): number | undefined;
   /**
    * Calls back with each applied agent fact and when it happened, RFC 3339. A deploy with `?wait=applied` waits for them.
    * @returns how to stop

@@ -30,6 +30,8 @@ export interface ProjectionsOptions {
   readonly readStore: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** `StoreClocks.deletionTime`. */
+  deletionTime(newest: number | undefined): number | undefined;
   /** Another version and other read models than this release's: for tests. */
   readonly version?: number;
   readonly models?: readonly ReadModel[];
@@ -132,6 +134,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     onStatusChange: statusListeners.add,
     reached: (position, timeoutMs) => inUse().reached(position, timeoutMs),
     revision: (stream) => inUse().revision(stream),
+    newestAt: () => inUse().newestAt(),
     applied: (stream, revision, timeoutMs) => inUse().applied(stream, revision, timeoutMs),
     onAgentFact: (listener) => factListeners.add(({ fact, at }) => listener(fact, at)),
     async close() {

@@ -14,6 +14,9 @@ export const tuning = {
   batchEvents: 1000,
   parkedEntities: 10_000,
   tombstonePurgeEveryMs: 10 * 60_000,
+  /** How long a tombstone stays after all have passed it, and how often what all have passed is noted. */
+  tombstoneAgeMs: 24 * 60 * 60_000,
+  tombstoneMarkEveryMs: 60 * 60_000,
   /** How often expired documents are removed, and how many at once. */
   expiryEveryMs: 60_000,
   expiredDocuments: 1000,

@@ -123,8 +123,11 @@ export interface FoldCheckpoint {
 export type StoreTime =
   /** The store has a clock of its own, which shows this time now. */
   | { readonly kind: 'clock'; readonly at: number }
-  /** The store lives by this instance's clock, and has recorded something at this time: it cannot be earlier. */
-  | { readonly kind: 'not_before'; readonly at: number };
+  /**
+   * The store lives by this instance's clock, and has recorded something at this time: it cannot be earlier. `measured`
+   * follows the clock as well, but passes at most twice as fast as the store has measured, restarts included.
+   */
+  | { readonly kind: 'not_before'; readonly at: number; readonly measured: number };
 
 export interface EventStore {
   /**

@@ -80,8 +80,8 @@ export interface Collection<F extends Fields = Fields> {
   write(writes: readonly GuardedWrite<F>[]): Promise<number>;
   /** Unguarded puts at position 0; the last one wins. For telemetry and the like, never for a projected collection. */
   set(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<void>;
-  /** Puts a document unless its id exists. Atomic. @returns whether it did */
-  insert(id: string, fields: F): Promise<boolean>;
+  /** Puts, in one write, the documents whose ids do not exist; each is atomic. @returns the ids that it has put */
+  insert(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<readonly string[]>;
   /** Removes without tombstones: only for documents that no projection writes, or whose events have expired. */
   remove(ids: readonly string[]): Promise<void>;
   /** Removes tombstones up to a position. Call it when every live instance has passed that position. */
@@ -90,7 +90,7 @@ export interface Collection<F extends Fields = Fields> {
 
 /**
  * A claim that expires by itself. Times are the store's, so instances need no common clock. A crash of the machine that holds
- * the store may undo the newest ones.
+ * the store may undo the newest ones; in a store that one process alone can open, they end with the process.
  */
 export interface Lease {
   readonly kind: string;

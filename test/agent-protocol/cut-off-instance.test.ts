@@ -51,7 +51,13 @@ beforeEach(async () => {
   const { eventStore, readStore } = stores;
   await (await createFleetLog(eventStore)).createNode(nodeId);
   cutStore = scriptedEventStore(eventStore);
-  projections = await startProjections({ eventStore, readStore, clock, logger: silentLogger });
+  projections = await startProjections({
+    eventStore,
+    readStore,
+    clock,
+    logger: silentLogger,
+    deletionTime: () => undefined,
+  });
   const secret = randomBytes(32);
   const start = async (instanceId: string, store: EventStore): Promise<Instance> => {
     const facts = createFactRecorder({ eventStore: store, clock, ids: randomIds, logger: silentLogger });

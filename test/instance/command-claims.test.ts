@@ -4,7 +4,7 @@ import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { openCommandClaims } from '../../src/instance/command-claims.js';
-import type { CommandClaims } from '../../src/instance/command-claims.js';
+import type { CommandClaims, CommandClaimsDeps } from '../../src/instance/command-claims.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { openTemporaryStores } from '../support/temporary-stores.js';
@@ -16,7 +16,7 @@ const clock = createManualClock(Date.parse('2026-01-01T00:00:00.000Z'));
 
 beforeEach(async () => {
   stores = await openTemporaryStores(clock);
-  const open = () => openCommandClaims({ readStore: stores.readStore, clock, logger: silentLogger, queued: () => [] });
+  const open = () => openClaims();
   instances = [await open(), await open()];
 });
 
@@ -24,6 +24,16 @@ afterEach(async () => {
   for (const instance of instances) await instance.close();
   await stores.close();
 });
+
+const openClaims = (over: Partial<CommandClaimsDeps> = {}): Promise<CommandClaims> =>
+  openCommandClaims({
+    readStore: stores.readStore,
+    clock,
+    logger: silentLogger,
+    deletionTime: () => undefined,
+    queued: () => [],
+    ...over,
+  });
 
 const queue = (count: number, expiresInMs = limits.agent.commandExpiryMs) =>
   Array.from({ length: count }, (_, index) => ({
@@ -57,10 +67,13 @@ test('a store that hangs delays no heartbeat; its late claims come with a later 
     ...stores.readStore,
     async collection<F extends Fields>(spec: CollectionSpec) {
       const inner = await stores.readStore.collection<F>(spec);
-      return { ...inner, insert: async (id: string, fields: F) => (await hanging, inner.insert(id, fields)) };
+      return {
+        ...inner,
+        insert: async (all: Parameters<typeof inner.insert>[0]) => (await hanging, inner.insert(all)),
+      };
     },
   };
-  const claims = await openCommandClaims({ readStore, clock, logger: silentLogger, queued: () => [] });
+  const claims = await openClaims({ readStore });
   instances.push(claims);
   const queued = queue(2);
   expect(await claims.claim('n', queued)).toEqual([]);
@@ -75,17 +88,63 @@ test('a store that hangs delays no heartbeat; its late claims come with a later 
   expect(await instances[0]!.claim('n', queued)).toEqual([]);
 });
 
+/** Counts what is asked of the claims in a store. */
+function counted(readStore: ReadStore): { readonly readStore: ReadStore; readonly calls: string[] } {
+  const calls: string[] = [];
+  const collection = async <F extends Fields>(spec: CollectionSpec) => {
+    const inner = await readStore.collection<F>(spec);
+    const insert: typeof inner.insert = (all) => (calls.push(`insert ${all.length}`), inner.insert(all));
+    const find: typeof inner.find = (query) => (calls.push('find'), inner.find(query));
+    const remove: typeof inner.remove = (ids) => (calls.push(`remove ${ids.length}`), inner.remove(ids));
+    return { ...inner, insert, find, remove };
+  };
+  return { readStore: { ...readStore, collection }, calls };
+}
+
+test('16 commands are claimed by one write', async () => {
+  const { readStore, calls } = counted(stores.readStore);
+  const claims = await openClaims({ readStore });
+  instances.push(claims);
+  calls.length = 0;
+  expect(await claims.claim('node', queue(16))).toHaveLength(16);
+  expect(calls).toEqual(['insert 16']);
+});
+
+test('an instance whose clock is ahead removes no claim in use: the next instance does not send the command again', async () => {
+  const queued = queue(1, limits.agent.commandExpiryMs);
+  expect(await instances[0]!.claim('node', queued)).toEqual(['c0']);
+  const { readStore, calls } = counted(stores.readStore);
+  const hour = 3_600_000;
+  let time: number | undefined;
+  const ahead = await openClaims({
+    readStore,
+    // Its own clock is a month ahead.
+    clock: { now: () => clock.now() + 720 * hour, monotonic: clock.monotonic },
+    deletionTime: () => time,
+    purgeEveryMs: 1,
+  });
+  instances.push(ahead);
+  const purged = async (): Promise<readonly string[]> => {
+    calls.length = 0;
+    await eventually(() => calls.filter((call) => call === 'find').length).toBeGreaterThan(1);
+    return calls.filter((call) => call.startsWith('remove'));
+  };
+  // A day after it has expired it is still there; then it goes.
+  time = clock.now() + 24 * hour;
+  expect(await purged()).toEqual([]);
+  const restarted = await openClaims();
+  instances.push(restarted);
+  expect(await restarted.claim('node', queued)).toEqual([]);
+  time = clock.now() + 25 * hour;
+  calls.length = 0;
+  await eventually(() => calls).toContain('remove 1');
+  time = undefined;
+});
+
 test('a command that was queued before the read store was emptied counts as sent, and later ones do not', async () => {
   const emptied = await openTemporaryStores(clock);
   const [old, fresh] = [queue(2), queue(3)];
-  const open = () =>
-    openCommandClaims({
-      readStore: emptied.readStore,
-      clock,
-      logger: silentLogger,
-      queued: () => [['node', old]],
-    });
-  const claims = await open();
+  const claims = await openClaims({ readStore: emptied.readStore, queued: () => [['node', old]] });
   try {
     expect(await claims.claim('node', fresh)).toEqual(['c2']);
   } finally {

@@ -19,12 +19,11 @@ afterEach(() => stores.close());
 
 const start = (
   position: InstanceLeaseDeps['position'],
-  { instanceId = 'i1', alone = false } = {},
+  { instanceId = 'i1', readStore = stores.readStore } = {},
 ): Promise<InstanceLease> =>
   startInstanceLease({
-    readStore: stores.readStore,
+    readStore,
     instanceId,
-    alone,
     clock,
     logger: silentLogger,
     position,
@@ -61,9 +60,10 @@ test('a killed instance is gone once its lease has ended', async () => {
 });
 
 test('on a store that no other process can have open, a killed instance is gone as soon as the next one starts', async () => {
-  const killed = await start(() => 1);
-  const next = await start(() => 2, { instanceId: 'i2', alone: true });
-  expect(await liveInstances(stores.readStore)).toMatchObject([{ instance_id: 'i2' }]);
+  await start(() => 1);
+  const { readStore, close } = await stores.reopened();
+  const next = await start(() => 2, { instanceId: 'i2', readStore });
+  expect(await liveInstances(readStore)).toMatchObject([{ instance_id: 'i2' }]);
   await next.close();
-  await killed.close();
+  await close();
 });

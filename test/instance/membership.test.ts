@@ -20,7 +20,6 @@ test('a password change that is read is stated in the lease at once, and another
   const read = [4, 4];
   const member = (index: number, instanceId: string) =>
     joinCluster({
-      alone: false,
       readStore: stores.readStore,
       instanceId,
       clock: systemClock,
@@ -53,7 +52,6 @@ test('a revocation that is folded while the instance joins is carried out, and t
   let closeSession = (): void => undefined;
   const session = new Promise<true>((resolve) => (closeSession = () => resolve(true)));
   const joining = joinCluster({
-    alone: false,
     readStore: stores.readStore,
     instanceId: 'a',
     clock: systemClock,
@@ -81,7 +79,6 @@ test('a revocation that is folded while the instance joins is carried out, and t
 test('the heartbeats of all live instances are added up', async () => {
   const join = (instanceId: string, heartbeats: number) =>
     joinCluster({
-      alone: false,
       readStore: stores.readStore,
       instanceId,
       clock: systemClock,

@@ -113,6 +113,48 @@ describe('two instances on one log', () => {
   });
 });
 
+describe('the time that deletes go by', () => {
+  let clock: ManualClock;
+  let own: Clock & { skewMs: number };
+  beforeEach(() => {
+    clock = createManualClock();
+    own = skewable(clock);
+  });
+
+  test('is that of the slowest clock, and never behind the newest event of the log', async () => {
+    const [log, documents] = [20 * second, -10 * second];
+    const at = (ms: number) => storeWith(() => ({ kind: 'clock', at: clock.now() + ms }));
+    const clocks = await watch(own, at(log), at(documents));
+    const now = clock.now();
+    expect(clocks.deletionTime(now + day)).toBe(now + documents);
+    expect(clocks.deletionTime(now - day)).toBe(now - day);
+    expect(clocks.deletionTime(undefined)).toBeUndefined();
+  });
+
+  test('is unknown while a clock is wrong, and while a store was never asked with success', async () => {
+    const store = () => storeWith(() => ({ kind: 'clock', at: clock.now() }));
+    const clocks = await watch(own, store());
+    own.skewMs = 500 * day;
+    expect(clocks.deletionTime(clock.now())).toBeUndefined();
+    own.skewMs = 0;
+    expect(clocks.deletionTime(clock.now())).toBe(clock.now());
+    const away = await watch(
+      own,
+      store(),
+      storeWith(() => new Error('away')),
+    );
+    expect(away.deletionTime(clock.now())).toBeUndefined();
+  });
+
+  test('on one machine whose clock is years ahead at the start it is what the log has measured', async () => {
+    own.skewMs = 500 * day;
+    const log = storeWith(() => ({ kind: 'not_before', at: clock.now(), measured: clock.now() + hour }));
+    const clocks = await watch(own, log);
+    expect(clocks.problems()).toEqual([]);
+    expect(clocks.deletionTime(own.now())).toBe(clock.now() + hour);
+  });
+});
+
 describe('the comparison', () => {
   let clock: ManualClock;
   let own: Clock & { skewMs: number };
@@ -163,7 +205,7 @@ describe('the comparison', () => {
     let asked = 0;
     const store = storeWith(() => {
       asked += 1;
-      return recorded === undefined ? undefined : { kind: 'not_before', at: recorded };
+      return recorded === undefined ? undefined : { kind: 'not_before', at: recorded, measured: recorded };
     });
     const clocks = await watch(own, store);
     expect(clocks.problems()).toEqual([]);

@@ -115,7 +115,7 @@ onMongoServers('moving an installation between stores', (server) => {
     await importFrom(path, { eventStore, readStore });
     const clock = source.clock;
     const options = { eventStore, readStore, clock, logger: silentLogger };
-    const projections = await startProjections({ ...options, layoutPollMs: 50 });
+    const projections = await startProjections({ ...options, deletionTime: () => undefined, layoutPollMs: 50 });
     await caughtUp(projections);
     const connected = await projections.agents.connected();
     expect(connected.size).toBeGreaterThan(0);

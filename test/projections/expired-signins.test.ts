@@ -4,8 +4,11 @@ import { setRetentions } from '../../src/commands/facts.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Projections } from '../../src/projections/port.js';
 import { checkReadModels } from '../../src/projections/rebuild/check.js';
-import { openReadSide, signedIn, someUsers, userCreated } from '../support/read-side.js';
+import { append, caughtUp, openReadSide, signedIn, someUsers, userCreated } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
+import { watchStoreClocks } from '../../src/instance/store-clocks.js';
+import { startProjections } from '../../src/projections/projections.js';
+import { createManualClock } from '../support/manual-clock.js';
 import { openTemporaryStores } from '../support/temporary-stores.js';
 
 const day = 24 * 3600 * 1000;
@@ -41,6 +44,11 @@ describe.each([
     ]);
     await before.close();
     side.clock.advance(2 * day);
+    // Until the log has an event of that day, nothing is over.
+    const quiet = await side.started();
+    expect((await actionsOf(quiet)).length).toBe(4);
+    await quiet.close();
+    await side.append([{ ...signedIn(someUsers[0]!), at: now() }]);
 
     // Nobody has removed them, and a fresh fold may or may not have them: that is no difference.
     const scratch = await openTemporaryStores(side.clock);
@@ -58,9 +66,49 @@ describe.each([
     await scratch.close();
 
     const after = await side.started();
-    expect((await actionsOf(after)).sort()).toEqual(['session.sign_in', 'user.create']);
+    const left = ['session.sign_in', 'session.sign_in', 'user.create'];
+    expect((await actionsOf(after)).sort()).toEqual(left);
     expect(await after.audit.get(old.id)).toBeUndefined();
     // A fresh fold shows the same.
-    expect((await actionsOf(await side.started({ version: 77 }))).sort()).toEqual(['session.sign_in', 'user.create']);
+    expect((await actionsOf(await side.started({ version: 77 }))).sort()).toEqual(left);
   });
+});
+
+test('one start with a clock 500 days ahead, which writes events of its time, removes none of them', async () => {
+  const right = createManualClock();
+  let aheadMs = 0;
+  const clock = { now: () => right.now() + aheadMs, monotonic: right.monotonic };
+  let stores = await openTemporaryStores(clock);
+  const signIn = (): Planned => ({ ...signedIn(someUsers[0]!), at: new Date(clock.now()).toISOString() });
+  const shownBy = async (): Promise<readonly string[]> => {
+    const { eventStore, readStore } = stores;
+    const named = { 'event store': eventStore, 'read store': readStore };
+    const clocks = await watchStoreClocks({ stores: named, clock, logger: silentLogger });
+    const projections = await startProjections({
+      eventStore,
+      readStore,
+      clock,
+      logger: silentLogger,
+      deletionTime: clocks.deletionTime,
+    });
+    await caughtUp(projections);
+    const actions = await actionsOf(projections);
+    await projections.close();
+    await clocks.close();
+    return actions;
+  };
+  try {
+    await append(stores.eventStore, signIn());
+    await stores.eventStore.trim();
+    expect(await shownBy()).toHaveLength(1);
+    aheadMs = 500 * day;
+    stores = await stores.reopened();
+    await append(stores.eventStore, signIn());
+    expect(await shownBy()).toHaveLength(2);
+    aheadMs = 0;
+    stores = await stores.reopened();
+    expect(await shownBy()).toHaveLength(2);
+  } finally {
+    await stores.close();
+  }
 });

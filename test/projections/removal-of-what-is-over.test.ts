@@ -10,7 +10,13 @@ import type { Fields, ReadStore } from '../../src/storage/read-store.js';
 import { collectionOf } from '../support/documents-in-memory.js';
 
 describe('the purge of tombstones', () => {
-  function purge(turns: readonly { readonly checkpoint?: number; readonly leases: readonly unknown[] }[]) {
+  interface Turn {
+    /** The time that deletes go by, in hours: a day after the turn before, unless it is said. */
+    readonly at?: number | 'unknown';
+    readonly checkpoint?: number;
+    readonly leases: readonly unknown[];
+  }
+  function purge(turns: readonly Turn[]) {
     const one = collectionOf();
     const other = collectionOf();
     let turn = -1;
@@ -24,13 +30,17 @@ describe('the purge of tombstones', () => {
           },
         },
       } as unknown as ReadStore,
+      deletionTime() {
+        const { at = 24 * (turn + 1) } = turns[turn + 1] ?? {};
+        return at === 'unknown' ? undefined : at * 3_600_000;
+      },
       checkpoint: async () => turns[turn]?.checkpoint,
       collections: () => [one.collection, other.collection],
     });
     return { run, calls: one.calls };
   }
 
-  it('removes what every live instance and the checkpoint had passed at the turn before', async () => {
+  it('removes what every live instance and the checkpoint had passed a day before', async () => {
     const { run, calls } = purge([
       { checkpoint: 9, leases: [{ position: 7 }, { position: 8 }] },
       { checkpoint: 6, leases: [{ position: 8 }] },
@@ -38,6 +48,20 @@ describe('the purge of tombstones', () => {
     ]);
     expect([await run(), await run(), await run()]).toEqual([0, 4, 4]);
     expect(calls).toEqual([7, 6]);
+  });
+
+  it('keeps a tombstone for a day by the clock that all deletes go by, and does nothing while that is not known', async () => {
+    const at = (hours: number | 'unknown', position = 9): Turn => ({
+      at: hours,
+      checkpoint: 9,
+      leases: [{ position }],
+    });
+    const turns = [at('unknown'), at(100, 7), at(100.5, 8), at(123.9), at('unknown'), at(124), at(124.5), at(147.9)];
+    const { run, calls } = purge(turns);
+    const removed = [];
+    for (const _ of turns) removed.push(await run());
+    expect(removed).toEqual([0, 0, 0, 0, 0, 4, 0, 4]);
+    expect(calls, 'what was noted at 100 and at 123.9').toEqual([7, 9]);
   });
 
   it.each<[string, { readonly checkpoint?: number; readonly leases: readonly unknown[] }]>([
@@ -72,7 +96,7 @@ describe('what has expired', () => {
         ['own', own.collection],
         ['forever', forever.collection],
       ]),
-      clock: { now: () => 77, monotonic: () => 0 },
+      deletionTime: () => 77,
     });
     expect([removed, own.documents.size, forever.documents.size]).toEqual([2000, 0, 3]);
     // The last look finds nothing, and nothing is asked to be removed.
@@ -81,6 +105,14 @@ describe('what has expired', () => {
       Array(3).fill({ groups: ['own'], below: '77', direction: 'asc', limit: tuning.expiredDocuments }),
     );
   });
+});
+
+it('nothing that has expired is removed while no time is known to go by', async () => {
+  const { collection, calls } = collectionOf();
+  const model = { name: 'own', keys: () => [], evolve: () => undefined, expired: () => ({ groups: ['own'] }) };
+  const collections = new Map([['own', collection]]);
+  expect(await removeExpired({ models: [model], collections, deletionTime: () => undefined })).toBe(0);
+  expect(calls).toEqual([]);
 });
 
 describe('the loop of removals', () => {

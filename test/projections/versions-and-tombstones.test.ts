@@ -95,14 +95,18 @@ describe('tombstones', () => {
       // A write at the tombstone's own position is applied only if the tombstone is gone.
       isThere: async (): Promise<boolean> =>
         (await collection.write([{ kind: 'put', id: node, position: position!, fields: {} }])) === 0,
-      purge: (checkpoint: () => Promise<number | undefined>) =>
-        createPurge({ readStore, checkpoint, collections: () => collections.values() }),
+      /** Each turn is a day after the one before. */
+      purge: (checkpoint: () => Promise<number | undefined>) => {
+        let days = 0;
+        const deletionTime = (): number => (days += 1) * 24 * 3_600_000;
+        return createPurge({ readStore, checkpoint, deletionTime, collections: () => collections.values() });
+      },
       live: (name: string, data: { position: number } | null) =>
         readStore.leases.take('instances', { name, holder: name, ttlMs: 60_000, data }),
     };
   }
 
-  it('are removed once every live instance had passed them at the previous run', async () => {
+  it('are removed a day after every live instance has passed them', async () => {
     const { position, isThere, purge: purging, live } = await buried();
     const purge = purging(async () => (await side.stores.readStore.loadCheckpoint(groupName, groupVersion))?.commit);
 

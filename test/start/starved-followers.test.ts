@@ -38,7 +38,13 @@ it('are found behind, make the instance unready, and follow again by another nod
   const accounts = openAccounts(eventStore, testLogChain(), silentLogger);
   const delivery = await fixture.start({ eventStore, also: [accounts] });
   const { readStore } = fixture.stores;
-  const projections = await startProjections({ eventStore, readStore, clock: fixture.clock, logger: silentLogger });
+  const projections = await startProjections({
+    eventStore,
+    readStore,
+    clock: fixture.clock,
+    logger: silentLogger,
+    deletionTime: () => undefined,
+  });
   const logChain = testLogChain();
   const followers = createFollowers({
     eventStore,

@@ -260,7 +260,14 @@ export async function openReadSide(
   const running: Projections[] = [];
   const start: ReadSide['start'] = async (options = {}) => {
     const { eventStore, readStore } = stores;
-    const projections = await startProjections({ eventStore, readStore, clock, logger, ...options });
+    const projections = await startProjections({
+      eventStore,
+      readStore,
+      clock,
+      logger,
+      deletionTime: (newest) => (newest === undefined ? undefined : Math.min(newest, clock.now())),
+      ...options,
+    });
     running.push(projections);
     return projections;
   };

@@ -136,7 +136,7 @@ export async function startRest(
   closers.add('stores', () => fixture.close());
   const { eventStore, readStore } = fixture.stores;
 
-  const projections = await startProjections({ eventStore, readStore, clock, logger });
+  const projections = await startProjections({ eventStore, readStore, clock, logger, deletionTime: () => undefined });
   closers.add('projections', () => projections.close());
   const accounts = await startAccounts(fixture, { hasher });
   closers.add('accounts', () => accounts.close());

@@ -158,10 +158,10 @@ function collectionInMemory(spec: Collection['spec']): Collection {
     async set(documents) {
       for (const { id, fields } of documents) held.set(id, { position: 0, fields });
     },
-    async insert(id, fields) {
-      if (get(id) !== undefined) return false;
-      held.set(id, { position: 0, fields });
-      return true;
+    async insert(documents) {
+      const missing = documents.filter(({ id }) => get(id) === undefined);
+      for (const { id, fields } of missing) held.set(id, { position: 0, fields });
+      return missing.map(({ id }) => id);
     },
     async remove(ids) {
       for (const id of ids) held.delete(id);

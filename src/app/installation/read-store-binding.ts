@@ -59,7 +59,7 @@ export interface BoundReadStore extends ReadStore {
 
 /** Binds a read store that is not bound. The caller then looks whose it is. @throws ServiceError `unavailable` */
 export async function bindReadStore(readStore: ReadStore, installationId: string): Promise<BoundReadStore> {
-  await (await open(readStore)).insert(id, { installation_id: installationId, store_id: randomUUID() });
+  await (await open(readStore)).insert([{ id, fields: { installation_id: installationId, store_id: randomUUID() } }]);
   return asBound(readStore);
 }
 

@@ -36,6 +36,8 @@ export interface GroupOptions {
   readonly readStore: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** `StoreClocks.deletionTime`. */
+  deletionTime(newest: number | undefined): number | undefined;
   /** Version of the release's read models. */
   readonly release: number;
   readonly models: readonly ReadModel[];
@@ -47,7 +49,7 @@ export interface GroupOptions {
 
 export interface Group extends Pick<
   Projections,
-  'status' | 'onStatusChange' | 'applied' | 'reached' | 'revision' | 'close'
+  'status' | 'onStatusChange' | 'applied' | 'reached' | 'revision' | 'newestAt' | 'close'
 > {
   /** @throws ServiceError `unavailable` while they are not open, or have never caught up with the log */
   queries(): QueryCollections;
@@ -67,7 +69,8 @@ interface Opened {
 
 /** Opens the read models in their layout, and starts to follow the log. @throws ServiceError `unavailable` */
 async function open(options: GroupOptions, progress: Progress, status: StatusBoard): Promise<Opened> {
-  const { eventStore, readStore, clock, logger, release, models } = options;
+  const { eventStore, readStore, logger, release, models } = options;
+  const deletionTime = (): number | undefined => options.deletionTime(progress.newestAt());
   const layout = options.layout ?? (await readLayout(readStore, release));
   const place = placeOf(release, layout.number);
   const versionOf = (model: string): number => versionIn(layout, release, model);
@@ -80,7 +83,7 @@ async function open(options: GroupOptions, progress: Progress, status: StatusBoa
   const parking = await openParking(readStore, place);
   const isFirstFill = active === undefined || active < release;
   let queryable = active === release;
-  const expiry = (): Promise<number> => removeExpired({ models, collections, clock });
+  const expiry = (): Promise<number> => removeExpired({ models, collections, deletionTime });
 
   /** Points the store to this version once it has caught up. The pointer of a newer release is left as it is. */
   async function activate(): Promise<void> {
@@ -113,6 +116,7 @@ async function open(options: GroupOptions, progress: Progress, status: StatusBoa
   });
   const purge = createPurge({
     readStore,
+    deletionTime,
     async checkpoint() {
       const stored = await readStore.loadCheckpoint(groupName, place);
       return stored === undefined ? undefined : passedBy(stored);
@@ -188,6 +192,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     onStatusChange: status.onChange,
     reached,
     revision: progress.revision,
+    newestAt: progress.newestAt,
     async applied(stream, revision, timeoutMs) {
       const until = clock.monotonic() + timeoutMs;
       if (progress.revision(stream) === undefined) {

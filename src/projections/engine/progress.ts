@@ -16,6 +16,8 @@ import { tuning } from '../tuning.js';
 export interface Progress {
   /** The read models hold everything up to this log position that concerns them. */
   position(): number;
+  /** The latest time of an event that was applied since the start, in milliseconds since the epoch. */
+  newestAt(): number | undefined;
   /** The last applied revision of a stream; undefined until one is applied after the start. */
   revision(stream: string): number | undefined;
   applied(commands: readonly RecordedCommand[]): void;
@@ -33,17 +35,20 @@ export interface Progress {
 export function createProgress(start: number): Progress {
   let position = start;
   let awaitingPosition = 0;
+  let newestAt: number | undefined;
   const revisions = new Map<string, number>();
   const waiters = createWaiters(tuning.waiters);
 
   return {
     position: () => position,
+    newestAt: () => newestAt,
     revision: (stream) => revisions.get(stream),
     applied(commands) {
       for (const command of commands) {
         const last = lastEvent(command);
         revisions.set(command.stream, Math.max(last.revision, revisions.get(command.stream) ?? -1));
         position = Math.max(position, last.position);
+        newestAt = Math.max(Date.parse(last.metadata.occurred_at), newestAt ?? Number.NEGATIVE_INFINITY);
       }
       waiters.look();
     },

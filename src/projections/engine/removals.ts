@@ -5,7 +5,6 @@
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { Collection, ReadStore } from '../../storage/read-store.js';
@@ -35,6 +34,8 @@ interface TombstoneDeps {
   /** Position of the stored checkpoint, where a restart begins; undefined when there is none. */
   checkpoint(): Promise<number | undefined>;
   collections(): Iterable<Collection>;
+  /** The time that deletes go by (`src/instance/store-clocks.ts`). */
+  deletionTime(): number | undefined;
 }
 
 /** Kind of the instance leases; their data has `position`, how far the instance has projected. */
@@ -53,16 +54,25 @@ async function passedByAll(deps: TombstoneDeps): Promise<number | undefined> {
 }
 
 /**
- * Tombstones are removed once every live instance has passed them, and a restart would begin behind them.
- * @returns one turn of the purge: it removes what had been passed at the turn before, because an
- * instance that has started since, and has no lease yet, has read a checkpoint at or above it.
+ * Tombstones are removed a day after every live instance has passed them, and a restart would begin behind them. An
+ * instance that has started since has read a checkpoint at or above them, and a write that was on its way then, of an
+ * instance that has ended since, has arrived.
+ * @returns one turn of the purge
  */
 export function createPurge(deps: TombstoneDeps): () => Promise<number> {
-  let passed: number | undefined;
+  /** What all had passed, and when; the oldest first, at most one an hour. */
+  const passed: { readonly position: number; readonly at: number }[] = [];
   return async () => {
-    const upTo = passed;
-    passed = await passedByAll(deps);
+    const now = deps.deletionTime();
+    const position = await passedByAll(deps);
+    if (now === undefined || position === undefined) return 0;
+    if (now - (passed.at(-1)?.at ?? Number.NEGATIVE_INFINITY) >= tuning.tombstoneMarkEveryMs) {
+      passed.push({ position, at: now });
+    }
+    const old = passed.filter(({ at }) => now - at >= tuning.tombstoneAgeMs);
+    passed.splice(0, old.length);
     let removed = 0;
+    const upTo = old.at(-1)?.position;
     if (upTo === undefined) return 0;
     for (const collection of deps.collections()) removed += await collection.purgeTombstones(upTo);
     return removed;
@@ -72,7 +82,8 @@ export function createPurge(deps: TombstoneDeps): () => Promise<number> {
 interface ExpiryDeps {
   readonly models: readonly ReadModel[];
   readonly collections: OpenCollections;
-  readonly clock: Clock;
+  /** See `TombstoneDeps`. */
+  deletionTime(): number | undefined;
 }
 
 /**
@@ -80,11 +91,13 @@ interface ExpiryDeps {
  * own time, so that every store shows the same. An instance that is behind may write such a document again; the next turn removes it.
  * @returns how many documents it has removed @throws ServiceError `unavailable`
  */
-export async function removeExpired({ models, collections, clock }: ExpiryDeps): Promise<number> {
+export async function removeExpired({ models, collections, deletionTime }: ExpiryDeps): Promise<number> {
   let removed = 0;
+  const now = deletionTime();
+  if (now === undefined) return 0;
   for (const model of models) {
     const collection = collections.get(model.name);
-    const range = model.expired?.(clock.now());
+    const range = model.expired?.(now);
     if (collection === undefined || range === undefined) continue;
     for (;;) {
       const items = await collection.find({ ...range, direction: 'asc', limit: tuning.expiredDocuments });

@@ -81,7 +81,14 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
   }
   const deletes = new Map<string, number>();
   const watched = watchDeletes(scratch, deletes);
-  const fresh = await startGroup({ ...options, readStore: watched, release, models, onAgentFact: () => undefined });
+  const fresh = await startGroup({
+    ...options,
+    readStore: watched,
+    release,
+    models,
+    deletionTime: () => undefined,
+    onAgentFact: () => undefined,
+  });
   try {
     if (!(await folded(fresh, options))) return undefined;
     const layout = await readLayout(readStore, release);

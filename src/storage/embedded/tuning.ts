@@ -18,7 +18,5 @@ export const tuning = {
   trimAppends: 1000,
   /** How fast the time for expiring events may follow the wall clock, as a multiple of measured time. */
   logTimeSpeed: 2,
-  /** That time is never further ahead of the newest event. */
-  logTimeAheadMs: 6 * 3_600_000,
   foldChunkBytes: 1024 * 1024,
 } as const;

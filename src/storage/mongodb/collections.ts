@@ -14,7 +14,7 @@ import { assertDocumentId, assertSpec } from '../read-store-limits.js';
 import type { Collection, CollectionSpec, GroupRange, ReadStore, StoredDocument } from '../read-store.js';
 import { batches, byIds } from './batches.js';
 import { decodeDocument, encodeDocument, withoutPlace, type MongoDocument } from './document-codec.js';
-import { isDuplicate, isMissing } from './failures.js';
+import { duplicatesIn, isMissing } from './failures.js';
 import { applyGuarded } from './guarded-writes.js';
 import { ensureIndexes, type IndexKey } from './indexes.js';
 import { reading, tuning } from './tuning.js';
@@ -77,14 +77,15 @@ function createCollection(spec: CollectionSpec, documents: MongoCollection<Mongo
         await documents.bulkWrite(operations, { ordered: false });
       }
     },
-    async insert(id, fields) {
-      try {
-        await documents.insertOne(encodeDocument(spec.index, id, 0, fields));
-        return true;
-      } catch (error) {
-        if (isDuplicate(error)) return false;
-        throw error;
+    async insert(all) {
+      const encoded = all.map(({ id, fields }) => encodeDocument(spec.index, id, 0, fields));
+      const inserted: string[] = [];
+      for (const part of batches(encoded)) {
+        const inserting = documents.insertMany([...part], { ordered: false });
+        const existing: readonly number[] = await inserting.then(() => [], duplicatesIn);
+        inserted.push(...part.filter((_, index) => !existing.includes(index)).map(({ _id }) => _id));
       }
+      return inserted;
     },
     async remove(ids) {
       for (const part of batches(ids)) await documents.deleteMany({ _id: { $in: [...part] }, live: true });

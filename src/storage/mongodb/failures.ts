@@ -37,14 +37,14 @@ export const isDuplicate = (error: unknown): boolean =>
 export const isMissing = (error: unknown): boolean => hasCode(error, namespaceNotFound);
 
 /**
- * @returns how many documents an unordered insert inserted, when all the others existed already
+ * @returns the indexes of the documents that an unordered insert has left out, when all of them existed already
  * @throws the error itself in any other case
  */
-export function insertedDespite(error: unknown): number {
+export function duplicatesIn(error: unknown): readonly number[] {
   if (!(error instanceof MongoBulkWriteError)) throw error;
   const failures = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors];
   // A write that a majority has not confirmed is a failure too.
   const others = error.result.getWriteConcernError() !== undefined || failures.length === 0;
   if (others || failures.some(({ code }) => code !== duplicateKey)) throw error;
-  return error.insertedCount;
+  return failures.map(({ index }) => index);
 }

@@ -14,7 +14,7 @@ import { unreachable } from '../../kernel/errors.js';
 import type { GuardedWrite, IndexSpec } from '../read-store.js';
 import { batches, byIds, untilSettled } from './batches.js';
 import { encodeDocument, encodeTombstone, type MongoDocument } from './document-codec.js';
-import { insertedDespite } from './failures.js';
+import { duplicatesIn } from './failures.js';
 import { reading, tuning } from './tuning.js';
 
 function encode(index: IndexSpec | undefined, write: GuardedWrite): MongoDocument {
@@ -60,7 +60,7 @@ async function insertMissing(
   try {
     return (await collection.insertMany([...documents], { ordered: false })).insertedCount;
   } catch (error) {
-    return insertedDespite(error);
+    return documents.length - duplicatesIn(error).length;
   }
 }
 

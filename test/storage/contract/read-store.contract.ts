@@ -265,12 +265,24 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect((await leases.get('a'))?.fields).toEqual({ in: 'z', at: '' });
       });
 
+      it('are inserted in one call, those that exist left as they are', async () => {
+        const keys = await store().collection(spec());
+        await keys.set([{ id: 'b', fields: { n: 0 } }]);
+        const all = ['a', 'b', 'c'].map((id, n) => ({ id, fields: { n: n + 1 } }));
+        expect(await keys.insert(all)).toEqual(['a', 'c']);
+        expect(await keys.insert(all)).toEqual([]);
+        expect((await keys.getMany(['a', 'b', 'c'])).map(({ fields }) => fields['n'])).toEqual([1, 0, 3]);
+        expect(await keys.insert([])).toEqual([]);
+      });
+
       it('are inserted by exactly one of many callers', async () => {
         const keys = await store().collection(spec());
         for (let round = 0; round < 5; round += 1) {
-          const won = await Promise.all(Array.from({ length: 8 }, (_, n) => keys.insert(`k${round}`, { n })));
-          expect(won.filter(Boolean)).toHaveLength(1);
-          expect((await keys.get(`k${round}`))?.fields).toEqual({ n: won.indexOf(true) });
+          const won = await Promise.all(
+            Array.from({ length: 8 }, (_, n) => keys.insert([{ id: `k${round}`, fields: { n } }])),
+          );
+          expect(won.flat()).toEqual([`k${round}`]);
+          expect((await keys.get(`k${round}`))?.fields).toEqual({ n: won.findIndex(({ length }) => length > 0) });
         }
       });
     });
@@ -451,12 +463,10 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         const nodes = await store().collection(spec());
         await nodes.write([put('a', 1, { n: 1 }), put('b', 2, { n: 2 }), del('c', 3)]);
         await nodes.set([{ id: 'd', fields: { n: 4 } }]);
-        expect(await nodes.insert('e', { owner: 'x' })).toBe(true);
+        expect(await nodes.insert([{ id: 'e', fields: { owner: 'x' } }])).toEqual(['e']);
         const projection = `p${randomUUID()}`;
         await store().saveCheckpoint(projection, 1, { commit: 7, prepare: 0, anchors: [] });
         await store().activate(projection, 1);
-        const claim = { name: projection, holder: 'h', ttlMs: 60_000, data: 1 };
-        expect(await store().leases.acquire('k', claim)).toBe(true);
         await harness.kill();
         const again: Collection = await store().collection(nodes.spec);
         expect((await again.list(undefined, 10)).map(({ id }) => id)).toEqual(['a', 'b', 'd', 'e']);
@@ -465,7 +475,6 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await again.get('c')).toBeUndefined();
         expect(await store().loadCheckpoint(projection, 1)).toEqual({ commit: 7, prepare: 0, anchors: [] });
         expect(await store().activeVersion(projection)).toBe(1);
-        expect(await store().leases.acquire('k', { ...claim, holder: 'other' })).toBe(false);
       });
 
       it('return documents of getMany in order, without missing ones', async () => {

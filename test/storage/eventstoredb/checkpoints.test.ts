@@ -79,7 +79,13 @@ describe('checkpoints of EventStoreDB', { timeout: 20_000 }, () => {
     const { readStore } = stores;
     const entries = async (): Promise<number> => (await dump(readStore))['audit']!.length;
     const started = async (): Promise<Projections> => {
-      const projections = await startProjections({ eventStore, readStore, clock, logger: silentLogger });
+      const projections = await startProjections({
+        eventStore,
+        readStore,
+        clock,
+        logger: silentLogger,
+        deletionTime: () => undefined,
+      });
       await caughtUp(projections);
       return projections;
     };

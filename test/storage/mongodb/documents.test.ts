@@ -73,7 +73,7 @@ onMongoServers('documents on MongoDB', (server) => {
       ]),
     ).rejects.toThrow(RangeError);
     expect(await collection.list(undefined, 5)).toEqual([]);
-    await expect(collection.insert('', {})).rejects.toThrow(RangeError);
+    await expect(collection.insert([{ id: '', fields: {} }])).rejects.toThrow(RangeError);
   });
 
   it('are unavailable without a server, and the error is without the password', async () => {

@@ -54,7 +54,7 @@ describe.skipIf(!ferretDbBuilt())('an outage of MongoDB', () => {
       collection.get('a'),
       collection.list(undefined, 1),
       collection.write([{ kind: 'put', id: 'a', position: 2, fields: {} }]),
-      collection.insert('b', {}),
+      collection.insert([{ id: 'b', fields: {} }]),
       collection.set([{ id: 'c', fields: { n: 2 } }]),
       store.leases.acquire('k', claim),
       store.leases.renew('k', [claim]),
@@ -110,7 +110,7 @@ describe.skipIf(!ferretDbBuilt())('an outage of MongoDB', () => {
         });
         await attempt(async () => {
           const id = `${name}-once-${position}`;
-          if (await collection.insert(id, { n: 0 })) inserted.push(id);
+          inserted.push(...(await collection.insert([{ id, fields: { n: 0 } }])));
         });
       }
     };

@@ -58,7 +58,7 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
   it('is written to a majority with its journal, and read from a majority, whatever the URL says', async () => {
     await open('&w=1&journal=false&wtimeoutMS=1&readConcernLevel=local&readPreference=secondaryPreferred');
     await collection.write([{ kind: 'put', id: 'a', position: 1, fields: { n: 1 } }]);
-    await collection.insert('b', { n: 2 });
+    await collection.insert([{ id: 'b', fields: { n: 2 } }]);
     await collection.set([{ id: 'b', fields: { n: 3 } }]);
     await collection.get('b');
     await collection.list(undefined, 5);
@@ -132,7 +132,7 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
     await collection.write([{ kind: 'put', id: 'a', position: 2, fields: { n: 1 } }]);
     await collection.find({ groups: ['x'], from: '0', direction: 'asc', limit: 1 });
     await collection.count({ groups: ['x', 'y'] });
-    await collection.insert('b', { n: 2 });
+    await collection.insert([{ id: 'b', fields: { n: 2 } }]);
     await store.leases.renew('k', [{ name: 'n', holder: 'h', ttlMs: 1000, data: null }]);
     await store.activate('p', 2);
     await store.drop('kept', 2);
@@ -165,7 +165,9 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
     await open();
     for (let round = 1; round <= 6; round += 1) {
       set.failOver();
-      expect(await persist(() => collection.insert(`i${round}`, { n: round }))).toBe(true);
+      expect(await persist(() => collection.insert([{ id: `i${round}`, fields: { n: round } }]))).toEqual([
+        `i${round}`,
+      ]);
       expect(await persist(() => collection.write([{ kind: 'put', id: 'a', position: round, fields: {} }]))).toBe(1);
       expect((await persist(() => collection.get(`i${round}`)))?.fields).toEqual({ n: round });
       const claim = { name: 'n', holder: 'h', ttlMs: 60_000, data: round };
@@ -205,7 +207,7 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
     await open();
     for (let round = 0; round < 5; round += 1) {
       set.faults.loseAnswers = 1;
-      expect(await collection.insert(`i${round}`, { n: round })).toBe(true);
+      expect(await collection.insert([{ id: `i${round}`, fields: { n: round } }])).toEqual([`i${round}`]);
       set.faults.loseAnswers = 1;
       expect(await collection.write([{ kind: 'put', id: `i${round}`, position: 1, fields: { n: -1 } }])).toBe(1);
     }
@@ -215,11 +217,11 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
     set.faults.sessions = false;
     await open();
     set.faults.loseAnswers = 1;
-    await expect(collection.insert('a', {})).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(collection.insert([{ id: 'a', fields: {} }])).rejects.toMatchObject({ code: 'unavailable' });
     expect((await persist(() => collection.get('a')))?.id).toBe('a');
     set.failOver();
-    await expect(collection.insert('b', {})).rejects.toMatchObject({ code: 'unavailable' });
-    expect(await persist(() => collection.insert('b', {}))).toBe(true);
+    await expect(collection.insert([{ id: 'b', fields: {} }])).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await persist(() => collection.insert([{ id: 'b', fields: {} }]))).toEqual(['b']);
   });
 
   it('is unavailable when no majority confirms a write in time, as it may be rolled back', async () => {
@@ -228,7 +230,7 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
       () => collection.write([{ kind: 'put', id: 'a', position: 1, fields: {} }]),
       () => collection.write([{ kind: 'put', id: 'a', position: 2, fields: {} }]),
       () => collection.set([{ id: 's', fields: {} }]),
-      () => collection.insert('b', {}),
+      () => collection.insert([{ id: 'b', fields: {} }]),
       () => store.saveCheckpoint('p', 1, { commit: 1, prepare: 1, anchors: [] }),
       () => store.saveCheckpoint('p', 1, { commit: 2, prepare: 1, anchors: [] }),
       () => store.activate('p', 1),

@@ -135,11 +135,11 @@ onMongoServers('several instances on one MongoDB', (server) => {
       expect((await one.leases.get('k', name))?.holder).toBe(firstHolds ? 'one' : 'two');
 
       const inserted = await Promise.all([
-        first.insert(name, { owner: 'one', at: '1' }),
-        second.insert(name, { owner: 'two', at: '1' }),
+        first.insert([{ id: name, fields: { owner: 'one', at: '1' } }]),
+        second.insert([{ id: name, fields: { owner: 'two', at: '1' } }]),
       ]);
-      expect(inserted.filter(Boolean)).toHaveLength(1);
-      expect((await first.get(name))?.fields['owner']).toBe(inserted[0] ? 'one' : 'two');
+      expect(inserted.flat()).toEqual([name]);
+      expect((await first.get(name))?.fields['owner']).toBe(inserted[0]?.length === 1 ? 'one' : 'two');
     }
   });
 

@@ -155,7 +155,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
     time: () =>
       answered(() => {
         const at = newestRecordedAt(environment);
-        return at === undefined ? undefined : { kind: 'not_before', at };
+        return at === undefined ? undefined : { kind: 'not_before', at, measured: time.now() };
       }),
     ping: () => answered(ping),
     trim: () => trim(new AbortController().signal),

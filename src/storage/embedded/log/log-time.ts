@@ -1,7 +1,8 @@
 /**
  * The time that `$maxAge` goes by. The wall clock alone cannot be trusted, because expired events are removed for good: a
  * clock that is a year ahead for an hour would remove every fact. So this time follows the wall clock, but passes at most
- * twice as fast as the process has measured, restarts included, and is never more than some hours after the newest event.
+ * twice as fast as the process has measured, restarts included, and is never after the newest event.
+ * What deletes by time outside this store goes by it too (`src/instance/store-clocks.ts`).
  * Events are recorded with the wall clock. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
@@ -42,7 +43,7 @@ export function createLogTime(environment: LogEnvironment, clock: Clock): LogTim
   }
 
   return {
-    now: () => Math.min(trusted(), (newest ?? Number.POSITIVE_INFINITY) + tuning.logTimeAheadMs),
+    now: () => Math.min(trusted(), newest ?? Number.POSITIVE_INFINITY),
     recorded(at) {
       trusted();
       newest = at;

@@ -169,7 +169,7 @@ export function createCollection(
   state: CollectionState,
 ): Collection {
   const writer = createWriter(run, spec, state);
-  const { write, inParts } = writer;
+  const { inParts } = writer;
   const load = (id: string): StoredDocument | undefined => {
     const value = environment.get('documents', documentKey(state.number, id));
     return value === undefined ? undefined : decodeDocument(id, value);
@@ -228,12 +228,16 @@ export function createCollection(
         for (const { id, fields } of part) setFields(operation, id, fields);
       });
     },
-    insert: (id, fields) =>
-      write((operation) => {
-        if (operation.batch.get('documents', documentKey(state.number, id)) !== undefined) return false;
-        replace(operation, id, 0, undefined, fields);
-        return true;
-      }),
+    async insert(documents) {
+      const inserted = await inParts(documents, (operation, part) =>
+        part.flatMap(({ id, fields }) => {
+          if (operation.batch.get('documents', documentKey(state.number, id)) !== undefined) return [];
+          replace(operation, id, 0, undefined, fields);
+          return [id];
+        }),
+      );
+      return inserted.flat();
+    },
     async remove(ids) {
       await inParts(ids, (operation, part) => {
         for (const id of part) setFields(operation, id, undefined);

@@ -14,7 +14,6 @@ export const readDatabases = {
   index: 'bytes',
   counts: 'bytes',
   collections: 'bytes',
-  leases: 'bytes',
   state: 'bytes',
 } as const;
 export type ReadDatabase = keyof typeof readDatabases;

@@ -61,7 +61,7 @@ export async function openReadStore(
   }
 
   const collections = createCollections(environment, run);
-  const leases = createLeases(environment, run, clock);
+  const leases = createLeases(clock);
   await collections.recover();
 
   return {
