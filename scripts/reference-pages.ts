@@ -62,7 +62,11 @@ function settingsPage(): string {
     'Every setting of the service is an environment variable, read once at the start; an empty one counts as not set. ' +
       '`npm start -- --print-config` prints the effective values. A wrong one stops the start with its name and what was ' +
       `expected. The settings of the agent are in its ${link('README', 'src/agent/README.md')}; intervals, the offline ` +
-      'threshold and multiplexing are set over REST (`/api/settings/connectivity`).',
+      'threshold and multiplexing are set over REST (`/api/settings/connectivity`). `--help` and `--version` print what ' +
+      'their names say.\n\n' +
+      'Each secret may stand in a file instead, which `NAME_FILE` names, as in `SVC_METRICS_TOKEN_FILE`; a final line break ' +
+      'is not part of it. An unknown name that begins with `SVC_` stops the start when it is within two letters of a ' +
+      'setting; a start warns of any other.',
     ['| variable | default | meaning | |', '|---|---|---|---|', ...rows],
   );
 }

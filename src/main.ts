@@ -6,26 +6,49 @@
 import { startApp } from './app/app.js';
 import { readConfig } from './app/config/config.js';
 import { ConfigError } from './app/config/variables.js';
-import { printableConfig } from './app/config/variables.js';
+import { printableConfig, unknownVariables, usage } from './app/config/variables.js';
+import { version } from './app/version.js';
 import { logCryptoLibrary } from './kernel/crypto/crypto.js';
 import { errorText } from './kernel/errors.js';
 import { createServiceLog } from './instance/service-log.js';
 import { StartError } from './app/installation/installation.js';
 import { handleUncaught } from './app/uncaught.js';
 import { logWarnings } from './app/uncaught.js';
+import { warnOfExposure } from './app/exposure.js';
 
 function fail(sentence: string): never {
   process.stderr.write(`${sentence}\n`);
   process.exit(1);
 }
 
+/** What an argument asks for, as text; undefined to start the service. */
+function answerTo(args: readonly string[]): string | undefined {
+  switch (args[0]) {
+    case undefined:
+      return undefined;
+    case '--help':
+      return usage(version);
+    case '--version':
+      return version;
+    case '--print-config':
+      return printableConfig(process.env);
+    default:
+      process.stderr.write(`${args[0]}: unknown argument; expected --help, --version, --print-config or none\n`);
+      process.exit(2);
+  }
+}
+
 async function main(): Promise<void> {
-  if (process.argv.includes('--print-config')) {
-    process.stdout.write(`${printableConfig(process.env)}\n`);
+  const answer = answerTo(process.argv.slice(2));
+  if (answer !== undefined) {
+    process.stdout.write(`${answer}\n`);
     return;
   }
   const config = readConfig(process.env);
   const logger = createServiceLog(config.logLevel);
+  for (const name of unknownVariables(process.env))
+    logger.warn({ name }, 'a variable of the environment is no setting');
+  warnOfExposure(config, logger);
   logWarnings(logger);
   logCryptoLibrary(logger);
   const uncaught = handleUncaught(logger, () => process.exit(1));

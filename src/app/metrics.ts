@@ -11,6 +11,7 @@ import type { DeliveryService } from '../delivery/delivery.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
+import { version } from './version.js';
 
 /** A part that has metrics of its own. */
 export interface Measured {
@@ -40,6 +41,13 @@ interface MeasuredService {
 
 export function serviceMetrics(service: MeasuredService): readonly MetricSource[] {
   return [
+    {
+      type: 'gauge',
+      name: 'svc_build_info',
+      help: 'Always 1; the label says which version runs.',
+      label: 'version',
+      read: () => new Map([[version, 1]]),
+    },
     {
       type: 'gauge',
       name: 'svc_ready',

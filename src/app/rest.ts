@@ -24,8 +24,7 @@ import { createRequestCounts } from '../transport/rest/server/request-records.js
 import { createRestSockets } from '../transport/rest/server/sockets.js';
 import type { Agents } from './agents.js';
 import type { Core } from './core.js';
-
-const version = '0.1.0';
+import { version } from './version.js';
 
 export interface RestOptions {
   readonly config: Config;

@@ -60,20 +60,20 @@ const leaseKind = 'jobs';
 const leaseName = 'standing_facts';
 const day = 24 * 3600 * 1000;
 
+/**
+ * How long a node's standing facts have been there at `now`, in milliseconds; undefined for a node whose agent has never
+ * connected. Facts of a clock that was ahead count as old: nobody knows their age.
+ */
+function ageOf({ written_since }: NodeAgentFacts, now: number): number | undefined {
+  if (written_since === undefined) return undefined;
+  const age = now - Date.parse(written_since);
+  return age < -limits.clocks.apartMs ? tuning.standingFactsDays * day : age;
+}
+
 export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
   const { clock, eventStore, ids, instanceId, leases, logger } = deps;
   let written = 0;
   let oldestSeconds = 0;
-
-  /**
-   * In milliseconds; undefined for a node whose agent has never connected. Facts of a clock that was ahead count as old:
-   * nobody knows how long they have been there.
-   */
-  const ageOf = ({ written_since }: NodeAgentFacts): number | undefined => {
-    if (written_since === undefined) return undefined;
-    const age = clock.now() - Date.parse(written_since);
-    return age < -limits.clocks.apartMs ? tuning.standingFactsDays * day : age;
-  };
 
   const propose = ({ id, agent }: KnownNode): readonly ProposedEvent[] => {
     const standing = standingFacts(id, agent, timestamp(clock.now()));
@@ -152,7 +152,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
       });
       const online = await deps.online();
       const isDue = ({ id, agent }: KnownNode): boolean => {
-        const age = ageOf(agent);
+        const age = ageOf(agent, clock.now());
         if (age === undefined) return false;
         const holder = online.get(id)?.instance_id;
         if (holder === instanceId) return age >= tuning.standingFactsHeldDays * day;
@@ -168,7 +168,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
         }
         for (const [stream, nodeIds] of byStream) await writeStream(stream, nodeIds, isDue, signal);
         const left = byStream.size === 0 ? nodes : await deps.nodes(nodes.map(({ id }) => id));
-        for (const { agent } of left) oldest = Math.max(oldest, ageOf(agent) ?? 0);
+        for (const { agent } of left) oldest = Math.max(oldest, ageOf(agent, clock.now()) ?? 0);
         if (nodes.length < tuning.standingFactsPage) break;
       }
       oldestSeconds = Math.round(oldest / 1000);

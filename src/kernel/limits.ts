@@ -31,6 +31,7 @@ export const limits = {
     idempotencyWindowMs: 24 * HOUR,
     // docs/contract/rest.md#nodes
     labels: 32,
+    labelKeyChars: 63,
     /** Listeners that do not run, in the answer about a node, a chain or a deployment. */
     failedListeners: 20,
     // docs/contract/rest.md#credentials

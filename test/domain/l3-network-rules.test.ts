@@ -328,10 +328,11 @@ describe('the port table', () => {
       ),
     ];
     const { fleet } = world(...more);
-    const route = { source: 'l3_network', matchKind: 'l3_context', deployed: true };
+    const route = { source: 'l3_network', resourceType: 'l3_network', matchKind: 'l3_context', deployed: true };
     const ofOther = {
       ...route,
       sourceLabel: 'other',
+      resourceName: 'other',
       nextHop: `svc${fleet.get(networkKey, l3.networkId('other'))?.network_id}`,
       resourceId: l3.networkId('other'),
     };
@@ -346,6 +347,7 @@ describe('the port table', () => {
           {
             ...route,
             sourceLabel: 'net',
+            resourceName: 'net',
             matchValue: '10',
             nextHop: `svc${number}`,
             resourceId: l3.networkId('net'),

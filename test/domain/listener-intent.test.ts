@@ -37,7 +37,7 @@ describe('listener intent', () => {
 
   it('has one route per server name, labelled with the upstream on the last hop and with the chain before it', () => {
     const scenario = world();
-    const resourceId = f.chainId('one');
+    const resource = { resourceType: 'l4_chain', resourceId: f.chainId('one'), resourceName: 'one' };
     expect(routesOn(scenario, 'a')).toEqual([
       {
         key: 'tcp 0.0.0.0 80',
@@ -46,7 +46,7 @@ describe('listener intent', () => {
         matchKind: 'default',
         matchValue: '',
         nextHop: 'b.example:81',
-        resourceId,
+        ...resource,
         deployed: false,
       },
     ]);
@@ -58,8 +58,8 @@ describe('listener intent', () => {
       nextHop: 'up.example:443',
     };
     expect(routesOn(scenario, 'b')).toEqual([
-      { ...last, matchValue: 'x.example', resourceId, deployed: false },
-      { ...last, matchValue: 'y.example', resourceId, deployed: false },
+      { ...last, matchValue: 'x.example', ...resource, deployed: false },
+      { ...last, matchValue: 'y.example', ...resource, deployed: false },
     ]);
   });
 

@@ -104,6 +104,8 @@ describe('a route', () => {
     const route = (nextHop: string) => ({
       source: 'l4_chain',
       sourceLabel: 'route: site',
+      resourceType: 'route',
+      resourceName: 'site',
       matchKind: 'default',
       matchValue: 'www.example/api',
       nextHop,

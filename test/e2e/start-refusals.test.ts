@@ -42,6 +42,38 @@ test('a wrong setting names the variable, its value and what was expected', asyn
   expect(output).not.toContain('tooshort');
 });
 
+test('a misspelled setting stops the start and names the one that was meant', async () => {
+  const { code, output } = await startOnce({
+    SVC_METRIC_TOKEN: 'a-token-that-nobody-checks',
+    SVC_AGENT_PROXY_FORM: '',
+  });
+  expect(code).toBe(1);
+  expect(output).toContain('SVC_METRIC_TOKEN: not a setting; expected SVC_METRICS_TOKEN?');
+  expect(output).not.toContain('a-token-that-nobody-checks');
+});
+
+test('a secret that stands in a file is read from it, and one that cannot be read stops the start', async () => {
+  const { code, output } = await startOnce({
+    SVC_METRICS_TOKEN_FILE: join(folder, 'missing'),
+    SVC_TOKEN_TTL_SECS: 'soon',
+  });
+  expect(code).toBe(1);
+  expect(output).toContain('SVC_METRICS_TOKEN_FILE: cannot read');
+  expect(output).toContain('(ENOENT): expected a file with the value');
+});
+
+test.each([
+  [['--version'], 0, /^\d+\.\d+\.\d+$/],
+  [['--help'], 0, /SVC_HTTP_LISTEN_ADDR \(0\.0\.0\.0:8081\)/],
+  [['--verbose'], 2, /^--verbose: unknown argument; expected --help, --version, --print-config or none$/],
+])('%s is answered without a start', async (args, expected, said) => {
+  const program = startProgram('main', { SVC_DATA_DIR: folder }, args);
+  const code = await new Promise<number | null>((resolve) => program.child.on('exit', resolve));
+  expect(code).toBe(expected);
+  expect(program.output().trim()).toMatch(said);
+  expect(await readdir(folder)).toEqual([]);
+});
+
 onStorePairs('a start with the wrong master key', (stores) => {
   test('is refused with one sentence that does not contain the key', async () => {
     const pair = await stores.open();

@@ -103,6 +103,7 @@ describe('a reality credential', () => {
       ...common,
       name: 'Site',
       key_type: 'reality',
+      public_key: over.public_key,
       x25519_credential_id: over.id,
       server_names: ['www.example', 'b.example'],
       short_ids: ['', 'abcdef'],
@@ -119,6 +120,7 @@ describe('a reality credential', () => {
     ]);
     const elsewhere = await post({ name: 'elsewhere', key_type: 'x25519' });
     await put(id, { x25519_credential_id: elsewhere.id });
+    expect((await get(id)).public_key).toBe(elsewhere.public_key);
     expect((await get(over.id)).in_use_by).toEqual([]);
     expect((await get(elsewhere.id)).in_use_by).toEqual([{ type: 'credential', id, name: 'Site 2' }]);
     await rest.data('DELETE', `/api/credentials/${over.id}`);

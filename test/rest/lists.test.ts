@@ -1,4 +1,5 @@
 /** `docs/contract/rest.md#envelope`: paging, sorting and filters; a value out of range is a 400, never clamped. */
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Role } from '../../src/domain/accounts/user.js';
 import { createManualClock } from '../support/manual-clock.js';
@@ -13,7 +14,7 @@ const ids: string[] = [];
 beforeAll(async () => {
   rest = await startRest();
   for (const name of ['bravo', 'Alpha', 'charlie']) {
-    const node = await rest.data('POST', '/api/nodes', { body: { name, labels: { site: name, 'a:b': 'c' } } });
+    const node = await rest.data('POST', '/api/nodes', { body: { name, labels: { site: name, url: 'a:b' } } });
     ids.push(node.id);
   }
 });
@@ -191,9 +192,23 @@ test('nodes are paged, sorted, searched by name and filtered by label', async ()
   expect(await names('page=99')).toEqual([]);
   expect(await names('q=ALPH')).toEqual(['Alpha']);
   expect(await names('label=site:bravo')).toEqual(['bravo']);
-  expect(await names('label=a:b')).toEqual([]);
-  for (const query of ['label=site', 'label=:x', 'label=a:b&label=c:d', 'status=up', 'status=', 'q=']) {
+  expect(await names('label=site')).toEqual(['Alpha', 'bravo', 'charlie']);
+  expect(await names('label=nowhere')).toEqual([]);
+  expect(await names('label=url:a:b')).toEqual(['Alpha', 'bravo', 'charlie']);
+  expect(await names('label=url&label=site:bravo')).toEqual(['bravo']);
+  expect(await names('label=site:Alpha&label=site:bravo')).toEqual([]);
+  for (const query of ['label=:x', 'label=', 'status=up', 'status=', 'q=', 'apply=fine', 'sort=last_seen']) {
     expect([query, (await rest.call('GET', `/api/nodes?${query}`)).statusCode]).toEqual([query, 400]);
+  }
+});
+
+test('the key of a label has no colon, which separates it from its value in a filter', async () => {
+  for (const key of ['a:b', 'k'.repeat(64), '']) {
+    const body = { name: `label ${key}`, labels: { [key]: 'x' } };
+    expect([key, (await rest.call('POST', '/api/nodes', { body })).json().error]).toEqual([
+      key,
+      expect.stringContaining('expected a key of 1 to 63 characters without ":"'),
+    ]);
   }
 });
 
@@ -209,6 +224,106 @@ test('the status of nodes comes from presence', async () => {
   expect(await names('pending')).toMatchObject([
     { name: 'charlie', status: 'pending', cpu_usage: null, last_seen_at: null },
   ]);
+});
+
+test('nodes are filtered by how far they are with their newest generation, and sorted by when they were last seen', async () => {
+  const own = await startRest();
+  try {
+    const made: { readonly [name: string]: string } = Object.fromEntries(
+      await Promise.all(
+        ['a', 'b', 'c', 'd'].map(async (name) => [name, (await own.data('POST', '/api/nodes', { body: { name } })).id]),
+      ),
+    );
+    const names = async (query: string): Promise<string[]> =>
+      (await own.data('GET', `/api/nodes?${query}`)).items.map((node: JsonData) => node.name);
+    const applies = async (name: string): Promise<string> =>
+      (await own.data('GET', `/api/nodes/${made[name]}`)).apply.state;
+    for (const [name, answer] of [
+      ['c', 'apply'],
+      ['a', 'reject'],
+      ['b', undefined],
+    ] as const) {
+      const agent = await own.connect(made[name] ?? '');
+      await own.data('POST', `/api/nodes/${made[name]}/config`);
+      const push = await agent.receive();
+      if (answer !== undefined) await agent[answer](push);
+      const seen = Date.now();
+      while (Date.now() <= seen) await setImmediate();
+    }
+    await expect
+      .poll(() => Promise.all(['a', 'b', 'c', 'd'].map(applies)), { timeout: 20_000 })
+      .toEqual(['rejected', 'pushed', 'applied', 'none']);
+    expect(await names('apply=rejected')).toEqual(['a']);
+    expect(await names('apply=pushed')).toEqual(['b']);
+    expect(await names('apply=applied')).toEqual(['c']);
+    expect(await names('apply=none')).toEqual(['d']);
+    expect(await names('apply=rejected&status=pending')).toEqual([]);
+    expect(await names('sort=last_seen_at')).toEqual(['c', 'a', 'b', 'd']);
+    expect(await names('sort=-last_seen_at')).toEqual(['b', 'a', 'c', 'd']);
+    expect(await names('sort=-last_seen_at&status=online&q=A')).toEqual(['a']);
+    expect(await own.data('GET', '/api/nodes?sort=last_seen_at&page=2&page_size=3')).toMatchObject({
+      total: 4,
+      page: 2,
+      items: [{ name: 'd', last_seen_at: null }],
+    });
+  } finally {
+    await own.close();
+  }
+});
+
+test('chains are filtered by what either of their definitions uses, and credentials by the end of their certificates', async () => {
+  const node = (await rest.data('POST', '/api/nodes', { body: { name: 'used' } })).id;
+  const [first, second] = await Promise.all(
+    ['one', 'two'].map(async (name) => {
+      const body = { name, endpoint: '192.0.2.1:1' };
+      return (await rest.data('POST', '/api/l4-upstreams', { body })).id;
+    }),
+  );
+  const certificate = async (name: string, days: number) =>
+    rest.data('POST', '/api/credentials', {
+      body: { name, key_type: 'tls_cert', self_signed: { common_name: 'app.example', days } },
+    });
+  const short = await certificate('short', 2);
+  const long = await certificate('long', 300);
+  await rest.data('POST', '/api/credentials', { body: { name: 'keys', key_type: 'x25519' } });
+  const hop = { node_id: node, listen_port: 443, outer: 'tcp', security: 'tls', credential_id: short.id };
+  const body = {
+    name: 'by use',
+    payload: 'tcp',
+    hops: [{ ...hop, server_names: ['app.example'] }],
+    target: { upstream_id: first },
+  };
+  const chain = await rest.data('POST', '/api/l4-chains', { body });
+  await rest.data('POST', `/api/l4-chains/${chain.id}/deploy`);
+  await rest.data('PUT', `/api/l4-chains/${chain.id}`, {
+    body: {
+      hops: [{ ...hop, security: 'raw', credential_id: undefined, node_id: ids[0] }],
+      target: { upstream_id: second },
+    },
+  });
+  const found = async (query: string): Promise<string[]> =>
+    (await rest.data('GET', `/api/l4-chains?${query}`)).items.map((one: JsonData) => one.name);
+  for (const query of [`node_id=${node}`, `node_id=${ids[0]}`, `upstream_id=${first}`, `upstream_id=${second}`]) {
+    expect([query, await found(query)]).toEqual([query, ['by use']]);
+  }
+  expect(await found(`credential_id=${short.id}`)).toEqual(['by use']);
+  expect(await found(`credential_id=${short.id}&status=modified&node_id=${node}`)).toEqual(['by use']);
+  expect(await found(`credential_id=${short.id}&status=draft`)).toEqual([]);
+  // Each definition has one of the two.
+  expect(await found(`upstream_id=${second}&credential_id=${short.id}`)).toEqual([]);
+  expect(await found(`credential_id=${long.id}`)).toEqual([]);
+  expect(await found('node_id=00000000-0000-4000-8000-000000000000')).toEqual([]);
+  for (const query of ['node_id=x', 'upstream_id=', 'credential_id=1']) {
+    expect([query, (await rest.call('GET', `/api/l4-chains?${query}`)).statusCode]).toEqual([query, 400]);
+  }
+
+  const ending = async (query: string): Promise<string[]> =>
+    (await rest.data('GET', `/api/credentials?${query}`)).items.map((one: JsonData) => one.name);
+  const end = Date.parse(short.certificate.not_after);
+  expect(await ending(`expires_before=${new Date(end + 1_000).toISOString()}`)).toEqual(['short']);
+  expect(await ending(`expires_before=${new Date(end).toISOString()}`)).toEqual([]);
+  expect(await ending('expires_before=9999-01-01T00:00:00Z&key_type=tls_cert')).toEqual(['long', 'short']);
+  expect((await rest.call('GET', '/api/credentials?expires_before=soon')).statusCode).toBe(400);
 });
 
 test('audit filters are validated, and times in them are converted to UTC', async () => {

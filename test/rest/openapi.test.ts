@@ -230,7 +230,11 @@ describe('the schemas of the OpenAPI document', () => {
     expect(problem(at, node.examples[0])).toBeUndefined();
     expect(problem(at, { ...node.examples[0], colour: 'red' })).toContain('additional properties');
     expect(problem(at, { ...node.examples[0], created_at: 'yesterday' })).toContain('date-time');
-    const answer = { statusCode: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"ok"}' };
+    const answer = {
+      statusCode: 200,
+      headers: { 'content-type': 'application/json' },
+      body: '{"status":"ok","version":"0.1.0"}',
+    };
     expect(() => check('GET', '/healthz', answer)).not.toThrow();
     expect(() => check('GET', '/healthz', { ...answer, statusCode: 418 })).toThrow('this status');
     expect(() => check('GET', '/healthz', { ...answer, body: '{"status":"well"}' })).toThrow('this body');

@@ -122,7 +122,9 @@ describe('the port table', () => {
       matchKind: kind,
       matchValue: value,
       nextHop,
+      resourceType: name === 'site' ? 'route' : name === 'net' ? 'l3_network' : 'l4_chain',
       resourceId: ids[name],
+      resourceName: name,
       deployed,
     });
     const item = (node: string, transport: string, listenPort: number, routes: object[]) => ({

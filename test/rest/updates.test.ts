@@ -124,7 +124,7 @@ const updated: readonly Updated[] = [
       target_port: 8_443,
     }),
     follows: ['public_key'],
-    unset: { public_key: null, certificate: null, in_use_by: [] },
+    unset: { certificate: null, in_use_by: [] },
   },
   {
     what: 'a certificate',

@@ -3,9 +3,11 @@
  * variable and what was expected; the value of a secret never appears.
  * Implements `docs/contract/configuration.md#configuration`.
  */
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isPassword } from '../../domain/accounts/user.js';
 import { limits } from '../../kernel/limits.js';
+import { judgeNames } from './names.js';
 import {
   budget,
   cidrs,
@@ -28,7 +30,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Their values are never printed. */
+/** Their values are never printed, and each may stand in a file instead: `NAME_FILE`. */
 const secrets: ReadonlySet<string> = new Set([
   'SVC_MASTER_KEY',
   'SVC_EVENTSTORE_URL',
@@ -153,6 +155,41 @@ function withoutEmpty(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name, value]) => name.startsWith('SVC_') && value !== ''));
 }
 
+/** `SVC_MASTER_KEY_FILE` is a setting of its own: the first start makes the default file. */
+const readFromFiles = [...secrets].filter((name) => name !== 'SVC_MASTER_KEY');
+
+/** The names of all settings, with the files of secrets. */
+function settingNames(): readonly string[] {
+  return [...Object.keys(schema.shape), ...readFromFiles.map((name) => `${name}_FILE`)];
+}
+
+/** The environment with the secrets that stand in files; adds a sentence to `problems` for each that cannot be read. */
+function withSecretsOfFiles(given: Environment, problems: string[]): Environment {
+  const read = readFromFiles.flatMap((name): [string, string][] => {
+    const file = given[`${name}_FILE`];
+    if (file === undefined) return [];
+    if (given[name] !== undefined) {
+      problems.push(`${name} and ${name}_FILE: expected one of them`);
+      return [];
+    }
+    try {
+      return [[name, readFileSync(file, 'utf8').replace(/\r?\n$/, '')]];
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      problems.push(
+        `${name}_FILE: cannot read ${JSON.stringify(file)} (${code ?? 'failed'}): expected a file with the value`,
+      );
+      return [];
+    }
+  });
+  return { ...given, ...Object.fromEntries(read) };
+}
+
+/** Unknown names that begin with `SVC_` and belong to nobody; a start warns of each. Misspelled ones are refused. */
+export function unknownVariables(env: Environment): readonly string[] {
+  return judgeNames(Object.keys(withoutEmpty(env)), settingNames()).unknown;
+}
+
 function printable(name: string, value: string | undefined): string {
   if (value === undefined) return 'not set';
   return secrets.has(name) ? '(secret)' : JSON.stringify(value);
@@ -160,8 +197,8 @@ function printable(name: string, value: string | undefined): string {
 
 /** @throws ConfigError with every problem of the environment */
 export function readVariables(env: Environment): Variables {
-  const given = withoutEmpty(env);
-  const problems: string[] = [];
+  const problems: string[] = [...judgeNames(Object.keys(withoutEmpty(env)), settingNames()).misspelled];
+  const given = withSecretsOfFiles(withoutEmpty(env), problems);
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
@@ -217,10 +254,29 @@ export function describedVariables(): readonly DescribedVariable[] {
   }));
 }
 
+/** The text of `--help`. */
+export function usage(version: string): string {
+  const rows = describedVariables().map(({ name, default: fallback, meaning }) =>
+    [`  ${name}${fallback === undefined ? '' : ` (${fallback})`}`, `      ${meaning}`].join('\n'),
+  );
+  return [
+    `The gateway control service ${version}. Every setting is an environment variable:`,
+    '',
+    ...rows,
+    '',
+    'Each secret may stand in a file instead, which NAME_FILE names.',
+    '',
+    'Arguments:',
+    '  --help          this text',
+    '  --version       the version',
+    '  --print-config  the settings in force, secrets masked',
+  ].join('\n');
+}
+
 /** The text of `--print-config`: the effective variables, one `NAME=value` per line, secrets masked. @throws ConfigError */
 export function printableConfig(env: Environment): string {
   readVariables(env);
-  const given = withoutEmpty(env);
+  const given = withSecretsOfFiles(withoutEmpty(env), []);
   return Object.entries(schema.shape)
     .map(([name, field]) => {
       const value = given[name] ?? defaultOf(field);

@@ -169,7 +169,6 @@ function routesOf(fleet: FleetView, chain: ChainState, index: number, hop: Hop):
     matchKind,
     matchValue,
     nextHop,
-    resourceId: chain.id,
     deployed: isDeployed(fleet, chain, { hop, matchKind, matchValue, nextHop, upstreamId }),
   }));
 }

@@ -179,7 +179,6 @@ function intendedByNetwork(_fleet: FleetView, network: NetworkState, nodeId: str
           matchKind: 'l3_context',
           matchValue: String(context_id),
           nextHop,
-          resourceId: network.id,
           deployed: true,
         },
       ],

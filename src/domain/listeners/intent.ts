@@ -13,7 +13,6 @@ export interface IntendedRoute {
   readonly matchValue: string;
   /** `""` while no address is known. */
   readonly nextHop: string;
-  readonly resourceId: string;
   /** Whether a deployed definition has the same route. */
   readonly deployed: boolean;
 }
@@ -25,7 +24,7 @@ export interface ListenerKey {
   readonly listenPort: number;
 }
 
-export interface IntendedListener extends ListenerKey {
+export interface IntendedListener<R = IntendedRoute> extends ListenerKey {
   readonly nodeId: string;
-  readonly routes: readonly IntendedRoute[];
+  readonly routes: readonly R[];
 }

@@ -13,7 +13,14 @@ import type { PriorityLabel } from '../listener-policy/policy.js';
 import { contributorsOf } from '../compile/compile-node.js';
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-const routeOrder = ({ source, matchKind, matchValue, resourceId }: IntendedRoute): string =>
+/** A route with the chain, route or network that intends it. */
+export interface PortRoute extends IntendedRoute {
+  readonly resourceType: string;
+  readonly resourceId: string;
+  readonly resourceName: string;
+}
+
+const routeOrder = ({ source, matchKind, matchValue, resourceId }: PortRoute): string =>
   `${source}\u0000${matchKind}\u0000${matchValue}\u0000${resourceId}`;
 
 /** By transport, port and address. */
@@ -37,16 +44,18 @@ export function listenerOfKey(key: string): ListenerKey {
 }
 
 /** The listeners of one node, by transport, port and address; routes by source, match kind and value. @internal exported for tests */
-export function intendedListeners(fleet: Fleet, nodeId: string): readonly IntendedListener[] {
-  const listeners = new Map<string, { readonly listener: IntendedListener; readonly routes: IntendedRoute[] }>();
+export function intendedListeners(fleet: Fleet, nodeId: string): readonly IntendedListener<PortRoute>[] {
+  const listeners = new Map<string, { readonly listener: IntendedListener; readonly routes: PortRoute[] }>();
   for (const owner of fleet.referrersOf('node', nodeId)) {
     const { type, id } = splitOwner(owner);
     const state = fleet.get<AnyState>({ type }, id);
     if (state === undefined) continue;
     for (const listener of resourceOfType(type)?.compiled?.intendedOn(fleet, state, nodeId) ?? []) {
+      const resource = { resourceType: type, resourceId: id, resourceName: state.name };
+      const routes = listener.routes.map((route) => ({ ...route, ...resource }));
       const known = listeners.get(listenerKey(listener));
-      if (known === undefined) listeners.set(listenerKey(listener), { listener, routes: [...listener.routes] });
-      else known.routes.push(...listener.routes);
+      if (known === undefined) listeners.set(listenerKey(listener), { listener, routes });
+      else known.routes.push(...routes);
     }
   }
   return [...listeners.values()]
@@ -57,7 +66,7 @@ export function intendedListeners(fleet: Fleet, nodeId: string): readonly Intend
     .sort(byListener);
 }
 
-export interface PortRow extends IntendedListener {
+export interface PortRow extends IntendedListener<PortRoute> {
   readonly priorityOrder: readonly PriorityLabel[];
   /** False for the default order. */
   readonly policySaved: boolean;

@@ -92,7 +92,6 @@ function intendedByRoute(fleet: FleetView, route: RouteState, nodeId: string): r
     matchKind: 'default',
     matchValue: matchOf(route),
     nextHop: next,
-    resourceId: route.id,
     deployed: true,
   } as const;
   const { listen_addr: listenAddr, listen_port: listenPort } = hop;

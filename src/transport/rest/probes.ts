@@ -22,7 +22,10 @@ const readiness = z
   })
   .meta({ id: 'Readiness', description: 'Whether the instance is ready' });
 const health = z
-  .object({ status: documented(z.literal('ok'), 'Always') })
+  .object({
+    status: documented(z.literal('ok'), 'Always'),
+    version: documented(z.string(), 'The version of the service', '0.1.0'),
+  })
   .meta({ id: 'Health', description: 'The process answers' });
 const tags = ['operation'] as const;
 const open = { access: 'open', takes: 'none' } as const;
@@ -45,7 +48,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
       security: [],
       response: { 200: health },
     },
-    handler: async () => ({ status: 'ok' as const }),
+    handler: async () => ({ status: 'ok' as const, version: options.version }),
   });
 
   app.route({

@@ -35,7 +35,9 @@ const portItem = z
               'Next endpoint, or name of an interface; empty while no address is known',
               'edge-2.example:443',
             ),
+            resourceType: documented(z.string(), 'Type of the resource that intends it', 'l4_chain'),
             resourceId: idOf('Id of the chain, route or network', sample.chain),
+            resourceName: documented(z.string(), 'Its name, also where the label is that of an upstream', 'front'),
             deployed: documented(z.boolean(), 'Whether it stands so in a deployed definition', true),
           })
           .meta({ id: 'PortRoute', description: 'A route of a listener' }),

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { auditedTypes } from '../../../domain/audit/describe.js';
 import { auditVerbs } from '../../../domain/resource/audit-change.js';
-import { timestamp } from '../../../kernel/clock.js';
 import type { Json } from '../../../kernel/json.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { callerOf } from '../checks/consistency.js';
@@ -10,18 +9,10 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
 import { canonical } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
-import { pageOfQuery, paging, query, queryText } from '../schemas/query.js';
+import { instant, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
-
-const rfc3339 = z.iso.datetime({ offset: true });
-
-const instant = canonical('a time such as 2030-01-31T12:00:00.000Z', (value) => {
-  // RFC 3339 allows lower-case letters; zod and `Date.parse` do not accept all of them.
-  const parsed = rfc3339.safeParse(value.toUpperCase());
-  return parsed.success ? timestamp(Date.parse(parsed.data)) : undefined;
-});
 
 const listQuerystring = query({
   ...paging,

@@ -3,8 +3,8 @@
  * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import { chainStatuses } from '../../../domain/chain/chain.js';
-import type { ChainState } from '../../../domain/chain/chain.js';
+import { chainStatuses, credentialsOf, definitionsOf, nodesOf, upstreamOf } from '../../../domain/chain/chain.js';
+import type { ChainDefinition, ChainState } from '../../../domain/chain/chain.js';
 import type { DeployPlan } from '../../../domain/compile/plan.js';
 import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
@@ -15,7 +15,7 @@ import { chainSchema, chainView, chainViews, healthOf, oneChainView } from './ch
 import type { ChainView } from './chain-view.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { oneOf } from '../schemas/fields.js';
+import { oneOf, uuid } from '../schemas/fields.js';
 import { createFleetReports } from '../fleet/fleet-reports.js';
 import { etag, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
@@ -45,12 +45,29 @@ const planSchema: z.ZodType<DeployPlan> = z
   .meta({ id: 'L4ChainPlan', description: 'What a deploy would change' });
 
 const filters = {
+  node_id: uuid.optional().meta({ description: 'Only chains with a hop on this node' }),
+  upstream_id: uuid
+    .optional()
+    .meta({ description: 'Only chains that end in this upstream', examples: [sample.upstream] }),
+  credential_id: uuid
+    .optional()
+    .meta({ description: 'Only chains with a hop that has this credential', examples: [sample.keyPair] }),
   status: oneOf(chainStatuses).optional().meta({ description: 'Only chains with this status' }),
   health: oneOf(healthStates)
     .optional()
     .meta({ description: 'Only chains of this health; in a large fleet by reports of up to 15 seconds ago' }),
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
+type Used = Pick<Filters, 'node_id' | 'upstream_id' | 'credential_id'>;
+
+/** Whether one definition uses all that is named. */
+function uses(definition: ChainDefinition, { node_id, upstream_id, credential_id }: Used): boolean {
+  return (
+    (node_id === undefined || nodesOf(definition).includes(node_id)) &&
+    (upstream_id === undefined || upstreamOf(definition) === upstream_id) &&
+    (credential_id === undefined || credentialsOf(definition).includes(credential_id))
+  );
+}
 
 export function chainRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.l4_chain;
@@ -58,13 +75,14 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
   const fleetReports = createFleetReports(deps, { reuseMs: 0, links: true });
 
   /** A chain's status follows from its definitions, its health from all reports. */
-  async function filtered(paged: ListQuery, { status, health }: Filters): Promise<ListOf<ChainView>> {
+  async function filtered(paged: ListQuery, { status, health, ...used }: Filters): Promise<ListOf<ChainView>> {
     const reports = health === undefined ? undefined : await fleetReports();
     const matching = new Set<ChainState>();
     let looked = 0;
     for (const chain of deps.fleet.chains()) {
       looked += 1;
       if (looked % tuning.chainsPerTurn === 0) await yieldToEventLoop();
+      if (!definitionsOf(chain).some((definition) => uses(definition, used))) continue;
       if (status !== undefined && chainStatus(chain) !== status) continue;
       if (reports !== undefined && healthOf(deps, chain, reports).state !== health) continue;
       matching.add(chain);
@@ -88,6 +106,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       remove: 'Delete an L4 chain, at once where it is deployed',
     },
     details: {
+      list: 'A node, upstream or credential is looked for in the current and in the deployed definition of each chain.',
       update: '`enabled` and `name` take effect at once.',
     },
     shape: chainShape,
@@ -96,7 +115,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     filters,
     async list(paged, checked) {
       const wanted = checked as Filters;
-      if (wanted.status !== undefined || wanted.health !== undefined) return filtered(paged, wanted);
+      if (Object.keys(filters).some((name) => checked[name] !== undefined)) return filtered(paged, wanted);
       const { items, total } = queries.list(paged);
       return { items: await chainViews(deps, items), total };
     },

@@ -25,6 +25,7 @@ import {
   text,
   uuid,
 } from '../schemas/fields.js';
+import { instant } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
@@ -177,7 +178,13 @@ const updateBody: z.ZodType<CredentialChanges> = body({
 
 const credentialBodies = { create: createBody, update: updateBody };
 
-const keyTypeFilter = oneOf(keyTypes).optional().meta({ description: 'Only credentials of this type' });
+const filters = {
+  key_type: oneOf(keyTypes).optional().meta({ description: 'Only credentials of this type' }),
+  expires_before: instant
+    .optional()
+    .meta({ description: 'Only certificates that end before this time', examples: [sample.time] }),
+};
+type Filters = z.output<z.ZodObject<typeof filters>>;
 
 const certificateSchema = z
   .object({
@@ -198,7 +205,11 @@ const credentialSchema = z
     id: idOf('Id, a UUID', sample.reality),
     name: documented(z.string(), 'Name, unique among credentials', 'app'),
     key_type: documented(z.enum(keyTypes), 'What it is', 'reality'),
-    public_key: documented(z.string().nullable(), 'Public key of an `x25519` credential in base64url', null),
+    public_key: documented(
+      z.string().nullable(),
+      'Public key in base64url of an `x25519` credential; of a `reality` credential, the key of its key pair, which clients need',
+      sample.publicKey,
+    ),
     x25519_credential_id: documented(idOf('', sample.keyPair).nullable(), about.x25519_credential_id, sample.keyPair),
     server_names: documented(z.array(z.string()), about.server_names, ['app.example']),
     short_ids: documented(z.array(z.string()), about.short_ids, ['0a1b2c3d']),
@@ -234,6 +245,9 @@ function credentialView(credential: CredentialState, in_use_by: readonly Referre
   return { ...shown, in_use_by };
 }
 
+const endsBefore = ({ not_after }: NonNullable<CredentialState['certificate']>, time: string): boolean =>
+  Date.parse(not_after) < Date.parse(time);
+
 /** The same fields, none of them required. */
 function partial<S extends { readonly [field: string]: z.ZodType }>(
   fields: S,
@@ -246,8 +260,11 @@ function partial<S extends { readonly [field: string]: z.ZodType }>(
 export function credentialRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.credential;
   const commands = deps.commands.credentials;
-  const view = (credential: CredentialState): CredentialView =>
-    credentialView(credential, deps.fleet.referrers(credentialKey.type, credential.id));
+  const view = (credential: CredentialState): CredentialView => {
+    const { id, x25519_credential_id: keys } = credential;
+    const public_key = keys === null ? credential.public_key : (queries.get(keys)?.public_key ?? null);
+    return credentialView({ ...credential, public_key }, deps.fleet.referrers(credentialKey.type, id));
+  };
 
   resourceRoutes(app, {
     path: '/api/credentials',
@@ -269,10 +286,13 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
     shape: {},
     bodies: credentialBodies,
     schema: credentialSchema,
-    filters: { key_type: keyTypeFilter },
-    list(paged, { key_type }) {
-      const matches = (credential: CredentialState): boolean => credential.key_type === key_type;
-      const { items, total } = queries.list({ ...paged, ...(key_type === undefined ? {} : { matches }) });
+    filters,
+    list(paged, checked) {
+      const { key_type, expires_before } = checked as Filters;
+      const matches = ({ key_type: type, certificate }: CredentialState): boolean =>
+        (key_type === undefined || type === key_type) &&
+        (expires_before === undefined || (certificate !== null && endsBefore(certificate, expires_before)));
+      const { items, total } = queries.list({ ...paged, matches });
       return { items: items.map(view), total };
     },
     get(id) {

@@ -5,29 +5,44 @@
  */
 import { z } from 'zod';
 import type { CommandOutcome } from '../../../commands/port.js';
+import { neverConnected } from '../../../domain/agents/node-agent-facts.js';
 import type { NodeState } from '../../../domain/node/node.js';
+import { compareText } from '../../../kernel/compare-text.js';
 import { limits } from '../../../kernel/limits.js';
 import type { PresenceFacts } from '../../../telemetry/port.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { boolean, canonical, oneOf } from '../schemas/fields.js';
+import { slicesOf } from '../answers/streamed-json.js';
+import { boolean, canonical, list, oneOf } from '../schemas/fields.js';
 import { postHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import type { ApplyState } from '../fleet/apply-state.js';
+import { applyState, applyStates } from '../fleet/apply-state.js';
 import { nodeStatuses } from '../fleet/node-status.js';
 import type { NodeStatus } from '../fleet/node-status.js';
-import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerprint } from './node-view.js';
+import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerprint, pushFacts } from './node-view.js';
 import type { NodeView } from './node-view.js';
-import { noQuery } from '../schemas/query.js';
+import { noQuery, sorting } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import { documented } from '../openapi/openapi-text.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 
+const label = canonical('key:value or key', (value) => (value === '' || value.startsWith(':') ? undefined : value));
+
 const filters = {
   status: oneOf(nodeStatuses).optional().meta({ description: 'Only nodes with this status' }),
-  label: canonical('key:value', (value) => (value.indexOf(':') > 0 ? value : undefined))
+  apply: oneOf(applyStates).optional().meta({
+    description: 'Only nodes in this state of their newest generation',
+  }),
+  label: z
+    .preprocess((value) => (typeof value === 'string' ? [value] : value), list(label, 1, limits.rest.labels))
     .optional()
-    .meta({ description: 'Only nodes with this label, as `key:value`', examples: ['region:eu'] }),
+    .meta({ description: 'Only nodes with all of these labels, each `key:value` or `key`', examples: [['region:eu']] }),
+  sort: sorting('last_seen_at', '-last_seen_at').optional().meta({
+    description: 'Order of the items, with `-` backwards; then by id. Nodes that were never seen come last, either way',
+    default: 'name',
+  }),
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
@@ -72,7 +87,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
       remove: 'Delete a node and end its session',
     },
     details: {
-      list: '`label` is `key:value`.',
+      list: 'A `label` is `key:value`, or `key` for any value; with several, all must hold. The first `:` separates them.',
       create:
         "`control_psk` is the secret of the node's agent, shown in this answer and never again: a repeat has null. With `issue_psk: false` there is none before POST /api/nodes/{id}/psk.",
       remove: 'A chain, route or L3 network that names the node uses it, enabled or not. Its session ends at once.',
@@ -85,13 +100,21 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     createdSchema,
     filters,
     async list(paged, checked) {
-      const { status, label } = checked as Filters;
+      const { status, apply, label = [], sort } = checked as Filters;
       const online = await deps.telemetry.online();
-      const hasLabel = labelFilter(label);
-      const hasStatus = await statusFilter(deps, status, online);
-      const matches = (node: NodeState): boolean => hasLabel(node) && hasStatus(node);
-      const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
-      return { items: await nodeViews(deps, items, online), total };
+      const conditions = [...label.map(labelFilter), await statusFilter(deps, status, online)];
+      const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
+      const bySeen = sort === 'last_seen_at' || sort === '-last_seen_at';
+      if (apply === undefined && !bySeen) {
+        const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
+        return { items: await nodeViews(deps, items, online), total };
+      }
+      let { items } = deps.fleet.nodes.list({ ...paged, ...everyItem, ...(bySeen ? { sort: 'name' } : {}), matches });
+      if (apply !== undefined) items = await inState(deps, items, apply, online);
+      if (bySeen) items = await sortedBySeen(deps, items, sort === '-last_seen_at' ? -1 : 1);
+      const first = (paged.page - 1) * paged.pageSize;
+      const shown = items.slice(first, first + paged.pageSize);
+      return { items: await nodeViews(deps, shown, online), total: items.length };
     },
     get,
     create: (context, definition, checked) =>
@@ -149,11 +172,49 @@ function sessionsEnded(deps: RestDeps, id: string, outcome: CommandOutcome<unkno
 
 type NodeFilter = (node: NodeState) => boolean;
 
-function labelFilter(label: string | undefined): NodeFilter {
-  if (label === undefined) return () => true;
-  const at = label.indexOf(':');
-  const [key, value] = [label.slice(0, at), label.slice(at + 1)];
-  return ({ labels }) => Object.hasOwn(labels, key) && labels[key] === value;
+function labelFilter(label: string): NodeFilter {
+  const [key = '', ...rest] = label.split(':');
+  const value = rest.length === 0 ? undefined : rest.join(':');
+  return ({ labels }) => Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
+}
+
+const everyItem = { page: 1, pageSize: Number.MAX_SAFE_INTEGER } as const;
+
+/** The nodes in a state of their newest generation. @throws ServiceError `unavailable` */
+async function inState(
+  deps: RestDeps,
+  nodes: readonly NodeState[],
+  state: ApplyState['state'],
+  online: ReadonlyMap<string, PresenceFacts>,
+): Promise<readonly NodeState[]> {
+  const found: NodeState[] = [];
+  for await (const slice of slicesOf(nodes)) {
+    const agents = await deps.projections.agents.getMany(slice.map(({ id }) => id));
+    for (const node of slice) {
+      const facts = agents.get(node.id) ?? neverConnected;
+      const push = pushFacts(deps, node.id, online.get(node.id));
+      if (applyState(deps.fleet.generation(node.id) ?? null, facts, push).state === state) found.push(node);
+    }
+  }
+  return found;
+}
+
+/** In the order of their last heartbeats, those without one last. @throws ServiceError `unavailable` */
+async function sortedBySeen(
+  { telemetry }: RestDeps,
+  nodes: readonly NodeState[],
+  sign: 1 | -1,
+): Promise<readonly NodeState[]> {
+  const seen = new Map<string, string | null | undefined>();
+  for await (const slice of slicesOf(nodes)) {
+    const vitals = await telemetry.vitals(slice.map(({ id }) => id));
+    for (const { id } of slice) seen.set(id, vitals.get(id)?.last_seen_at);
+  }
+  return nodes.toSorted((a, b) => {
+    const [left, right] = [seen.get(a.id) ?? '', seen.get(b.id) ?? ''];
+    const never = Number(left === '') - Number(right === '');
+    return never || sign * compareText(left, right) || compareText(a.id, b.id);
+  });
 }
 
 async function statusFilter(

@@ -13,8 +13,7 @@ import { body, canonical, name, oneOf, text } from '../schemas/fields.js';
 import { aboutRole, idOf, role, timestamps } from '../schemas/shared-schemas.js';
 import { etag, postHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import { listQuery, listing, noQuery, query, sorts } from '../schemas/query.js';
-import { expected } from '../checks/validation.js';
+import { listQuery, listing, noQuery, query, sorting } from '../schemas/query.js';
 
 const { usernameChars, passwordChars } = limits.accounts;
 
@@ -92,10 +91,7 @@ const userSorts = { username: 'name', '-username': '-name' } as const;
 
 const listQuerystring = query({
   ...listing,
-  sort: z
-    .enum([...sorts, 'username', '-username'], {
-      error: expected('username, created_at or updated_at, or one of them after "-"'),
-    })
+  sort: sorting('username', '-username')
     .transform((sort) => (sort === 'username' || sort === '-username' ? userSorts[sort] : sort))
     .optional()
     .meta({

@@ -133,16 +133,19 @@ export const labels = z
     if (keys.length > limits.rest.labels) {
       ctx.addIssue({ code: 'custom', message: `expected at most ${limits.rest.labels} labels` });
     }
-    const invalid = keys.find((key) => !text(1, limits.rest.stringChars).safeParse(key).success);
+    const invalid = keys.find((key) => key.includes(':') || !text(1, limits.rest.labelKeyChars).safeParse(key).success);
     if (invalid !== undefined) {
       ctx.addIssue({
         code: 'custom',
         path: [invalid],
-        message: `expected a key of 1 to ${limits.rest.stringChars} characters`,
+        message: `expected a key of 1 to ${limits.rest.labelKeyChars} characters without ":"`,
       });
     }
   })
-  .meta({ maxProperties: limits.rest.labels });
+  .meta({
+    maxProperties: limits.rest.labels,
+    propertyNames: { minLength: 1, maxLength: limits.rest.labelKeyChars, pattern: '^[^:]*$' },
+  });
 
 /** The TLS from a gateway to an upstream, with at least one pin. */
 export const upstreamTls = object({

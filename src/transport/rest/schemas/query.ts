@@ -1,7 +1,8 @@
 /** The schemas of query strings: strict, nothing is clamped. Implements `docs/contract/rest.md#envelope`. */
 import { z } from 'zod';
+import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
-import { text } from './fields.js';
+import { canonical, text } from './fields.js';
 import { expected } from '../checks/validation.js';
 
 /** A decimal integer in a range. @param description what the document says of it */
@@ -18,6 +19,15 @@ export function queryInteger(min: number, max: number, description: string) {
     .meta({ type: 'integer', minimum: min, maximum: max, description, examples: [min] });
 }
 
+const rfc3339 = z.iso.datetime({ offset: true });
+
+/** A time, in UTC with milliseconds. */
+export const instant = canonical('a time such as 2030-01-31T12:00:00.000Z', (value) => {
+  // RFC 3339 allows lower-case letters; zod and `Date.parse` do not accept all of them.
+  const parsed = rfc3339.safeParse(value.toUpperCase());
+  return parsed.success ? timestamp(Date.parse(parsed.data)) : undefined;
+});
+
 /** Free text of a filter. */
 export const queryText = text(1, limits.rest.stringChars);
 
@@ -27,14 +37,21 @@ const page = queryInteger(1, Number.MAX_SAFE_INTEGER, 'Number of the page')
 const pageSize = queryInteger(1, limits.rest.pageSizeMax, 'Items of a page')
   .optional()
   .meta({ default: limits.rest.pageSizeDefault, examples: [20] });
-export const sorts = ['name', 'created_at', 'updated_at', '-name', '-created_at', '-updated_at'] as const;
+const sorts = ['name', 'created_at', 'updated_at', '-name', '-created_at', '-updated_at'] as const;
+
+/** The order of a list. @param more the orders that it has beside those of every list, each with its reverse */
+export function sorting<const T extends readonly string[]>(...more: T) {
+  const [first, ...others] = ['name', 'created_at', 'updated_at', ...more.filter((sort) => !sort.startsWith('-'))];
+  return z.enum([...sorts, ...more], {
+    error: expected(`${[first, ...others.slice(0, -1)].join(', ')} or ${others.at(-1)}, or one of them after "-"`),
+  });
+}
 
 export const paging = { page, page_size: pageSize };
 
 export const listing = {
   ...paging,
-  sort: z
-    .enum(sorts, { error: expected('name, created_at or updated_at, or one of them after "-"') })
+  sort: sorting()
     .optional()
     .meta({ description: 'Order of the items, with `-` backwards; then by id', default: 'name' }),
   q: queryText.optional().meta({ description: 'Case-insensitive substring of the name', examples: ['edge'] }),
