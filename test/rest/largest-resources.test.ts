@@ -35,8 +35,6 @@ const pins = (seed: number) =>
   Array.from({ length: listEntries }, (_, index) => Buffer.alloc(32, seed + index).toString('base64'));
 const tls = (seed: string) => ({ server_name: dnsName(`t${seed}`), spki_pins_sha256: pins(seed.charCodeAt(0)) });
 
-const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
-
 function largestNode(seed: string) {
   const value = text(stringChars, '');
   const keys = Array.from({ length: labels }, (_, index) => text(labelKeyChars, `${seed}${index} `));
