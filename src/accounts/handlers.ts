@@ -32,31 +32,36 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
   return { ...signInHandlers(parts), ...ownAccountHandlers(parts), ...userHandlers(parts) };
 }
 
-type OwnAccount = Pick<CommandHandlers['accounts'], 'me' | 'updateMe' | 'changePassword'>;
+/** @throws ServiceError `not_found` */
+function knownUser(user: UserState | undefined, id: string): UserState {
+  if (user === undefined) throw new ServiceError('not_found', `there is no user ${id}`);
+  return user;
+}
+
+/** The other instances read the log themselves, usually within milliseconds: this waits so that none is behind. */
+async function endEverywhere(
+  { tokensEnded, logger }: AccountParts,
+  events: readonly RecordedEvent[],
+  userId: string,
+): Promise<void> {
+  const revision = events.at(-1)?.revision;
+  if (revision === undefined || (await tokensEnded(revision, limits.rest.projectionWaitMs))) return;
+  logger.warn({ user_id: userId }, 'not every instance has said in time that it refuses the older tokens of a user');
+}
+
+type OwnAccount = Pick<CommandHandlers['accounts'], 'me' | 'updateMe' | 'changePassword' | 'signOut'>;
 
 function ownAccountHandlers(parts: AccountParts): OwnAccount {
-  const { gateway, view, tokens, tokensEnded, logger, fields, passwords } = parts;
+  const { gateway, view, tokens, fields, passwords } = parts;
 
-  /** @throws ServiceError `not_found` */
-  function present(user: UserState | undefined, id: string): UserState {
-    if (user === undefined) throw new ServiceError('not_found', `there is no user ${id}`);
-    return user;
-  }
-  const stored = (id: string): UserState => present(view.accounts.users.get(id), id);
-
-  /** The other instances read the log themselves, usually within milliseconds: this waits so that none is behind. */
-  async function endEverywhere(events: readonly RecordedEvent[], userId: string): Promise<void> {
-    const revision = events.at(-1)?.revision;
-    if (revision === undefined || (await tokensEnded(revision, limits.rest.projectionWaitMs))) return;
-    logger.warn({ user_id: userId }, 'not every instance has said in time that it refuses the older tokens of a user');
-  }
+  const stored = (id: string): UserState => knownUser(view.accounts.users.get(id), id);
 
   return {
     me: (userId) => fields.show(stored(userId)),
     async updateMe(context, userId, ifMatch, changes) {
       const profile = fields.sealProfile(stored(userId), changes);
       const command = { type: 'UpdateUserProfile', id: userId, ifMatch, ...profile } as const;
-      const outcome = await gateway.execute(command, context, ({ users }) => present(users.get(userId), userId));
+      const outcome = await gateway.execute(command, context, ({ users }) => knownUser(users.get(userId), userId));
       return outcome.kind === 'done' ? { ...outcome, result: fields.show(outcome.result) } : outcome;
     },
     async changePassword(context, userId, ifMatch, address, given) {
@@ -76,15 +81,20 @@ function ownAccountHandlers(parts: AccountParts): OwnAccount {
       const sealed = fields.sealPassword(userId, await passwords.hash(given.new_password));
       const replaces = known.user.password;
       const command = { type: 'ChangeUserPassword', id: userId, ifMatch, password: sealed, replaces } as const;
-      const outcome = await gateway.execute(command, context, ({ users }) => present(users.get(userId), userId));
+      const outcome = await gateway.execute(command, context, ({ users }) => knownUser(users.get(userId), userId));
       if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
-      await endEverywhere(outcome.events, userId);
+      await endEverywhere(parts, outcome.events, userId);
       return { ...outcome, result: tokens.issue(subjectOf(outcome.result)) };
+    },
+    async signOut(context, { userId, tokenId }) {
+      const outcome = await gateway.execute({ type: 'SignOut', id: userId, tokenId }, context, () => undefined);
+      if (outcome.kind === 'done') await endEverywhere(parts, outcome.events, userId);
+      return outcome;
     },
   };
 }
 
-type Users = Pick<CommandHandlers['accounts'], 'users' | 'user' | 'createUser'>;
+type Users = Pick<CommandHandlers['accounts'], 'users' | 'user' | 'createUser' | 'resetPassword'>;
 
 function userHandlers(parts: AccountParts): Users {
   const { gateway, view, ids, blindBodyHash, fields, passwords } = parts;
@@ -115,6 +125,17 @@ function userHandlers(parts: AccountParts): Users {
       };
       const outcome = await gateway.execute(command, blinded(context), ({ users }) => present(users.get(id)));
       return outcome.kind === 'done' ? { ...outcome, result: fields.show(outcome.result) } : outcome;
+    },
+    async resetPassword(context, id, ifMatch, given) {
+      // Decided again with the command; here, so that a 404 or a 412 costs no hash.
+      const mismatch = versionMismatch(knownUser(view.accounts.users.get(id), id).version, ifMatch);
+      if (mismatch !== undefined) throw new ServiceError(mismatch.code, mismatch.message);
+      const password = fields.sealPassword(id, await passwords.hash(given));
+      const command = { type: 'ChangeUserPassword', id, ifMatch, password, replaces: null } as const;
+      const outcome = await gateway.execute(command, context, ({ users }) => knownUser(users.get(id), id));
+      if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
+      await endEverywhere(parts, outcome.events, id);
+      return { ...outcome, result: fields.show(outcome.result) };
     },
   };
 

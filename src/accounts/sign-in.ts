@@ -18,7 +18,7 @@ export function subjectOf(user: UserState): TokenSubject {
 
 export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accounts'], 'login' | 'authenticate'> {
   const { gateway, view, hasher, tokens, facts, logger, fields, passwords } = parts;
-  const { users } = view.accounts;
+  const { users, endedTokens } = view.accounts;
 
   /** Stores the password under today's hash parameters. The sign-in has succeeded and does not depend on it. */
   async function rehash(user: UserState, password: string): Promise<void> {
@@ -59,11 +59,11 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
     authenticate(token) {
       const verified = tokens.verify(token);
       if (verified.kind !== 'valid') return undefined;
-      const { sub, ver } = verified.claims;
+      const { sub, ver, jti } = verified.claims;
       const caller = () => {
         const user = users.get(sub);
-        if (user === undefined || user.token_version !== ver) return undefined;
-        return { userId: user.id, username: user.username, role: user.role };
+        if (user === undefined || user.token_version !== ver || endedTokens.has(jti)) return undefined;
+        return { userId: user.id, username: user.username, role: user.role, tokenId: jti };
       };
       // The service has signed it: if not for an earlier password, then for one that this instance has not read of yet.
       return caller() ?? view.readToEnd(limits.rest.projectionWaitMs).then(caller);

@@ -33,6 +33,8 @@ export interface Caller {
   readonly userId: string;
   readonly username: string;
   readonly role: Role;
+  /** The claim `jti`, which a sign-out ends. */
+  readonly tokenId: string;
 }
 
 /** A token that was just signed. */
@@ -190,7 +192,7 @@ export interface CommandHandlers {
      * @throws ServiceError `unauthenticated`, or `rate_limited` with `retryAfterSeconds`
      */
     login(username: string, password: string, address: string, requestId: string): Promise<Login>;
-    /** Checks signature, expiry and token version. @returns undefined for a token that authenticates nobody */
+    /** Checks signature, expiry, token version and that it was not signed out. @returns undefined for a token that authenticates nobody */
     authenticate(token: string): Caller | undefined | Promise<Caller | undefined>;
     /** @throws ServiceError `not_found` when the user is gone */
     me(userId: string): UserView | Promise<UserView>;
@@ -207,6 +209,10 @@ export interface CommandHandlers {
       address: string,
       fields: ChangePasswordFields,
     ): Promise<Done<NewToken>>;
+    /** Ends the caller's token, on every instance that answers in time. */
+    signOut(ctx: CommandContext, caller: Caller): Answer<void>;
+    /** Ends every token of the user. @throws ServiceError `rate_limited` with `retryAfterSeconds` */
+    resetPassword(ctx: CommandContext, id: string, ifMatch: IfMatch, password: string): Promise<Done<UserView>>;
     users(query: UserListQuery): Promise<{ readonly items: readonly UserView[]; readonly total: number }>;
     user(id: string): Promise<UserView | undefined>;
     /** @throws ServiceError `rate_limited` with `retryAfterSeconds` */

@@ -66,6 +66,8 @@ export const limits = {
     // docs/contract/rest.md#authentication-and-roles
     passwordChars: { min: 12, max: 256 },
     usernameChars: { min: 2, max: 64 },
+    /** Signed-out tokens that are remembered; a token ends by itself after hours. */
+    endedTokens: 100_000,
   },
   events: {
     // docs/contract/domain.md#commands-and-events

@@ -29,7 +29,7 @@ export interface CommittedAccounts extends LogFold {
    * Asked of requests from outside, so that many of them hold no more than a bounded number of places.
    */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
-  /** Calls back with each password change that is read, on whichever instance it was made; older tokens are refused now. */
+  /** Calls back with each password change and sign-out that is read, on whichever instance it was made; its tokens are refused now. */
   onTokensEnded(listener: () => void): void;
   /** Reads the log from the accounts to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;
@@ -103,9 +103,10 @@ export function openAccounts(
   };
 }
 
-/** Whether the command changes a password; the same one under a stronger hash is no change. */
+/** Whether the command changes a password or signs out; the same password under a stronger hash is no change. */
 function endsTokens({ events }: RecordedCommand): boolean {
-  return events.some(({ type, data }) => type === passwordChanged && data['rehashed'] !== true);
+  return events.some(({ type, data }) => type === signedOut || (type === passwordChanged && data['rehashed'] !== true));
 }
 
 const passwordChanged: AccountEvent['type'] = 'UserPasswordChanged';
+const signedOut: AccountEvent['type'] = 'SignedOut';

@@ -1,10 +1,10 @@
 /**
- * Access tokens: JWTs signed with Ed25519. A valid token does not prove that its `ver` is still current: a password change
- * replaces the user's, and REST compares it with the accounts on each request. The signing key is an Ed25519 seed, which
+ * Access tokens: JWTs signed with Ed25519. A valid token may have ended: by a password change, which replaces the user's
+ * `ver`, or by a sign-out of its `jti`. REST looks both up in the accounts on each request. The signing key is an Ed25519 seed, which
  * `src/app/installation/service-identity.ts` seals and stores.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
-import { createPrivateKey, createPublicKey, hash, randomBytes } from 'node:crypto';
+import { createPrivateKey, createPublicKey, hash, randomBytes, randomUUID } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';
 import type { Clock } from '../kernel/clock.js';
@@ -29,7 +29,8 @@ export interface TokenClaims extends TokenSubject {
   /** Seconds since the Unix epoch. */
   readonly iat: number;
   readonly exp: number;
-  readonly jti?: string;
+  /** The token's own id, a UUID. */
+  readonly jti: string;
 }
 
 export interface IssuedToken {
@@ -44,7 +45,7 @@ export type VerifiedToken =
   | { readonly kind: 'refused'; readonly reason: 'invalid' | 'expired' };
 
 export interface Tokens {
-  issue(subject: TokenSubject, jti?: string): IssuedToken;
+  issue(subject: TokenSubject): IssuedToken;
   verify(token: string): VerifiedToken;
   /**
    * Signs and verifies with another key from now on, so that every token of the earlier key is refused.
@@ -104,7 +105,7 @@ export function createTokens(options: TokensOptions): Tokens {
   };
 
   return {
-    issue(subject, jti) {
+    issue(subject) {
       const iat = nowSeconds();
       const claims: TokenClaims = {
         sub: subject.sub,
@@ -112,7 +113,7 @@ export function createTokens(options: TokensOptions): Tokens {
         ver: subject.ver,
         iat,
         exp: iat + ttlSeconds,
-        ...(jti === undefined ? {} : { jti }),
+        jti: randomUUID(),
       };
       return { token: signature.sign({ ...claims }), expiresIn: ttlSeconds };
     },
@@ -139,9 +140,8 @@ export function createTokens(options: TokensOptions): Tokens {
 /** Another release may have signed the token, so even after a valid signature the types are checked. */
 function readClaims({ sub, role, ver, iat, exp, jti }: Record<string, unknown>): TokenClaims | undefined {
   if (typeof sub !== 'string' || typeof role !== 'string' || typeof ver !== 'string') return undefined;
-  if (!isWhole(iat) || !isWhole(exp)) return undefined;
-  if (jti !== undefined && typeof jti !== 'string') return undefined;
-  return { sub, role, ver, iat, exp, ...(jti === undefined ? {} : { jti }) };
+  if (!isWhole(iat) || !isWhole(exp) || typeof jti !== 'string') return undefined;
+  return { sub, role, ver, iat, exp, jti };
 }
 
 function isWhole(value: unknown): value is number {

@@ -67,7 +67,12 @@ test('the right password gives a token that authenticates its user', async () =>
     email: null,
     version: 1,
   });
-  expect(await accounts.handlers.authenticate(token)).toEqual({ userId: userId(), username: 'admin', role: 'admin' });
+  expect(await accounts.handlers.authenticate(token)).toEqual({
+    userId: userId(),
+    username: 'admin',
+    role: 'admin',
+    tokenId: expect.any(String),
+  });
   expect(await accounts.handlers.authenticate(`${token}x`)).toBeUndefined();
   fixture.clock.advance(expiresIn * 1000);
   expect(await accounts.handlers.authenticate(token)).toBeUndefined();

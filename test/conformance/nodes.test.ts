@@ -283,11 +283,13 @@ describe('the list of nodes', () => {
 
   it('filters by status and label', async () => {
     const { api } = shared;
-    const node = await createNode(api, { labels: { 'region:x': 'eu:1', tier: 'gold' } });
+    const node = await createNode(api, { labels: { region: 'eu:1', tier: 'gold' } });
     const ids = async (query: string) =>
       (await api.ok<ListOf<NodeData>>('GET', `/api/nodes?page_size=500&${query}`)).items.map(({ id }) => id);
     expect(await ids('label=tier:gold')).toEqual([node.id]);
+    expect(await ids('label=region:eu:1&label=tier')).toEqual([node.id]);
     expect(await ids('label=tier:silver')).toEqual([]);
+    expect(await ids('label=tier:gold&label=region:us')).toEqual([]);
     expect(await ids('label=Tier:gold')).toEqual([]);
     expect(await ids('status=pending')).toContain(node.id);
     expect(await ids('status=online')).toEqual([]);

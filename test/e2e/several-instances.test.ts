@@ -123,7 +123,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     await applied(clients[1]!);
   }, 120_000);
 
-  test('a user of one is a user of the other; a changed password ends older tokens on both before it is answered', async () => {
+  test('a user of one is a user of the other; a changed password ends older tokens, and a sign-out its own, on both before it is answered', async () => {
     const [a, b] = services.map(({ url }) => url) as [string, string];
     const password = 'correct horse battery';
     const user = { username: 'ada', password, role: 'operator', display_name: 'Ada' };
@@ -142,6 +142,12 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
       const ada = createRestClient(a, token);
       const { token: fresh } = await ada.call<{ token: string }>('PUT', '/api/auth/password', change);
       expect([await me(b, token), await me(a, token), await me(b, fresh)]).toEqual([401, 401, 200]);
+      const again = await createRestClient(b).call<{ token: string }>('POST', '/api/auth/login', {
+        username: 'ada',
+        password: new_password,
+      });
+      await createRestClient(b, fresh).call('POST', '/api/auth/logout');
+      expect([await me(a, fresh), await me(b, fresh), await me(a, again.token)]).toEqual([401, 401, 200]);
     }
     expect(await clients[1]!.call('GET', `/api/auth/users/${id}`)).toMatchObject({ display_name: 'Ada', version: 6 });
   }, 120_000);

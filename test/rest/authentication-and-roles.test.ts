@@ -89,7 +89,7 @@ describe('Authentication and roles', () => {
       if (caller === 'nobody') return false;
       if (caller === 'admin') return true;
       if (path.startsWith('/api/auth/users')) return false;
-      const own = ['/api/auth/me', '/api/auth/password'].includes(path);
+      const own = ['/api/auth/me', '/api/auth/password', '/api/auth/logout'].includes(path);
       return caller === 'operator' || method === 'GET' || own;
     }
 
@@ -128,6 +128,76 @@ describe('Authentication and roles', () => {
         expectError(await rest.call('GET', path, { role: 'nobody' }), 401, /^unauthenticated: /);
       }
       expect((await signIn('admin')).statusCode).toBe(200);
+    });
+
+    test('a sign-out ends the token of its request alone, for good, and the audit says so', async () => {
+      const { user, username, token } = await aUser();
+      const other = (await signIn(username)).json().data.token;
+      const out = () => rest.call('POST', '/api/auth/logout', bearer(token));
+      const answer = await out();
+      expect([answer.statusCode, answer.json().data]).toEqual([200, {}]);
+      expect([await statusOf(token), await statusOf(other), (await out()).statusCode]).toEqual([401, 200, 401]);
+      // The one that is signed in again has another id.
+      expect(await statusOf((await signIn(username)).json().data.token)).toBe(200);
+      const entries = `/api/audit?action=session.sign_out&resource_id=${user.id}`;
+      await eventually(async () => (await rest.data('GET', entries)).total).toBe(1);
+      const [entry] = (await rest.data('GET', entries)).items;
+      expect(entry).toMatchObject({
+        actor: { type: 'user', id: user.id, name: username },
+        resource: { type: 'session', id: user.id, name: username },
+        changes: [],
+        revertible: false,
+      });
+      expect((await rest.data('GET', entries, { role: 'operator' })).total).toBe(0);
+      const revert = await rest.call('POST', `/api/audit/${entry.id}/revert`);
+      expectError(revert, 409, /a sign-out is a fact/);
+    });
+
+    test('a sign-out ends its token although another one was signed out with the same idempotency key', async () => {
+      const { username, token } = await aUser();
+      const other = (await signIn(username)).json().data.token;
+      for (const one of [token, other]) {
+        const headers = { authorization: `Bearer ${one}`, 'idempotency-key': 'the same' };
+        expect((await rest.call('POST', '/api/auth/logout', { role: 'nobody', headers })).statusCode).toBe(200);
+      }
+      expect([await statusOf(token), await statusOf(other)]).toEqual([401, 401]);
+    });
+
+    test('an admin resets the password of another user, which ends every token of that user', async () => {
+      const { user, username, token } = await aUser();
+      const url = `/api/auth/users/${user.id}/password`;
+      const next = 'an altogether new horse';
+      const put = (body: object, call: object = {}) => rest.call('PUT', url, { body, ...call });
+      expectError(await put({ new_password: 'short' }), 400, /new_password/);
+      expectError(await put({ new_password: next }, { headers: { 'if-match': '"9"' } }), 412, /^precondition_failed/);
+      expectError(await put({ new_password: next }, { role: 'operator' }), 403, /role admin/);
+      expect(await statusOf(token)).toBe(200);
+      const answer = await put({ new_password: next }, { headers: { 'if-match': '"1"' } });
+      expect(answer.json().data).toMatchObject({ id: user.id, username, version: 2 });
+      expect(await statusOf(token)).toBe(401);
+      expect([(await signIn(username)).statusCode, (await signIn(username, next)).statusCode]).toEqual([401, 200]);
+      const entries = `/api/audit?action=user.update&resource_id=${user.id}`;
+      await eventually(async () => (await rest.data('GET', entries)).total).toBe(1);
+      const [entry] = (await rest.data('GET', entries)).items;
+      expect(entry).toMatchObject({
+        actor: { type: 'user', name: 'admin' },
+        changes: [{ path: 'password', before: '***', after: '***' }],
+        revertible: false,
+      });
+      expectError(await rest.call('POST', `/api/audit/${entry.id}/revert`), 409, /a password can be replaced/);
+      expectError(
+        await rest.call('PUT', `/api/auth/users/${unknownId}/password`, { body: { new_password: next } }),
+        404,
+        /^not_found/,
+      );
+    });
+
+    test('nobody resets the own password: that asks for the current one', async () => {
+      const { id } = await rest.data('GET', '/api/auth/me');
+      for (const own of [id, id.toUpperCase()]) {
+        const answer = await rest.call('PUT', `/api/auth/users/${own}/password`, { body: { new_password: password } });
+        expectError(answer, 403, /PUT \/api\/auth\/password/);
+      }
     });
 
     test('a viewer changes its own account: profile and password', async () => {

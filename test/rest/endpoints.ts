@@ -17,6 +17,7 @@ const member = { node_id: id, addresses: ['10.0.0.1/24'], routes: [] };
 
 export const endpoints: readonly ListedEndpoint[] = [
   { method: 'POST', path: '/api/auth/login', access: 'login', body: { username: 'admin', password: 'wrong' } },
+  { method: 'POST', path: '/api/auth/logout', access: 'anyone', body: null },
   { method: 'GET', path: '/api/auth/me', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/auth/me', access: 'anyone', body: { display_name: 'A' }, ifMatch: true },
   {
@@ -34,6 +35,13 @@ export const endpoints: readonly ListedEndpoint[] = [
     body: { username: 'ada', password: 'a password of many words', role: 'viewer' },
   },
   { method: 'GET', path: '/api/auth/users/{id}', access: 'admin', body: null },
+  {
+    method: 'PUT',
+    path: '/api/auth/users/{id}/password',
+    access: 'admin',
+    body: { new_password: 'a password of many words' },
+    ifMatch: true,
+  },
   { method: 'GET', path: '/api/nodes', access: 'anyone', body: null },
   { method: 'POST', path: '/api/nodes', access: 'operator', body: { name: 'n' } },
   { method: 'GET', path: '/api/nodes/{id}', access: 'anyone', body: null },

@@ -29,6 +29,8 @@ const specified: readonly Row[] = [...section.matchAll(/^\| (GET|POST|PUT|DELETE
 /** What `docs/contract/rest.md` calls an extension. */
 const extensions: readonly Row[] = [
   ['GET', '/api/auth/users/{id}', 'admin only'],
+  ['PUT', '/api/auth/users/{id}/password', 'admin only'],
+  ['POST', '/api/auth/logout'],
   ['GET', '/api/nodes/{id}/config'],
   ['POST', '/api/nodes/{id}/commands'],
   ['GET', '/api/l4-chains/{id}/deployments'],
@@ -49,6 +51,7 @@ const bodies: { readonly [row: string]: object } = {
   'POST /api/auth/login': { username: 'viewer', password },
   'PUT /api/auth/me': { display_name: 'Ada Lovelace' },
   'PUT /api/auth/password': { current_password: password, new_password: 'another correct horse' },
+  'PUT /api/auth/users/{id}/password': { new_password: 'another correct horse' },
   'PUT /api/nodes/{id}': { description: 'rack 4' },
   'POST /api/nodes/{id}/commands': { command: 'RUN_DIAGNOSTICS' },
   'PUT /api/routes/{id}': { enabled: false },
@@ -77,7 +80,7 @@ function rolesOf({ method, path, notes }: Row): {
   if (notes === 'public') return { may: 'nobody', mayNot: [] };
   if (notes === 'admin only') return { may: 'admin', mayNot: ['viewer', 'operator'] };
   if (notes.startsWith('admin or operator only')) return { may: 'operator', mayNot: ['viewer'] };
-  const own = ['/api/auth/me', '/api/auth/password'].includes(path);
+  const own = ['/api/auth/me', '/api/auth/password', '/api/auth/logout'].includes(path);
   return method === 'GET' || own ? { may: 'viewer', mayNot: [] } : { may: 'operator', mayNot: ['viewer'] };
 }
 
@@ -116,7 +119,8 @@ async function meetsItsRow(row: Row): Promise<void> {
   if (may !== 'nobody') expect((await call('nobody')).statusCode).toBe(401);
   for (const role of mayNot) expect([role, (await call(role)).statusCode]).toEqual([role, 403]);
   const answer = await call(may);
-  const created = row.method === 'POST' && !row.path.includes('{') && row.path !== '/api/auth/login';
+  const created =
+    row.method === 'POST' && !row.path.includes('{') && !['/api/auth/login', '/api/auth/logout'].includes(row.path);
   expect([answer.statusCode, answer.json().error]).toEqual([created ? 201 : 200, null]);
   expect(Object.keys(answer.json())).toEqual(['success', 'data', 'error']);
   answers.check(row.method, url, answer);
@@ -130,7 +134,10 @@ describe('the endpoints of the specification', () => {
   // That one ends the tokens of its caller, so it comes last.
   test.each(rowsOf(specified.filter(({ path }) => path !== '/api/auth/password')))('%s', (_, row) => meetsItsRow(row));
 
-  test.each(rowsOf(extensions))('and of the extensions: %s', (_, row) => meetsItsRow(row));
+  test.each(rowsOf(extensions.filter(({ path }) => path !== '/api/auth/logout')))(
+    'and of the extensions: %s',
+    (_, row) => meetsItsRow(row),
+  );
 
   test('are, with the extensions, all that the OpenAPI document has', () => {
     const rows = [
@@ -184,4 +191,17 @@ test('PUT /api/auth/password', async () => {
     body: { username: 'viewer', password: 'another correct horse' },
   });
   expect(data.token_type).toBe('Bearer');
+});
+
+// It ends the token that the other tests use.
+test('POST /api/auth/logout', async () => {
+  const data = await rest.data('POST', '/api/auth/login', {
+    role: 'nobody',
+    body: { username: 'viewer', password: 'another correct horse' },
+  });
+  const headers = { authorization: `Bearer ${data.token}` };
+  expect((await rest.call('POST', '/api/auth/logout', { role: 'nobody' })).statusCode).toBe(401);
+  const answer = await rest.call('POST', '/api/auth/logout', { role: 'nobody', headers });
+  expect([answer.statusCode, answer.json().data]).toEqual([200, {}]);
+  answers.check('POST', '/api/auth/logout', answer);
 });

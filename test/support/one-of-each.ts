@@ -23,7 +23,10 @@ export interface Maker {
 /** The paths where resources are created: `/api/nodes`. */
 export function collectionsOf(operations: readonly Operation[]): readonly string[] {
   return operations
-    .filter(({ method, path }) => method === 'POST' && !path.includes('{') && path !== '/api/auth/login')
+    .filter(
+      ({ method, path }) =>
+        method === 'POST' && !path.includes('{') && !['/api/auth/login', '/api/auth/logout'].includes(path),
+    )
     .map(({ path }) => path);
 }
 

@@ -217,16 +217,19 @@ function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draf
   for (const name of ['walks_nowhere', '__proto__', 'constructor', 'prototype', 'Page', 'page[]']) {
     yield wrong(`with ${name}`, [[name, marker]], name);
   }
-  for (const { name, schema = {}, required } of operation.parameters.filter((one) => one.in === 'query')) {
-    const value = String(validValue(document, schema, name, ids));
-    yield wrong(
-      `${name} twice`,
-      [
-        [name, value],
-        [name, value],
-      ],
-      name,
-    );
+  for (const { name, schema: whole = {}, required } of operation.parameters.filter((one) => one.in === 'query')) {
+    const schema = whole.items ?? whole;
+    if (whole.items === undefined) {
+      const value = String(validValue(document, schema, name, ids));
+      yield wrong(
+        `${name} twice`,
+        [
+          [name, value],
+          [name, value],
+        ],
+        name,
+      );
+    }
     if (required === true) yield wrong(`without ${name}`, [], name);
     for (const text of wrongTexts(schema)) yield wrong(`${name}=${text.slice(0, 40)}`, [[name, text]], name);
     const possible = harmless(operation, base);

@@ -5,6 +5,7 @@
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { unreachable } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { ok } from '../../kernel/result.js';
 import { versionMismatch, refuse } from '../resource/refusal.js';
@@ -31,6 +32,8 @@ export interface Accounts {
   readonly users: Table<UserState>;
   /** User name → id. */
   readonly names: Table<string>;
+  /** The ids of tokens that were signed out, oldest first, `limits.accounts.endedTokens` at most. */
+  readonly endedTokens: Table<true>;
   readonly idempotency: IdempotencyTable;
   readonly reverts: RevertTable;
 }
@@ -42,6 +45,7 @@ export function emptyAccounts(): Accounts {
     logChain: createCell(emptyChain),
     users: createTable(),
     names: createTable(),
+    endedTokens: createTable(),
     idempotency: createIdempotencyTable(),
     reverts: createTable(),
   };
@@ -67,6 +71,10 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): rea
   for (const recorded of command.events) {
     const event = accountEvent(recorded);
     const id = event.data.user_id;
+    if (event.type === 'SignedOut') {
+      endToken(accounts.endedTokens, event.data.token_id);
+      continue;
+    }
     if (event.type === 'UserCreated' && (accounts.users.has(id) || accounts.names.has(event.data.username))) {
       ignored.push(recorded);
       continue;
@@ -128,9 +136,24 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
       if (!jsonEqual(accounts.users.get(id)?.password ?? null, replaces)) return ok([]);
       return ok([{ type: 'UserPasswordChanged', data: { user_id: id, password, rehashed: true } }]);
     }
+    case 'SignOut': {
+      const { id, tokenId } = command;
+      const user = accounts.users.get(id);
+      if (user === undefined) return refuse('not_found', `there is no user ${id}`);
+      if (accounts.endedTokens.has(tokenId)) return ok([]);
+      return ok([{ type: 'SignedOut', data: { user_id: id, username: user.username, token_id: tokenId } }]);
+    }
     default:
       return unreachable(command);
   }
+}
+
+function endToken(endedTokens: Accounts['endedTokens'], id: string): void {
+  if (endedTokens.size >= limits.accounts.endedTokens) {
+    const [oldest] = endedTokens.ids();
+    if (oldest !== undefined) endedTokens.delete(oldest);
+  }
+  endedTokens.set(id, true);
 }
 
 /**
@@ -139,7 +162,7 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
  */
 function evolveUser(
   state: UserState | undefined,
-  event: AccountEvent,
+  event: Exclude<AccountEvent, { readonly type: 'SignedOut' }>,
   { id: eventId, metadata: { occurred_at: at } }: RecordedEvent,
 ): UserState | undefined {
   if (event.type === 'UserCreated') {

@@ -51,6 +51,10 @@ export const accountEvents: Declarations = {
         'a password can be replaced, not taken back',
       ),
   },
+  SignedOut: {
+    schemaVersion: 1,
+    audit: () => eventAudit('sign_out', [], 'a sign-out is a fact'),
+  },
 };
 
 /** A recorded event as an event of an account. Its type and shape must have passed `log/upcast.ts`. */

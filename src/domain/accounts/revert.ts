@@ -2,11 +2,13 @@
  * Decides the revert of an edit of a profile. The fields are sealed, so no sentence shows their values. The fleet's
  * reverts are decided in `revert/decide.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
  */
+import { unreachable } from '../../kernel/errors.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 import { alreadyReverted, notRevertible } from '../aggregate/reverts.js';
 import type { Table } from '../aggregate/containers.js';
+import type { EventAudit } from '../resource/audit-change.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import { accountEvent, accountEvents, personalFields } from './declaration.js';
@@ -55,9 +57,17 @@ export function changedFields(user: UserState, changes: ProfileChanges): readonl
 }
 
 function reasonOf(event: Exclude<AccountEvent, { readonly type: 'UserProfileUpdated' }>): string {
-  const { notRevertibleBecause } =
-    event.type === 'UserCreated'
-      ? accountEvents.UserCreated.audit(event)
-      : accountEvents.UserPasswordChanged.audit(event);
-  return notRevertibleBecause ?? '';
+  const audit = (): EventAudit => {
+    switch (event.type) {
+      case 'UserCreated':
+        return accountEvents.UserCreated.audit(event);
+      case 'UserPasswordChanged':
+        return accountEvents.UserPasswordChanged.audit(event);
+      case 'SignedOut':
+        return accountEvents.SignedOut.audit(event);
+      default:
+        return unreachable(event);
+    }
+  };
+  return audit().notRevertibleBecause ?? '';
 }

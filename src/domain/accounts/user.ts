@@ -58,6 +58,15 @@ export type AccountEvent =
         /** The same password under stronger hash parameters: tokens stay valid. */
         readonly rehashed?: true;
       };
+    }
+  | {
+      readonly type: 'SignedOut';
+      readonly data: {
+        readonly user_id: string;
+        readonly username: string;
+        /** The claim `jti` of the token that has ended. */
+        readonly token_id: string;
+      };
     };
 
 export type AccountCommand =
@@ -101,7 +110,9 @@ export type AccountCommand =
       readonly id: string;
       readonly password: SealedSecret;
       readonly replaces: SealedSecret;
-    };
+    }
+  /** Ends one token. Accepted without a change when it has ended already. */
+  | { readonly type: 'SignOut'; readonly id: string; readonly tokenId: string };
 
 const { passwordChars, usernameChars } = limits.accounts;
 const username = new RegExp(`^[a-z0-9._-]{${usernameChars.min},${usernameChars.max}}$`);

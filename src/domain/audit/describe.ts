@@ -56,8 +56,10 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
       if (ofTheLog !== undefined) {
         return entry(command, { ...logSubject, name: logSubject.id }, [auditOfLogChainEvent(ofTheLog)], false);
       }
-      const { user_id: id } = accountEvent(first).data;
-      return entry(command, { type: userType, id, name: nameGiven(first) }, [auditOfAccountEvent(first)], true);
+      const { type, data } = accountEvent(first);
+      const subject = type === 'SignedOut' ? sessionType : userType;
+      const shown = { type: subject, id: data.user_id, name: nameGiven(first) };
+      return entry(command, shown, [auditOfAccountEvent(first)], true);
     }
     case streams.signins: {
       const { user_id: id, username: name } = signinEvent(first).data;

@@ -22,6 +22,7 @@ export const auditVerbs = [
   'command',
   'sign_in',
   'sign_in_refused',
+  'sign_out',
   'revert',
 ] as const;
 export type AuditVerb = (typeof auditVerbs)[number];

@@ -37,6 +37,8 @@ const signedIn = z
 
 const newToken = z.object(tokenFields).meta({ id: 'NewToken', description: 'The token that replaces all others' });
 
+const signedOut = z.object({}).meta({ description: 'Signed out', examples: [{}] });
+
 export function authRoutes(app: RestApp, deps: RestDeps): void {
   const { accounts } = deps.commands;
 
@@ -64,6 +66,27 @@ export function authRoutes(app: RestApp, deps: RestDeps): void {
       const { username, password } = request.body;
       const login = await accounts.login(username, password, plainIp(request.ip), request.id);
       return ok({ ...tokenView(login), user: login.user });
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/auth/logout',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'signOut',
+      summary: 'Sign out',
+      description:
+        'Ends the token of this request, everywhere and for good; other tokens of the user stay. An Idempotency-Key is not looked at.',
+      tags: ['auth'],
+      querystring: noQuery,
+      response: answers(signedOut),
+    },
+    handler: async (request, reply) => {
+      // A repeated key would leave another token of the user alive.
+      const outcome = await accounts.signOut({ ...commandContext(request), idempotency: undefined }, callerOf(request));
+      setCommandHeaders(reply, outcome);
+      return ok({});
     },
   });
 

@@ -28,7 +28,9 @@ import { resourceRoutes } from './resource-routes.js';
 import { documented } from '../openapi/openapi-text.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 
-const label = canonical('key:value or key', (value) => (value === '' || value.startsWith(':') ? undefined : value));
+const label = canonical('key:value or key', (value) =>
+  value === '' || value.startsWith(':') ? undefined : value,
+).meta({ minLength: 1 });
 
 const filters = {
   status: oneOf(nodeStatuses).optional().meta({ description: 'Only nodes with this status' }),

@@ -1,17 +1,19 @@
 /**
- * Users: their fields, and the routes for admins to list, create and get them. There is no route to delete, disable or change one: its own account changes
- * through `auth.ts`. Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Users: their fields, and the routes for admins to list, create and get them.
+ * A reset of the password is the only change of
+ * another's account; one's own is in `auth.ts`. There is no route to delete or disable one. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
 import { canonicalUsername, roles } from '../../../domain/accounts/user.js';
+import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
-import { commandContext, setCommandHeaders } from '../checks/consistency.js';
+import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, created, ok, pageOf } from '../answers/envelope.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { body, canonical, name, oneOf, text } from '../schemas/fields.js';
 import { aboutRole, idOf, role, timestamps } from '../schemas/shared-schemas.js';
-import { etag, postHeaders, readHeaders } from '../schemas/headers.js';
+import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { listQuery, listing, noQuery, query, sorting } from '../schemas/query.js';
 
@@ -106,6 +108,11 @@ const newUser = body({ username: newUsername, password: newPassword, role: newRo
   description: 'Create a user',
 });
 
+const reset = body({ new_password: newPassword }).meta({
+  id: 'PasswordReset',
+  description: "What another user's password is to be",
+});
+
 export function userRoutes(app: RestApp, deps: RestDeps): void {
   const { accounts } = deps.commands;
 
@@ -170,6 +177,38 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       const user = orNotFound(await accounts.user(pathId(request.params, what)), what);
       void reply.header('etag', etag(user.version));
       return ok(user);
+    },
+  });
+  app.route({
+    method: 'PUT',
+    url: `${path}/:id/password`,
+    config: { access: 'admin', takes: 'json', refuses: ['rate_limited'] },
+    async onRequest(request) {
+      const { id } = request.params as { readonly id: string };
+      if (id.toLowerCase() !== callerOf(request).userId) return;
+      throw new ServiceError('forbidden', 'expected the id of another user; your own password: PUT /api/auth/password');
+    },
+    schema: {
+      operationId: 'resetPassword',
+      summary: "Reset a user's password",
+      description:
+        'Ends every token of the user at once, so that somebody who leaves is shut out. One does not reset the own password: that is a 403.',
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      body: reset,
+      response: answers(userSchema),
+    },
+    handler: async (request, reply) => {
+      const outcome = await accounts.resetPassword(
+        commandContext(request),
+        pathId(request.params, what),
+        request.headers['if-match'],
+        request.body.new_password,
+      );
+      setCommandHeaders(reply, outcome);
+      return ok(outcome.result);
     },
   });
 }
