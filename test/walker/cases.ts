@@ -56,8 +56,9 @@ function roleFor({ method, path }: Pick<Operation, 'method' | 'path'>): Role {
 }
 
 export function* casesOf(site: Site): Generator<Case> {
-  // What is beside /api reads neither bodies nor queries.
-  for (const operation of site.operations.filter(({ path }) => path.startsWith('/api/'))) {
+  // What is beside /api reads neither bodies nor queries, and a sign-out ends the token of all that comes after it.
+  const walked = site.operations.filter(({ path }) => path.startsWith('/api/') && path !== '/api/auth/logout');
+  for (const operation of walked) {
     for (const one of casesOfOperation(site, operation)) {
       const { method, path, statuses } = operation;
       const elsewhere = one.what.startsWith(unknownPath);
@@ -209,10 +210,10 @@ function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draf
     ...base,
     query: [...base.query.filter(([one]) => one !== name), ...added],
   });
-  const wrong = (what: string, added: Draft['query'], name: string): Case => ({
+  const wrong = (what: string, added: Draft['query'], name: string, named = name): Case => ({
     what: `query ${what}`,
     draft: query(added, name),
-    expected: invalid([name]),
+    expected: invalid([named]),
   });
   for (const name of ['walks_nowhere', '__proto__', 'constructor', 'prototype', 'Page', 'page[]']) {
     yield wrong(`with ${name}`, [[name, marker]], name);
@@ -231,7 +232,8 @@ function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draf
       );
     }
     if (required === true) yield wrong(`without ${name}`, [], name);
-    for (const text of wrongTexts(schema)) yield wrong(`${name}=${text.slice(0, 40)}`, [[name, text]], name);
+    const named = whole.items === undefined ? name : `${name}[0]`;
+    for (const text of wrongTexts(schema)) yield wrong(`${name}=${text.slice(0, 40)}`, [[name, text]], name, named);
     const possible = harmless(operation, base);
     // What is required says which one is meant, and of another one nothing is known.
     if (possible === undefined || required === true) continue;
