@@ -27,7 +27,9 @@ const withKey = (key: string, body?: unknown) => ({
 });
 
 const posts = (): readonly Operation[] =>
-  maker.operations.filter(({ method, path }) => method === 'POST' && path !== '/api/auth/login');
+  maker.operations.filter(
+    ({ method, path }) => method === 'POST' && !['/api/auth/login', '/api/auth/logout'].includes(path),
+  );
 
 /** The answer of a repeat: the first one, less what is shown once. */
 function repeated(first: JsonData): JsonData {
@@ -35,7 +37,7 @@ function repeated(first: JsonData): JsonData {
   return { ...first, ...Object.fromEntries(hidden) };
 }
 
-test('every POST but the login takes a key', () => {
+test('every POST but the login and the logout takes a key', () => {
   for (const { path, parameters } of posts()) {
     expect([path, parameters.some(({ name }) => name === 'idempotency-key')]).toEqual([path, true]);
   }

@@ -203,6 +203,10 @@ const others: readonly (readonly [stream: string, event: OtherEvent])[] = [
   ],
   [streams.accounts, { type: 'UserPasswordChanged', data: { user_id: admin, password: { ...f.sealed, ct: 'bmV3' } } }],
   [
+    streams.accounts,
+    { type: 'SignedOut', data: { user_id: admin, username: 'admin', token_id: uuidFromName('token') } },
+  ],
+  [
     agentsStream(node),
     {
       type: 'AgentSessionOpened',
