@@ -5,12 +5,13 @@
  * are in `src/commands/revert.ts`. Implements `docs/contract/rest.md#authentication-and-roles` and
  * `docs/contract/domain.md#audit-and-revert`.
  */
-import type { CommandHandlers, UserListQuery, RevertHandlers } from '../commands/handlers-port.js';
+import type { CommandHandlers, Done, UserListQuery, RevertHandlers } from '../commands/handlers-port.js';
 import { createUserFields } from './fields.js';
 import type { AccountHandlerOptions, AccountParts } from './parts.js';
 import { createPasswordCheck } from './password-check.js';
 import { signInHandlers, subjectOf } from './sign-in.js';
 import type { UserState, AccountCommand } from '../domain/accounts/user.js';
+import type { IfMatch } from '../domain/resource/refusal.js';
 import { versionMismatch } from '../domain/resource/refusal.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedEvent, RecordedCommand } from '../kernel/event.js';
@@ -49,6 +50,35 @@ async function endEverywhere(
   logger.warn({ user_id: userId }, 'not every instance has said in time that it refuses the older tokens of a user');
 }
 
+/** The user whose password is to change. Decided again with the command; here, so that a 404 or a 412 costs no hash. */
+function userToChange({ view }: AccountParts, id: string, ifMatch: IfMatch): UserState {
+  const user = knownUser(view.accounts.users.get(id), id);
+  const mismatch = versionMismatch(user.version, ifMatch);
+  if (mismatch !== undefined) throw new ServiceError(mismatch.code, mismatch.message);
+  return user;
+}
+
+/** Stores a password, and ends every older token of its user. */
+async function storePassword(
+  parts: AccountParts,
+  context: CommandContext,
+  {
+    password,
+    ...change
+  }: Omit<Extract<AccountCommand, { readonly type: 'ChangeUserPassword' }>, 'type' | 'password'> & {
+    readonly password: string;
+  },
+): Promise<Done<UserState>> {
+  const { gateway, fields, passwords } = parts;
+  const { id } = change;
+  const sealed = fields.sealPassword(id, await passwords.hash(password));
+  const command = { type: 'ChangeUserPassword', ...change, password: sealed } as const;
+  const outcome = await gateway.execute(command, context, ({ users }) => knownUser(users.get(id), id));
+  if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
+  await endEverywhere(parts, outcome.events, id);
+  return outcome;
+}
+
 type OwnAccount = Pick<CommandHandlers['accounts'], 'me' | 'updateMe' | 'changePassword' | 'signOut'>;
 
 function ownAccountHandlers(parts: AccountParts): OwnAccount {
@@ -65,10 +95,7 @@ function ownAccountHandlers(parts: AccountParts): OwnAccount {
       return outcome.kind === 'done' ? { ...outcome, result: fields.show(outcome.result) } : outcome;
     },
     async changePassword(context, userId, ifMatch, address, given) {
-      const user = stored(userId);
-      // Decided again with the command; here, so that a 412 costs no hash and no failure.
-      const mismatch = versionMismatch(user.version, ifMatch);
-      if (mismatch !== undefined) throw new ServiceError(mismatch.code, mismatch.message);
+      const user = userToChange(parts, userId, ifMatch);
       const known = await passwords.check({
         address,
         name: user.username,
@@ -78,12 +105,8 @@ function ownAccountHandlers(parts: AccountParts): OwnAccount {
       if (known === undefined) {
         throw new ServiceError('invalid_request', 'current_password: expected the password of this account');
       }
-      const sealed = fields.sealPassword(userId, await passwords.hash(given.new_password));
-      const replaces = known.user.password;
-      const command = { type: 'ChangeUserPassword', id: userId, ifMatch, password: sealed, replaces } as const;
-      const outcome = await gateway.execute(command, context, ({ users }) => knownUser(users.get(userId), userId));
-      if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
-      await endEverywhere(parts, outcome.events, userId);
+      const change = { id: userId, ifMatch, password: given.new_password, replaces: known.user.password };
+      const outcome = await storePassword(parts, context, change);
       return { ...outcome, result: tokens.issue(subjectOf(outcome.result)) };
     },
     async signOut(context, { userId, tokenId }) {
@@ -126,15 +149,9 @@ function userHandlers(parts: AccountParts): Users {
       const outcome = await gateway.execute(command, blinded(context), ({ users }) => present(users.get(id)));
       return outcome.kind === 'done' ? { ...outcome, result: fields.show(outcome.result) } : outcome;
     },
-    async resetPassword(context, id, ifMatch, given) {
-      // Decided again with the command; here, so that a 404 or a 412 costs no hash.
-      const mismatch = versionMismatch(knownUser(view.accounts.users.get(id), id).version, ifMatch);
-      if (mismatch !== undefined) throw new ServiceError(mismatch.code, mismatch.message);
-      const password = fields.sealPassword(id, await passwords.hash(given));
-      const command = { type: 'ChangeUserPassword', id, ifMatch, password, replaces: null } as const;
-      const outcome = await gateway.execute(command, context, ({ users }) => knownUser(users.get(id), id));
-      if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
-      await endEverywhere(parts, outcome.events, id);
+    async resetPassword(context, id, ifMatch, password) {
+      userToChange(parts, id, ifMatch);
+      const outcome = await storePassword(parts, context, { id, ifMatch, password, replaces: null });
       return { ...outcome, result: fields.show(outcome.result) };
     },
   };

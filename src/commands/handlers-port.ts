@@ -192,7 +192,10 @@ export interface CommandHandlers {
      * @throws ServiceError `unauthenticated`, or `rate_limited` with `retryAfterSeconds`
      */
     login(username: string, password: string, address: string, requestId: string): Promise<Login>;
-    /** Checks signature, expiry, token version and that it was not signed out. @returns undefined for a token that authenticates nobody */
+    /**
+     * Checks signature, expiry, token version and that it was not signed out.
+     * @returns undefined for a token that authenticates nobody
+     */
     authenticate(token: string): Caller | undefined | Promise<Caller | undefined>;
     /** @throws ServiceError `not_found` when the user is gone */
     me(userId: string): UserView | Promise<UserView>;

@@ -29,7 +29,10 @@ export interface CommittedAccounts extends LogFold {
    * Asked of requests from outside, so that many of them hold no more than a bounded number of places.
    */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
-  /** Calls back with each password change and sign-out that is read, on whichever instance it was made; its tokens are refused now. */
+  /**
+   * Calls back with each password change and sign-out that is read, on whichever instance it was made; the tokens that it
+   * ends are refused now.
+   */
   onTokensEnded(listener: () => void): void;
   /** Reads the log from the accounts to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;

@@ -1,7 +1,7 @@
 /**
  * Access tokens: JWTs signed with Ed25519. A valid token may have ended: by a password change, which replaces the user's
- * `ver`, or by a sign-out of its `jti`. REST looks both up in the accounts on each request. The signing key is an Ed25519 seed, which
- * `src/app/installation/service-identity.ts` seals and stores.
+ * `ver`, or by a sign-out of its `jti`. REST looks both up in the accounts on each request. The signing key is an Ed25519
+ * seed, which `src/app/installation/service-identity.ts` seals and stores.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { createPrivateKey, createPublicKey, hash, randomBytes, randomUUID } from 'node:crypto';

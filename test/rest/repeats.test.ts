@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Operation } from '../support/openapi-document.js';
 import type { Maker } from '../support/one-of-each.js';
-import { collectionsOf, createMaker } from '../support/one-of-each.js';
+import { collectionsOf, createMaker, sessionPaths } from '../support/one-of-each.js';
 import { password, startRest } from '../support/rest-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 
@@ -27,9 +27,7 @@ const withKey = (key: string, body?: unknown) => ({
 });
 
 const posts = (): readonly Operation[] =>
-  maker.operations.filter(
-    ({ method, path }) => method === 'POST' && !['/api/auth/login', '/api/auth/logout'].includes(path),
-  );
+  maker.operations.filter(({ method, path }) => method === 'POST' && !sessionPaths.includes(path));
 
 /** The answer of a repeat: the first one, less what is shown once. */
 function repeated(first: JsonData): JsonData {

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMaker } from '../support/one-of-each.js';
+import { createMaker, sessionPaths } from '../support/one-of-each.js';
 import type { Maker } from '../support/one-of-each.js';
 import { operationsOf } from '../support/openapi-document.js';
 import { openApiAnswers } from '../support/openapi-answers.js';
@@ -119,8 +119,7 @@ async function meetsItsRow(row: Row): Promise<void> {
   if (may !== 'nobody') expect((await call('nobody')).statusCode).toBe(401);
   for (const role of mayNot) expect([role, (await call(role)).statusCode]).toEqual([role, 403]);
   const answer = await call(may);
-  const created =
-    row.method === 'POST' && !row.path.includes('{') && !['/api/auth/login', '/api/auth/logout'].includes(row.path);
+  const created = row.method === 'POST' && !row.path.includes('{') && !sessionPaths.includes(row.path);
   expect([answer.statusCode, answer.json().error]).toEqual([created ? 201 : 200, null]);
   expect(Object.keys(answer.json())).toEqual(['success', 'data', 'error']);
   answers.check(row.method, url, answer);

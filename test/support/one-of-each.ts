@@ -20,13 +20,13 @@ export interface Maker {
   create(collection: string, fields?: object): Promise<JsonData>;
 }
 
+/** They begin and end a session: they create nothing, and take no idempotency key. */
+export const sessionPaths: readonly string[] = ['/api/auth/login', '/api/auth/logout'];
+
 /** The paths where resources are created: `/api/nodes`. */
 export function collectionsOf(operations: readonly Operation[]): readonly string[] {
   return operations
-    .filter(
-      ({ method, path }) =>
-        method === 'POST' && !path.includes('{') && !['/api/auth/login', '/api/auth/logout'].includes(path),
-    )
+    .filter(({ method, path }) => method === 'POST' && !path.includes('{') && !sessionPaths.includes(path))
     .map(({ path }) => path);
 }
 

@@ -197,8 +197,9 @@ function printable(name: string, value: string | undefined): string {
 
 /** @throws ConfigError with every problem of the environment */
 export function readVariables(env: Environment): Variables {
-  const problems: string[] = [...judgeNames(Object.keys(withoutEmpty(env)), settingNames()).misspelled];
-  const given = withSecretsOfFiles(withoutEmpty(env), problems);
+  const own = withoutEmpty(env);
+  const problems: string[] = [...judgeNames(Object.keys(own), settingNames()).misspelled];
+  const given = withSecretsOfFiles(own, problems);
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {

@@ -4,8 +4,10 @@
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
+import type { EventAudit } from '../resource/audit-change.js';
 import { eventAudit, masked } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
+import type { AnyEvent } from '../resource/lifecycle.js';
 import type { AccountEvent } from './user.js';
 
 export const userType = 'user';
@@ -56,6 +58,12 @@ export const accountEvents: Declarations = {
     audit: () => eventAudit('sign_out', [], 'a sign-out is a fact'),
   },
 };
+
+/** What the audit shows of an event. */
+export function auditOfAccountEvent(event: AccountEvent): EventAudit {
+  const declaration: EventDeclaration<AnyEvent> = accountEvents[event.type] as unknown as EventDeclaration<AnyEvent>;
+  return declaration.audit(event);
+}
 
 /** A recorded event as an event of an account. Its type and shape must have passed `log/upcast.ts`. */
 export function accountEvent(event: RecordedEvent): AccountEvent {

@@ -2,16 +2,14 @@
  * Decides the revert of an edit of a profile. The fields are sealed, so no sentence shows their values. The fleet's
  * reverts are decided in `revert/decide.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
  */
-import { unreachable } from '../../kernel/errors.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 import { alreadyReverted, notRevertible } from '../aggregate/reverts.js';
 import type { Table } from '../aggregate/containers.js';
-import type { EventAudit } from '../resource/audit-change.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { accountEvent, accountEvents, personalFields } from './declaration.js';
+import { accountEvent, auditOfAccountEvent, personalFields } from './declaration.js';
 import type { AccountCommand, AccountEvent, UserState } from './user.js';
 
 type RevertUserProfile = Extract<AccountCommand, { readonly type: 'RevertUserProfile' }>;
@@ -28,7 +26,7 @@ export function decideProfileRevert(
 ): Decision<AccountEvent> {
   const event = accountEvent(events[0]);
   if (event.type !== 'UserProfileUpdated') {
-    return err(notRevertible(reasonOf(event)));
+    return err(notRevertible(auditOfAccountEvent(event).notRevertibleBecause ?? ''));
   }
   const reverted = alreadyReverted(reverts, events[0].metadata.command.id);
   if (reverted !== undefined) return err(reverted);
@@ -54,20 +52,4 @@ export function decideProfileRevert(
 /** The fields that no longer have the value that the edit set. */
 export function changedFields(user: UserState, changes: ProfileChanges): readonly (typeof personalFields)[number][] {
   return personalFields.filter((field) => changes[field] !== undefined && !jsonEqual(user[field], changes[field].to));
-}
-
-function reasonOf(event: Exclude<AccountEvent, { readonly type: 'UserProfileUpdated' }>): string {
-  const audit = (): EventAudit => {
-    switch (event.type) {
-      case 'UserCreated':
-        return accountEvents.UserCreated.audit(event);
-      case 'UserPasswordChanged':
-        return accountEvents.UserPasswordChanged.audit(event);
-      case 'SignedOut':
-        return accountEvents.SignedOut.audit(event);
-      default:
-        return unreachable(event);
-    }
-  };
-  return audit().notRevertibleBecause ?? '';
 }

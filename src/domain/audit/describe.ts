@@ -6,7 +6,7 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
-import { accountEvent, accountEvents, userType } from '../accounts/declaration.js';
+import { accountEvent, auditOfAccountEvent, userType } from '../accounts/declaration.js';
 import { signinEvent } from '../accounts/signin.js';
 import {
   fleetEvent,
@@ -19,8 +19,6 @@ import {
 import { asLogChainEvent, auditOfLogChainEvent, logSubject } from '../log-chain/declaration.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { eventAudit } from '../resource/audit-change.js';
-import type { EventDeclaration } from '../resource/declaration.js';
-import type { AnyEvent } from '../resource/lifecycle.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
 
 const sessionType = 'session';
@@ -56,10 +54,10 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
       if (ofTheLog !== undefined) {
         return entry(command, { ...logSubject, name: logSubject.id }, [auditOfLogChainEvent(ofTheLog)], false);
       }
-      const { type, data } = accountEvent(first);
-      const subject = type === 'SignedOut' ? sessionType : userType;
-      const shown = { type: subject, id: data.user_id, name: nameGiven(first) };
-      return entry(command, shown, [auditOfAccountEvent(first)], true);
+      const event = accountEvent(first);
+      const type = event.type === 'SignedOut' ? sessionType : userType;
+      const shown = { type, id: event.data.user_id, name: nameGiven(first) };
+      return entry(command, shown, [auditOfAccountEvent(event)], true);
     }
     case streams.signins: {
       const { user_id: id, username: name } = signinEvent(first).data;
@@ -106,12 +104,6 @@ export function fleetSubject(event: RecordedEvent): Subject {
 export function auditOfFleetEvent(recorded: RecordedEvent): EventAudit {
   const event = fleetEvent(recorded);
   return eventDeclaration(event).audit(event);
-}
-
-function auditOfAccountEvent(recorded: RecordedEvent): EventAudit {
-  const event = accountEvent(recorded);
-  const declaration: EventDeclaration<AnyEvent> = accountEvents[event.type] as unknown as EventDeclaration<AnyEvent>;
-  return declaration.audit(event);
 }
 
 function auditOfSignin(recorded: RecordedEvent): EventAudit {

@@ -1,7 +1,7 @@
 /**
- * Users: their fields, and the routes for admins to list, create and get them.
- * A reset of the password is the only change of
- * another's account; one's own is in `auth.ts`. There is no route to delete or disable one. Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Users: their fields, and the routes for admins to list, create and get them. A reset of the password is the only change
+ * of another's account; one's own is in `auth.ts`. There is no route to delete or disable one. Implements
+ * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
 import { canonicalUsername, roles } from '../../../domain/accounts/user.js';
@@ -179,6 +179,7 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       return ok(user);
     },
   });
+
   app.route({
     method: 'PUT',
     url: `${path}/:id/password`,
