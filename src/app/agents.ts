@@ -2,6 +2,7 @@
  * Serves agents on the core: telemetry, their transport, the claims of commands, the loops that keep facts and
  * credentials up to date, and this instance's place among the others. See `docs/architecture.md`.
  */
+import type { CommandClaims } from '../instance/command-claims.js';
 import { openCommandClaims } from '../instance/command-claims.js';
 import type { Membership } from '../instance/membership.js';
 import { joinCluster } from '../instance/membership.js';
@@ -9,6 +10,8 @@ import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
 import { compilerVersion } from '../domain/compile/version.js';
 import type { Delivery } from '../delivery/port.js';
+import { unexpired } from '../domain/node/node.js';
+import { timestamp } from '../kernel/clock.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
@@ -24,6 +27,7 @@ import type { Core } from './core.js';
 export interface Agents {
   readonly telemetry: TelemetryService;
   readonly membership: Membership;
+  readonly claims: CommandClaims;
   /** Where agents connect: `host:port`. */
   readonly address: string;
   readonly measured: readonly Measured[];
@@ -63,7 +67,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
         await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);
       },
       storesAway: () => health.problems().length + clocks.problems().length > 0,
-      hasCommands: (nodeId) => (delivery.node(nodeId)?.commands.length ?? 0) > 0,
+      hasCommands: (nodeId) => unexpired(delivery.node(nodeId)?.commands ?? [], timestamp(clock.now())).length > 0,
       claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
     },
     config.agents,
@@ -105,7 +109,13 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     heartbeatsPerMinute: telemetry.heartbeatsPerMinute,
   });
   closers.add('instance lease', () => membership.close());
-  return { telemetry, membership, address: transport.address, measured: [transport, standingFacts, credentials] };
+  return {
+    telemetry,
+    membership,
+    claims,
+    address: transport.address,
+    measured: [transport, standingFacts, credentials],
+  };
 }
 
 /** Deletes the telemetry of deleted nodes. Ending their sessions is not done here: the agent transport listens for itself. */

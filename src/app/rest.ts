@@ -65,6 +65,7 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
       held: followers,
       delivery,
       telemetry: reports.telemetry,
+      commandsDelivered: agents.claims.delivered,
       clock,
       ids,
       logger,

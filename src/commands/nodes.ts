@@ -57,8 +57,12 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
     },
     async command(context, id, command) {
       const now = clock.now();
-      const queued = { command, queued_at: timestamp(now), expires_at: timestamp(now + limits.agent.commandExpiryMs) };
-      const outcome = await gateway.execute({ type: 'QueueNodeCommand', id, ...queued }, context, () => queued);
+      const expires_at = timestamp(now + limits.agent.commandExpiryMs);
+      const queued = { command, queued_at: timestamp(now), expires_at };
+      const outcome = await gateway.execute({ type: 'QueueNodeCommand', id, ...queued }, context, () => ({
+        ...queued,
+        actor: context.actor,
+      }));
       return outcome.kind === 'done' ? { ...outcome, result: { id: outcome.commandId, ...outcome.result } } : outcome;
     },
     refresh: (context, id) =>

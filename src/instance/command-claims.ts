@@ -1,6 +1,7 @@
 /**
  * Decides which instance sends a queued command to its agent: the first to insert a claim into the read store. So each
- * command is sent at most once, over any number of instances and sessions. The queue itself is in the log.
+ * command is sent at most once, over any number of instances and sessions; the claim says when. The queue itself is in
+ * the log.
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
@@ -13,9 +14,12 @@ import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
 /** How long the answer to a heartbeat waits for claims; later claims go with the next one. */
 const claimWaitMs = 500;
-/** Expired claims read at once. */
+/** Old claims read at once. */
 const purgedAtOnce = 1000;
-/** How long a claim is kept after its command has expired: far longer than clocks of instances may be apart. */
+/**
+ * How long a claim is kept at least after its command has expired: far longer than clocks of instances may be apart.
+ * While its command is kept to be shown, the claim is too.
+ */
 const keptMs = 24 * 60 * 60_000;
 
 export const commandClaims: CollectionSpec = {
@@ -38,6 +42,8 @@ export interface CommandClaims {
    * only confirmed claims; never rejects.
    */
   claim<Name>(nodeId: string, queued: readonly Queued<Name>[]): Promise<readonly Name[]>;
+  /** When those of the commands that were sent were sent, by id, RFC 3339. @throws ServiceError `unavailable` */
+  delivered(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   close(): Promise<void>;
 }
 
@@ -49,7 +55,7 @@ export interface CommandClaimsDeps {
   deletionTime(): number | undefined;
   /** How often expired claims are removed, in milliseconds. */
   readonly purgeEveryMs?: number;
-  /** All commands that are queued now, by node. */
+  /** All commands that are kept now, by node. */
   queued(): Iterable<readonly [nodeId: string, queued: readonly Queued<unknown>[]]>;
 }
 
@@ -65,14 +71,23 @@ const never = '9999-12-31T00:00:00.000Z';
  */
 export async function openCommandClaims(deps: CommandClaimsDeps): Promise<CommandClaims> {
   const { readStore, clock, logger } = deps;
-  type Claim = { readonly kind: typeof kind; readonly node_id: string; readonly expires_at: string };
+  type Claim = {
+    readonly kind: typeof kind;
+    readonly node_id: string;
+    readonly expires_at: string;
+    /** RFC 3339; null of a claim that only keeps the command from being sent. */
+    readonly delivered_at: string | null;
+  };
   const claims = await readStore.collection<Claim>(commandClaims);
   if ((await claims.get(marker)) === undefined) {
+    const now = timestamp(clock.now());
     const sent = [...deps.queued()].flatMap(([node_id, queued]) =>
-      queued.map(({ id, expires_at }) => ({ id, fields: { kind, node_id, expires_at } as const })),
+      queued
+        .filter(({ expires_at }) => expires_at > now)
+        .map(({ id, expires_at }) => ({ id, fields: { kind, node_id, expires_at, delivered_at: null } as const })),
     );
     await claims.insert(sent);
-    await claims.insert([{ id: marker, fields: { kind, node_id: '', expires_at: never } }]);
+    await claims.insert([{ id: marker, fields: { kind, node_id: '', expires_at: never, delivered_at: null } }]);
   }
   /** Expiry by id of commands with a claim, of whichever instance: the store is not asked again at every heartbeat. */
   const claimedIds = new Map<string, string>();
@@ -86,8 +101,9 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
   async function claimAll<Name>(nodeId: string, open: readonly Queued<Name>[]): Promise<Queued<Name>[]> {
     underWay.add(nodeId);
     try {
+      const claim = { kind, node_id: nodeId, delivered_at: timestamp(clock.now()) } as const;
       const inserted = new Set(
-        await claims.insert(open.map(({ id, expires_at }) => ({ id, fields: { kind, node_id: nodeId, expires_at } }))),
+        await claims.insert(open.map(({ id, expires_at }) => ({ id, fields: { ...claim, expires_at } }))),
       );
       for (const { id, expires_at } of open) claimedIds.set(id, expires_at);
       failing = false;
@@ -109,7 +125,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     return queued.filter(({ id, expires_at }) => ids.has(id) && expires_at > now);
   }
 
-  /** Forgets here the claims whose command has expired, and removes those from the store that expired a day ago. */
+  /** Forgets here the claims whose command has expired, and removes those from the store that no one shows any more. */
   async function purge(): Promise<void> {
     const now = timestamp(clock.now());
     for (const [id, expires] of claimedIds) if (expires <= now) claimedIds.delete(id);
@@ -117,8 +133,14 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     const time = deps.deletionTime();
     if (time === undefined) return;
     const below = timestamp(time - keptMs);
-    const old = await claims.find({ groups: [kind], below, direction: 'asc', limit: purgedAtOnce });
-    if (old.length > 0) await claims.remove(old.map(({ id }) => id));
+    const shown = new Set([...deps.queued()].flatMap(([, queued]) => queued.map(({ id }) => id)));
+    for (let skip = 0, read = purgedAtOnce; read === purgedAtOnce;) {
+      const old = await claims.find({ groups: [kind], below, direction: 'asc', skip, limit: purgedAtOnce });
+      const gone = old.filter(({ id }) => !shown.has(id)).map(({ id }) => id);
+      if (gone.length > 0) await claims.remove(gone);
+      skip += old.length - gone.length;
+      read = old.length;
+    }
   }
   const loop = startLoop(deps.purgeEveryMs ?? limits.agent.commandExpiryMs, purge, (error) => {
     logger.warn({ error: errorText(error) }, 'expired claims of commands could not be removed');
@@ -140,6 +162,12 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
         return earlier.map(({ command }) => command);
       }
       return [...earlier, ...claimed].map(({ command }) => command);
+    },
+    async delivered(ids) {
+      const found = await claims.getMany(ids);
+      return new Map(
+        found.flatMap(({ id, fields }) => (fields.delivered_at === null ? [] : [[id, fields.delivered_at] as const])),
+      );
     },
     close: () => loop.close(),
   };

@@ -32,6 +32,8 @@ export const limits = {
     // docs/contract/rest.md#nodes
     labels: 32,
     labelKeyChars: 63,
+    /** The newest commands of a node, in the answer about them. */
+    nodeCommands: 50,
     /** Listeners that do not run, in the answer about a node, a chain or a deployment. */
     failedListeners: 20,
     // docs/contract/rest.md#credentials
@@ -155,6 +157,8 @@ export const limits = {
     duplicateShownMs: HOUR,
     // docs/contract/agent-protocol.md#heartbeats-commands-metrics
     commandsPerHeartbeat: 16,
+    /** Commands of a node that may wait, and that are kept to be shown. */
+    queuedCommands: 64,
     commandExpiryMs: 10 * MINUTE,
     // docs/contract/agent-protocol.md#control
     recordedErrorBytes: 16 * KiB,

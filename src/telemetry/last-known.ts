@@ -18,7 +18,7 @@ interface AgentFacts<F> {
   connected(): Promise<ReadonlySet<string>>;
 }
 
-type Told = Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links'>;
+type Told = Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links' | 'reportedMetrics'>;
 
 interface Sources<F> {
   readonly agents: AgentFacts<F>;
@@ -96,6 +96,7 @@ export function lastKnown<F>({ agents, telemetry, away }: Sources<F>): LastKnown
       vitals: remembered((nodeIds) => telemetry.vitals(nodeIds)),
       listeners: remembered((nodeIds) => telemetry.listeners(nodeIds)),
       links: remembered((nodeIds) => telemetry.links(nodeIds)),
+      reportedMetrics: remembered((nodeIds) => telemetry.reportedMetrics(nodeIds)),
     },
     stale: () => away() || failing,
   };

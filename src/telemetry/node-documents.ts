@@ -6,14 +6,21 @@
 import { timestamp } from '../kernel/clock.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
-import type { JsonObject } from '../kernel/json.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { KeyedBatch } from '../kernel/keyed-batch.js';
 import { createLru } from '../kernel/lru.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
-import type { HeartbeatFacts, NodeVitals, ReportedLinks, ReportedListeners, ReportedTable } from './port.js';
+import type {
+  HeartbeatFacts,
+  MetricsFacts,
+  NodeVitals,
+  ReportedLinks,
+  ReportedListeners,
+  ReportedMetrics,
+  ReportedTable,
+} from './port.js';
 import { linksIn, listenersIn } from './reported.js';
 import { tuning } from './tuning.js';
 
@@ -27,7 +34,7 @@ export const telemetryCollections = {
   heartbeats: spec('node_heartbeats'),
   runtime: spec('node_runtime'),
   links: spec('node_links'),
-  metrics: spec('node_metrics'),
+  metrics: { name: 'node_metrics', version: 2 },
 } as const;
 
 type SeenFields = { readonly last_seen_at: string };
@@ -37,10 +44,19 @@ type HeartbeatFields = {
   readonly memory_usage: number;
   readonly uptime_seconds: number;
 };
-type MetricsFields = { readonly received_at: string; readonly report: JsonObject };
+type MetricsFields = {
+  readonly reported_at: string;
+  readonly report: MetricsFacts;
+  readonly health_since: { readonly [cluster: string]: string };
+};
 
 /** A stored table: a `HeartbeatRequest` of the wire with nothing but that list. */
 type TableFields = { readonly wire: Uint8Array };
+
+interface Metrics {
+  readonly at: number;
+  readonly report: MetricsFacts;
+}
 
 interface Heartbeat {
   readonly at: number;
@@ -52,12 +68,13 @@ export interface NodeDocuments {
   seen(nodeId: string, at: number): void;
   /** A heartbeat is a sign of life as well, and replaces an earlier one that has not been written. */
   heartbeat(nodeId: string, facts: HeartbeatFacts, at: number): void;
-  metrics(nodeId: string, report: object, at: number): void;
+  metrics(nodeId: string, report: MetricsFacts, at: number): void;
   /** Another instance may have written the node's tables meanwhile: its next ones are written in any case. */
   rewrite(nodeId: string): void;
   vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
   listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
   links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
+  reportedMetrics(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedMetrics>>;
   /** Deletes everything about nodes that are gone. */
   forget(nodeIds: readonly string[]): Promise<void>;
   flush(): Promise<void>;
@@ -114,6 +131,20 @@ function createWriter(collections: Collections, logger: Logger) {
     );
   };
 
+  const writeMetrics = async (entries: readonly (readonly [string, Metrics])[]): Promise<void> => {
+    const stored = await byId(
+      collections.metrics,
+      entries.map(([nodeId]) => nodeId),
+    );
+    await put(
+      collections.metrics,
+      entries.map(([nodeId, { at, report }]) => {
+        const reported_at = timestamp(at);
+        return [nodeId, { reported_at, report, health_since: healthSince(report, reported_at, stored.get(nodeId)) }];
+      }),
+    );
+  };
+
   const batches = {
     /** Milliseconds since the epoch. */
     seen: batchOf<number>(
@@ -128,10 +159,7 @@ function createWriter(collections: Collections, logger: Logger) {
       ({ facts }) => facts.runtime_listeners.bytes.length + facts.link_metrics.bytes.length,
       writeHeartbeats,
     ),
-    metrics: batchOf<MetricsFields>(
-      () => 0,
-      (entries) => put(collections.metrics, entries),
-    ),
+    metrics: batchOf<Metrics>(() => 0, writeMetrics),
   };
   const everyBatch = [batches.seen, batches.heartbeats, batches.metrics];
   const rewrite = (nodeId: string): void => {
@@ -177,11 +205,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       batches.heartbeats.put(nodeId, { at, facts });
       batches.seen.delete(nodeId);
     },
-    metrics: (nodeId, report, at) =>
-      batches.metrics.put(nodeId, {
-        received_at: timestamp(at),
-        report: JSON.parse(JSON.stringify(report, withoutBigInt)) as JsonObject,
-      }),
+    metrics: (nodeId, report, at) => batches.metrics.put(nodeId, { at, report }),
     rewrite: writer.rewrite,
     async vitals(nodeIds) {
       const [seen, heartbeats] = await Promise.all([
@@ -213,6 +237,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
         reported_at,
         links: table === undefined ? [] : linksIn(table.wire),
       })),
+    reportedMetrics: (nodeIds) => byId(collections.metrics, nodeIds),
     async forget(nodeIds) {
       for (const nodeId of nodeIds) writer.forget(nodeId);
       await Promise.all(Object.values(collections).map((collection) => collection.remove(nodeIds)));
@@ -241,6 +266,20 @@ function createChangedTables(collection: Pick<Collection<TableFields>, 'set'>, r
   };
 }
 
+/** When each upstream cluster was first reported to be as it is now. @param before what is stored of the node */
+function healthSince(
+  { gateway }: MetricsFacts,
+  reportedAt: string,
+  before: MetricsFields | undefined,
+): MetricsFields['health_since'] {
+  const earlier = new Map(before?.report.gateway?.upstreams.map(({ cluster, healthy }) => [cluster, healthy]));
+  const since = (gateway?.upstreams ?? []).map(({ cluster, healthy }): [string, string] => {
+    const unchanged = earlier.get(cluster) === healthy ? before?.health_since[cluster] : undefined;
+    return [cluster, unchanged ?? reportedAt];
+  });
+  return Object.fromEntries(since);
+}
+
 /** Of times in RFC 3339, which sort as text. */
 function latest(seen: string | undefined, reported: string | undefined): string | null {
   if (seen === undefined || reported === undefined) return seen ?? reported ?? null;
@@ -258,6 +297,3 @@ async function byId<F extends Fields>(
   const documents = await collection.getMany(nodeIds);
   return new Map(documents.map(({ id, fields }) => [id, fields]));
 }
-
-/** Counters on the wire have 64 bits; beyond 2^53 they lose their last digits, which no chart shows. */
-const withoutBigInt = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value);

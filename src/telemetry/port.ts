@@ -79,6 +79,53 @@ export interface ReportedLinks {
   readonly links: readonly LinkSample[];
 }
 
+/** A `MetricsReport` by the names of the proto, a part that the agent left out as null. */
+export type MetricsFacts = {
+  readonly connections: {
+    readonly active: number;
+    readonly accepted: number;
+    readonly closed: number;
+    readonly failed: number;
+    readonly handshake_failures: number;
+  } | null;
+  readonly bandwidth: {
+    readonly bytes_in: number;
+    readonly bytes_out: number;
+    readonly bits_in_per_second: number;
+    readonly bits_out_per_second: number;
+    readonly listeners: readonly {
+      readonly transport: string;
+      readonly listen_addr: string;
+      readonly listen_port: number;
+      readonly bytes_in: number;
+      readonly bytes_out: number;
+    }[];
+  } | null;
+  readonly gateway: {
+    readonly requests: number;
+    readonly errors: number;
+    readonly worker_restarts: number;
+    readonly latency_p50_ms: number;
+    readonly latency_p99_ms: number;
+    readonly upstreams: readonly {
+      readonly cluster: string;
+      readonly requests: number;
+      readonly errors: number;
+      readonly healthy: boolean;
+      readonly latency_p99_ms: number;
+    }[];
+  } | null;
+};
+
+/** The newest metrics of a node. */
+export interface ReportedMetrics {
+  /** RFC 3339. */
+  readonly reported_at: string;
+  readonly report: MetricsFacts;
+  /** When each upstream cluster was first reported to be as it is, RFC 3339. */
+  readonly health_since: { readonly [cluster: string]: string };
+}
+
 export interface PresenceFacts {
   readonly session_id: string;
   readonly instance_id: string;
@@ -96,7 +143,7 @@ export interface Telemetry {
    * @param heartbeat if the payload was one; the newest of a node replaces the others
    */
   alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number, heartbeat?: HeartbeatFacts): void;
-  metrics(nodeId: string, report: object): void;
+  metrics(nodeId: string, report: MetricsFacts): void;
   sessionEnded(nodeId: string, sessionId: string): Promise<void>;
   /** Calls back with each session whose node another session has taken over; noticed when its lease is renewed. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
@@ -110,6 +157,7 @@ export interface Telemetry {
   /** Of those nodes that have reported something, by id. Documents may be large: ask for few nodes at a time. */
   listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
   links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
+  reportedMetrics(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedMetrics>>;
   /** Heartbeats that this instance took in the last minute. */
   heartbeatsPerMinute(): number;
   /** Writes the batches. */

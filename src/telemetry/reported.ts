@@ -9,7 +9,7 @@ import { hash } from 'node:crypto';
 import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
 import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
-import type { HeartbeatFacts, LinkSample, ReportedTable, RuntimeListener } from './port.js';
+import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportedTable, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 
 export function heartbeatFacts(heartbeat: HeartbeatRequest): HeartbeatFacts {
@@ -28,45 +28,53 @@ function tableOf(list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeLi
   return reportedTable(HeartbeatRequest.encode({ ...empty, ...list }).finish());
 }
 
-/** The report as a plain object with the names of the proto files. */
-export function metricsFacts(report: MetricsReport): object {
+/** What is kept of a report. */
+export function metricsFacts(report: MetricsReport): MetricsFacts {
   const { connections, bandwidth, gateway } = report;
   return {
-    sequence: wholeNumber(report.sequence),
-    connections: connections && {
-      active: wholeNumber(connections.active),
-      accepted: wholeNumber(connections.accepted),
-      closed: wholeNumber(connections.closed),
-      failed: wholeNumber(connections.failed),
-      handshake_failures: wholeNumber(connections.handshakeFailures),
-    },
-    bandwidth: bandwidth && {
-      bytes_in: wholeNumber(bandwidth.bytesIn),
-      bytes_out: wholeNumber(bandwidth.bytesOut),
-      bits_in_per_second: finite(bandwidth.bitsInPerSecond),
-      bits_out_per_second: finite(bandwidth.bitsOutPerSecond),
-      listeners: bandwidth.listeners.map((listener) => ({
-        transport: listener.transport,
-        listen_addr: listener.listenAddr,
-        listen_port: listener.listenPort,
-        bytes_in: wholeNumber(listener.bytesIn),
-        bytes_out: wholeNumber(listener.bytesOut),
-      })),
-    },
-    gateway: gateway && {
-      requests: wholeNumber(gateway.requests),
-      errors: wholeNumber(gateway.errors),
-      worker_restarts: wholeNumber(gateway.workerRestarts),
-      latency_p50_ms: finite(gateway.latencyP50Ms),
-      latency_p99_ms: finite(gateway.latencyP99Ms),
-      upstreams: gateway.upstreams.map((upstream) => ({
-        cluster: upstream.cluster,
-        requests: wholeNumber(upstream.requests),
-        errors: wholeNumber(upstream.errors),
-        healthy: upstream.healthy,
-        latency_p99_ms: finite(upstream.latencyP99Ms),
-      })),
-    },
+    connections:
+      connections === undefined
+        ? null
+        : {
+            active: wholeNumber(connections.active),
+            accepted: wholeNumber(connections.accepted),
+            closed: wholeNumber(connections.closed),
+            failed: wholeNumber(connections.failed),
+            handshake_failures: wholeNumber(connections.handshakeFailures),
+          },
+    bandwidth:
+      bandwidth === undefined
+        ? null
+        : {
+            bytes_in: wholeNumber(bandwidth.bytesIn),
+            bytes_out: wholeNumber(bandwidth.bytesOut),
+            bits_in_per_second: finite(bandwidth.bitsInPerSecond),
+            bits_out_per_second: finite(bandwidth.bitsOutPerSecond),
+            listeners: bandwidth.listeners.map((listener) => ({
+              transport: listener.transport,
+              listen_addr: listener.listenAddr,
+              listen_port: listener.listenPort,
+              bytes_in: wholeNumber(listener.bytesIn),
+              bytes_out: wholeNumber(listener.bytesOut),
+            })),
+          },
+    gateway:
+      gateway === undefined
+        ? null
+        : {
+            requests: wholeNumber(gateway.requests),
+            errors: wholeNumber(gateway.errors),
+            worker_restarts: wholeNumber(gateway.workerRestarts),
+            latency_p50_ms: finite(gateway.latencyP50Ms),
+            latency_p99_ms: finite(gateway.latencyP99Ms),
+            upstreams: gateway.upstreams.map((upstream) => ({
+              cluster: upstream.cluster,
+              requests: wholeNumber(upstream.requests),
+              errors: wholeNumber(upstream.errors),
+              healthy: upstream.healthy,
+              latency_p99_ms: finite(upstream.latencyP99Ms),
+            })),
+          },
   };
 }
 

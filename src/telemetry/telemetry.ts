@@ -47,6 +47,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
     vitals: documents.vitals,
     listeners: documents.listeners,
     links: documents.links,
+    reportedMetrics: documents.reportedMetrics,
     forget: documents.forget,
     async flush() {
       await presence.flush();

@@ -76,18 +76,27 @@ describe('the health of a chain', () => {
     );
   });
 
+  const web = { name: 'web', enabled: true, unhealthy: false };
+
   it('is down while its upstream is disabled', () => {
-    expect(chainHealth(live, [well], { name: 'web', enabled: true }).state).toBe('ok');
-    expect(chainHealth(live, [well], { name: 'web', enabled: false })).toEqual({
+    expect(chainHealth(live, [well], web).state).toBe('ok');
+    expect(chainHealth(live, [well], { ...web, enabled: false })).toEqual({
       state: 'down',
       reasons: ['upstream "web" is disabled'],
+    });
+  });
+
+  it('is down while the node that dials the upstream reports it unhealthy', () => {
+    expect(chainHealth(live, [well], { ...web, unhealthy: true })).toEqual({
+      state: 'down',
+      reasons: [`upstream "web" is unhealthy, as "${well.nodeName}" reports`],
     });
   });
 
   it('is unknown of a chain that nodes do not run', () => {
     const draft = chainHealth({ enabled: true, deployed: null }, [], undefined);
     expect(draft).toEqual({ state: 'unknown', reasons: ['the chain was never deployed'] });
-    const disabled = chainHealth({ ...live, enabled: false }, [], { name: 'web', enabled: false });
+    const disabled = chainHealth({ ...live, enabled: false }, [], { ...web, enabled: false });
     expect(disabled).toEqual({ state: 'unknown', reasons: ['the chain is disabled'] });
   });
 });

@@ -89,6 +89,8 @@ test('a store that hangs delays no heartbeat; its late claims come with a later 
 });
 
 /** Counts what is asked of the claims in a store. */
+const hour = 3_600_000;
+
 function counted(readStore: ReadStore): { readonly readStore: ReadStore; readonly calls: string[] } {
   const calls: string[] = [];
   const collection = async <F extends Fields>(spec: CollectionSpec) => {
@@ -114,7 +116,6 @@ test('an instance whose clock is ahead removes no claim in use: the next instanc
   const queued = queue(1, limits.agent.commandExpiryMs);
   expect(await instances[0]!.claim('node', queued)).toEqual(['c0']);
   const { readStore, calls } = counted(stores.readStore);
-  const hour = 3_600_000;
   let time: number | undefined;
   const ahead = await openClaims({
     readStore,
@@ -139,6 +140,32 @@ test('an instance whose clock is ahead removes no claim in use: the next instanc
   calls.length = 0;
   await eventually(() => calls).toContain('remove 1');
   time = undefined;
+});
+
+test('the time of a delivery is known for as long as the command is shown, and goes with it', async () => {
+  const [gone, shown] = queue(2);
+  const { readStore, calls } = counted(stores.readStore);
+  let time: number | undefined;
+  let kept = [gone!, shown!];
+  const claims = await openClaims({
+    readStore,
+    deletionTime: () => time,
+    purgeEveryMs: 1,
+    queued: () => [['node', kept]],
+  });
+  instances.push(claims);
+  const delivered = async () => [...(await claims.delivered(['command-0', 'command-1', 'unknown']))];
+  expect(await delivered()).toEqual([]);
+  await claims.claim('node', kept);
+  const at = new Date(clock.now()).toISOString();
+  expect(await delivered()).toEqual([
+    ['command-0', at],
+    ['command-1', at],
+  ]);
+  kept = [shown!];
+  time = clock.now() + 48 * hour;
+  await eventually(() => calls).toContain('remove 1');
+  expect(await delivered()).toEqual([['command-1', at]]);
 });
 
 test('a command that was queued before the read store was emptied counts as sent, and later ones do not', async () => {

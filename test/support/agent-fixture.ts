@@ -322,6 +322,7 @@ function createFakeTelemetry(): FakeTelemetry {
     vitals: unused,
     listeners: unused,
     links: unused,
+    reportedMetrics: unused,
     heartbeatsPerMinute: unused,
     flush: async () => undefined,
     close: async () => undefined,

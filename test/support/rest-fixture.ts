@@ -32,6 +32,9 @@ import type { PasswordHasher } from '../../src/security/passwords.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { createFollowers } from '../../src/app/followers.js';
 import type { Followers } from '../../src/app/followers.js';
+import type { CommandClaims } from '../../src/instance/command-claims.js';
+import { openCommandClaims } from '../../src/instance/command-claims.js';
+import type { TelemetryService } from '../../src/telemetry/telemetry.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
@@ -81,6 +84,8 @@ export interface RestFixture {
   readonly stores: TemporaryStores;
   /** Runs commands that no request stands for. */
   readonly gateway: FleetGateway;
+  readonly telemetry: TelemetryService;
+  readonly claims: CommandClaims;
   /** What commands wait for before they answer. */
   readonly followers: Followers;
   /** Log lines, as one text each. */
@@ -167,6 +172,14 @@ export async function startRest(
   const followers = createFollowers({ eventStore, committed, projections, accounts: accounts.view, logChain, clock });
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());
+  const claims = await openCommandClaims({
+    readStore,
+    clock,
+    logger,
+    deletionTime: () => undefined,
+    queued: () => [],
+  });
+  closers.add('command claims', () => claims.close());
 
   const tokens = new Map<Role, string>();
   async function createUser(role: Role): Promise<void> {
@@ -206,6 +219,7 @@ export async function startRest(
     fleet: fleetQueries(committed, clock),
     delivery,
     telemetry,
+    commandsDelivered: claims.delivered,
     clock,
     ids,
     logger,
@@ -248,6 +262,8 @@ export async function startRest(
     folder: fixture.stores.folder,
     stores: fixture.stores,
     gateway,
+    telemetry,
+    claims,
     followers,
     logged,
     call,

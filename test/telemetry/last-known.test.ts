@@ -37,6 +37,7 @@ beforeEach(() => {
       vitals: of(new Map([['a', vitals]])),
       listeners: of(new Map([['a', { reported_at: 'then', listeners: [] }]])),
       links: of(new Map()),
+      reportedMetrics: of(new Map()),
       held: () => held,
     },
     away: () => away,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
-import type { HeartbeatFacts, LinkSample, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
+import type { MetricsFacts, HeartbeatFacts, LinkSample, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
@@ -11,6 +11,8 @@ import { heartbeatFactsOf, linksOnWire, listenersOnWire } from '../support/repor
 import type { Reported } from '../support/reported-tables.js';
 import { openTemporaryStores } from '../support/temporary-stores.js';
 import type { TemporaryStores } from '../support/temporary-stores.js';
+
+const nothingMeasured: MetricsFacts = { connections: null, bandwidth: null, gateway: null };
 
 let clock: ManualClock;
 let stores: TemporaryStores;
@@ -255,9 +257,10 @@ describe('the vitals of a list of nodes', () => {
       telemetry.alive(nodeId, facts, 30_000);
       await telemetry.flush();
       beatOf(telemetry, nodeId, heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
-      telemetry.metrics(nodeId, { sequence: 1 });
+      telemetry.metrics(nodeId, nothingMeasured);
     }
     await telemetry.flush();
+    reads.clear();
     expect((await telemetry.vitals(nodeIds)).size).toBe(50);
     expect(Object.fromEntries(reads)).toEqual({ node_seen: 50, node_heartbeats: 50 });
     expect(Object.keys((await stored('node_heartbeats', 'n1')) ?? {}).sort()).toEqual([
@@ -298,14 +301,39 @@ describe('the tables of a list of nodes', () => {
 });
 
 describe('metrics', () => {
-  it('are the last report, with 64-bit counters as numbers', async () => {
+  const upstreams = (...healthy: readonly boolean[]): MetricsFacts => ({
+    ...nothingMeasured,
+    gateway: {
+      requests: 0,
+      errors: 0,
+      worker_restarts: 0,
+      latency_p50_ms: 0,
+      latency_p99_ms: 0,
+      upstreams: healthy.map((one, at) => ({
+        cluster: `u${at}`,
+        healthy: one,
+        requests: 0,
+        errors: 0,
+        latency_p99_ms: 0,
+      })),
+    },
+  });
+
+  it('are the last report, with the time of the report that changed the health of each upstream', async () => {
     const telemetry = await start();
-    telemetry.metrics('n1', { sequence: 3n, connections: { active: 5n } });
-    await telemetry.flush();
-    expect(await stored('node_metrics', 'n1')).toEqual({
-      received_at: '2025-01-01T00:00:00.000Z',
-      report: { sequence: 3, connections: { active: 5 } },
-    });
+    const since = async (report: MetricsFacts) => {
+      telemetry.metrics('n1', report);
+      await telemetry.flush();
+      clock.advance(1000);
+      const reported = (await telemetry.reportedMetrics(['n1', 'n2'])).get('n1');
+      expect(reported?.report).toEqual(report);
+      return reported?.health_since;
+    };
+    const [first, , third, fourth] = [0, 1, 2, 3].map((second) => `2025-01-01T00:00:0${second}.000Z`);
+    expect(await since(upstreams(true, false))).toEqual({ u0: first, u1: first });
+    expect(await since(upstreams(true, false))).toEqual({ u0: first, u1: first });
+    expect(await since(upstreams(true, true))).toEqual({ u0: first, u1: third });
+    expect(await since(upstreams(false))).toEqual({ u0: fourth });
     await telemetry.close();
   });
 });
@@ -316,7 +344,7 @@ describe('a deleted node', () => {
     const facts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
     telemetry.alive('n1', facts, 30_000);
     beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
-    telemetry.metrics('n1', { sequence: 1 });
+    telemetry.metrics('n1', nothingMeasured);
     await telemetry.flush();
     beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.2)));
     await telemetry.forget(['n1']);

@@ -30,6 +30,14 @@ export interface HopReport {
   readonly loss: number | null;
 }
 
+/** The upstream of a deployed definition. */
+interface DeployedUpstream {
+  readonly name: string;
+  readonly enabled: boolean;
+  /** Whether the agent that dials it reports so; false before a report. */
+  readonly unhealthy: boolean;
+}
+
 /** A link that loses more is reported as degraded. */
 export const tolerableLoss = 0.2;
 
@@ -45,12 +53,18 @@ interface Fault {
 export function chainHealth(
   chain: Pick<ChainState, 'enabled' | 'deployed'>,
   hops: readonly HopReport[],
-  upstream: { readonly name: string; readonly enabled: boolean } | undefined,
+  upstream: DeployedUpstream | undefined,
 ): ChainHealth {
   if (!chain.enabled) return { state: 'unknown', reasons: ['the chain is disabled'] };
   if (chain.deployed === null) return { state: 'unknown', reasons: ['the chain was never deployed'] };
   const faults = hops.flatMap((hop, index) => [...faultsOfHop(hop), ...faultsOfLink(hop, hops[index + 1])]);
   if (upstream?.enabled === false) faults.push({ state: 'down', reason: `upstream "${upstream.name}" is disabled` });
+  else if (upstream?.unhealthy === true) {
+    faults.push({
+      state: 'down',
+      reason: `upstream "${upstream.name}" is unhealthy, as "${hops.at(-1)?.nodeName}" reports`,
+    });
+  }
   const sorted = faultStates.flatMap((state) => faults.filter((fault) => fault.state === state));
   return { state: sorted[0]?.state ?? 'ok', reasons: sorted.map(({ reason }) => reason) };
 }

@@ -49,8 +49,8 @@ export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySe
 /** @returns ids of the nodes that the event touches, and of the node that it deletes */
 function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   const event = fleetEvent(recorded);
-  const { occurred_at: at, command } = recorded.metadata;
-  const context: EventContext = { at, commandId: command.id };
+  const { occurred_at: at, command, actor } = recorded.metadata;
+  const context: EventContext = { at, commandId: command.id, actor };
   // `touches` is judged on the fleet before the event.
   const touches = [...eventDeclaration(event).touches(fleet, event, context)];
   const declaring = declaringResource(event);

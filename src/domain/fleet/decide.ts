@@ -29,6 +29,9 @@ export function decideFleet(fleet: FleetView, command: FleetCommand): Decision<F
   return oversized === undefined ? decision : err(oversized);
 }
 
+/** The context of an event that is only weighed: no definition depends on it. */
+const undecided = { at: timestamp(0), commandId: '', actor: { type: 'system', id: '', name: '' } } as const;
+
 /**
  * The refusal of decided events that make a definition too large. An edit holds the old and the new one, a delete of a
  * chain the current and the deployed one; with both within the bound, every event fits into a command, so what can be
@@ -42,7 +45,7 @@ function oversizedDefinition(fleet: FleetView, events: readonly FleetEvent[]): R
     const { type, noun, fields, evolve } = declaring.declaration;
     if (event.type !== `${noun}Created` && event.type !== `${noun}Updated`) continue;
     const before = fleet.get<AnyState>({ type }, resourceOf(event).id);
-    const after = evolve(before, event, { at: timestamp(0), commandId: '' });
+    const after = evolve(before, event, undecided);
     if (after === undefined) continue;
     const bytes = Buffer.byteLength(JSON.stringify(pick(after, fields)));
     if (bytes <= limits.fleet.definitionBytes) continue;

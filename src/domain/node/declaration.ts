@@ -24,9 +24,6 @@ import { existing, exists, nameTaken, stillUsed, unlessRefused } from '../resour
 import { overrideRefusal } from '../settings/decide.js';
 import { settingsOf } from '../settings/settings.js';
 
-/** Commands per node that can wait for its agent. */
-const queuedCommandsMax = 64;
-
 type Of<T extends NodeCommand['type']> = Extract<NodeCommand, { readonly type: T }>;
 
 /** Decides on the node that a command addresses, at the version that the command expects. */
@@ -114,10 +111,10 @@ function raise(fleet: FleetView, node: NodeState, { reported }: Of<'RaiseNodeGen
 
 function queue(_fleet: FleetView, node: NodeState, command: Of<'QueueNodeCommand'>): Decision<NodeEvent> {
   const { command: name, queued_at, expires_at } = command;
-  if (unexpired(node.commands, queued_at).length >= queuedCommandsMax) {
+  if (unexpired(node.commands, queued_at).length >= limits.agent.queuedCommands) {
     return refuse(
       'conflict',
-      `the node "${node.name}" has ${queuedCommandsMax} commands waiting for its agent; expected fewer`,
+      `the node "${node.name}" has ${limits.agent.queuedCommands} commands waiting for its agent; expected fewer`,
     );
   }
   return ok([{ type: 'NodeCommandQueued', data: { node_id: node.id, command: name, queued_at, expires_at } }]);

@@ -3,6 +3,8 @@
  * `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
  */
 import { isDialableIp } from '../../kernel/addresses.js';
+import type { Actor } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
 import type { FieldChange } from '../resource/change.js';
 import type { PolicyOfNode } from '../listener-policy/policy.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
@@ -36,7 +38,7 @@ export interface NodeState extends ResourceMeta, NodeDefinition {
   readonly public_ipv6: string | null;
   /** Part of the node's generation; above 0 only after a restore of an older log. */
   readonly generation_offset: number;
-  /** For the agent, oldest first, delivered or not. Expired ones are removed when the next one is queued. */
+  /** For the agent, oldest first, delivered, expired or neither: the last ones, so that no one that waits is missing. */
   readonly commands: readonly AgentCommand[];
 }
 
@@ -54,6 +56,7 @@ interface QueuedCommand {
 export interface AgentCommand extends QueuedCommand {
   /** The id of the command that queued it, which is also the id of its audit entry. */
   readonly id: string;
+  readonly actor: Actor;
 }
 
 interface IssuedPsk {
@@ -133,14 +136,14 @@ const neverConnected = { psk: null, public_ipv4: null, public_ipv6: null, comman
 /**
  * The node after one event; undefined once deleted. Ignores an event for a node that does not exist, and the creation or
  * restoring of one that does.
- * @param context its `commandId` becomes the id of a command to the agent
+ * @param context its `commandId` becomes the id of a command to the agent, its `actor` who queued it
  */
 export function evolveNode(
   state: NodeState | undefined,
   event: NodeEvent,
   context: EventContext,
 ): NodeState | undefined {
-  const { at, commandId } = context;
+  const { at, commandId, actor } = context;
   if (event.type === 'NodeCreated') {
     if (state !== undefined) return state;
     const { data } = event;
@@ -193,8 +196,8 @@ export function evolveNode(
       return nextVersion({ ...state, generation_offset: event.data.offset.to }, at);
     case 'NodeCommandQueued': {
       const { command, queued_at, expires_at } = event.data;
-      const waiting = unexpired(state.commands, queued_at);
-      return nextVersion({ ...state, commands: [...waiting, { id: commandId, command, queued_at, expires_at }] }, at);
+      const commands = [...state.commands, { id: commandId, command, queued_at, expires_at, actor }];
+      return nextVersion({ ...state, commands: commands.slice(-limits.agent.queuedCommands) }, at);
     }
     default:
       return unreachable(event);

@@ -4,7 +4,7 @@
  * declaration without one of the required parts does not compile. The list of resources is `fleet/resources.ts`.
  * Implements `docs/architecture.md#adding-a-resource`.
  */
-import type { RecordedEvent } from '../../kernel/event.js';
+import type { Actor, RecordedEvent } from '../../kernel/event.js';
 import type { Claim } from '../listeners/claims.js';
 import type { IntendedListener, ListenerKey } from '../listeners/intent.js';
 import type { Owner } from '../references/references.js';
@@ -21,6 +21,8 @@ export interface EventContext {
   /** When it happened, RFC 3339. */
   readonly at: string;
   readonly commandId: string;
+  /** Who gave the command. */
+  readonly actor: Actor;
 }
 
 /** Turns an event of one schema version into the next one. */

@@ -46,7 +46,9 @@ export interface RestDeps {
   };
   readonly fleet: FleetQueries;
   readonly delivery: Pick<Delivery, 'state' | 'pushed' | 'unsentMs' | 'snapshotJson'>;
-  readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links'>;
+  readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links' | 'reportedMetrics'>;
+  /** When those of the commands that agents were given were given, by id. @throws ServiceError `unavailable` */
+  commandsDelivered(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;

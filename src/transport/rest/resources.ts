@@ -8,6 +8,7 @@ import { listenerPolicyRoutes } from './resources/listener-policies.js';
 import { l3NetworkRoutes } from './resources/l3-networks.js';
 import { nodeCommandRoutes } from './resources/node-commands.js';
 import { nodeConfigRoutes } from './resources/node-config.js';
+import { nodeMetricsRoutes, upstreamHealthRoutes } from './resources/node-metrics.js';
 import { nodeRoutes } from './resources/nodes.js';
 import { legacyRouteRoutes } from './resources/routes.js';
 import { upstreamRoutes } from './resources/upstreams.js';
@@ -21,8 +22,8 @@ const allOf =
   };
 
 export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
-  node: allOf(nodeRoutes, nodeCommandRoutes, nodeConfigRoutes),
-  l4_upstream: upstreamRoutes,
+  node: allOf(nodeRoutes, nodeCommandRoutes, nodeConfigRoutes, nodeMetricsRoutes),
+  l4_upstream: allOf(upstreamRoutes, upstreamHealthRoutes),
   credential: credentialRoutes,
   l4_chain: allOf(chainRoutes, deploymentRoutes),
   route: legacyRouteRoutes,

@@ -7,7 +7,7 @@ import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js'
 import { tolerableLoss } from '../../../domain/chain/health.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { createShared } from '../../../kernel/shared.js';
-import type { ReportedLinks, ReportedListeners } from '../../../telemetry/port.js';
+import type { ReportedLinks, ReportedListeners, ReportedMetrics } from '../../../telemetry/port.js';
 import type { RestDeps } from '../deps.js';
 import type { NodeSamples } from './link-measurements.js';
 import { byResource } from './link-measurements.js';
@@ -50,6 +50,8 @@ export interface NodeReport {
   readonly traffic: Traffic;
   /** Its measurements of links that lose too much; undefined without any, or when links were not asked for. */
   readonly lossy: NodeSamples | undefined;
+  /** The upstreams that it reports as unhealthy; empty when links were not asked for. */
+  readonly unhealthy: ReadonlySet<string>;
 }
 
 export interface FleetReports {
@@ -61,7 +63,7 @@ export interface FleetReports {
 }
 
 interface ReportOptions {
-  /** Whether links are read as well. */
+  /** Whether links and the health of upstreams are read as well. */
   readonly links: boolean;
 }
 
@@ -99,12 +101,19 @@ export async function readReports(
 ): Promise<ReadonlyMap<string, NodeReport>> {
   const nodes = new Map<string, NodeReport>();
   for await (const slice of slicesOf(nodeIds)) {
-    const [agents, listeners, measured] = await Promise.all([
+    const [agents, listeners, measured, metrics] = await Promise.all([
       projections.agents.getMany(slice),
       telemetry.listeners(slice),
       links ? telemetry.links(slice) : undefined,
+      links ? telemetry.reportedMetrics(slice) : undefined,
     ]);
-    for (const id of slice) nodes.set(id, shortOf(agents.get(id), listeners.get(id), measured?.get(id)));
+    for (const id of slice) {
+      nodes.set(id, {
+        ...shortOf(agents.get(id), listeners.get(id)),
+        lossy: lossyOf(measured?.get(id)),
+        unhealthy: unhealthyOf(metrics?.get(id)),
+      });
+    }
   }
   return nodes;
 }
@@ -112,15 +121,13 @@ export async function readReports(
 function shortOf(
   agent: NodeAgentFacts | undefined,
   listeners: ReportedListeners | undefined,
-  links: ReportedLinks | undefined,
-): NodeReport {
+): Omit<NodeReport, 'lossy' | 'unhealthy'> {
   let traffic = noTraffic;
   for (const listener of listeners?.listeners ?? []) traffic = addTraffic(traffic, listener);
   return {
     agent: agent && agentInShort(agent),
     listeners: listeners && statesOf(listeners),
     traffic,
-    lossy: lossyOf(links),
   };
 }
 
@@ -135,4 +142,12 @@ function lossyOf(reported: ReportedLinks | undefined): NodeSamples | undefined {
       resource_type === 'l4_chain' && loss_ratio !== null && loss_ratio > tolerableLoss,
   );
   return reported === undefined || links.length === 0 ? undefined : byResource({ ...reported, links });
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** A cluster of a registered upstream has the upstream's id as its name. */
+function unhealthyOf(reported: ReportedMetrics | undefined): ReadonlySet<string> {
+  const failing = (reported?.report.gateway?.upstreams ?? []).filter(({ healthy }) => !healthy);
+  return failing.length === 0 ? none : new Set(failing.map(({ cluster }) => cluster));
 }

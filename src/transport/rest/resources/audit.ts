@@ -49,6 +49,16 @@ export const auditedResource = z
   })
   .meta({ id: 'AuditedResource', description: 'What was changed' });
 
+export const actorSchema = documented(
+  z
+    .object({
+      type: documented(z.enum(['user', 'agent', 'system']), 'What it is', 'user'),
+      ...named('the actor', sample.user, 'admin'),
+    })
+    .meta({ id: 'AuditActor', description: 'Who did it' }),
+  'Who did it',
+);
+
 /** A field of a change. */
 export const auditChange = {
   path: documented(z.string(), 'JSON path of the field', 'hops[0].listen_port'),
@@ -60,15 +70,7 @@ export const entrySchema: z.ZodType<AuditEntry> = z
   .object({
     id: idOf("Id of the entry, the command's", sample.entry),
     at: timeOf('When'),
-    actor: documented(
-      z
-        .object({
-          type: documented(z.enum(['user', 'agent', 'system']), 'What it is', 'user'),
-          ...named('the actor', sample.user, 'admin'),
-        })
-        .meta({ id: 'AuditActor', description: 'Who did it' }),
-      'Who did it',
-    ),
+    actor: actorSchema,
     action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
     resource: documented(auditedResource, 'What was changed'),
     changes: documented(

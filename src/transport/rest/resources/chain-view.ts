@@ -126,10 +126,12 @@ export function chainView(deps: RestDeps, chain: ChainState, reports: Reports): 
 export function healthOf(deps: RestDeps, chain: ChainState, reports: Reports): ChainHealth {
   const live = liveHops(chain);
   const upstreamId = chain.deployed === null ? undefined : upstreamOf(chain.deployed);
+  const upstream = upstreamId === undefined ? undefined : deps.fleet.upstream(upstreamId);
+  const dialler = reports.nodes.get(live.at(-1)?.node_id ?? '');
   return chainHealth(
     chain,
     live.map((hop, index) => hopReport(deps, chain, hop, live[index + 1], reports)),
-    upstreamId === undefined ? undefined : deps.fleet.upstream(upstreamId),
+    upstream && { ...upstream, unhealthy: dialler?.unhealthy.has(upstream.id) ?? false },
   );
 }
 

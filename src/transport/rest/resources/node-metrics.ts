@@ -1,0 +1,198 @@
+/**
+ * What agents report in their metrics: of a node all, of an upstream how the nodes that dial it see it. Implements
+ * `docs/contract/rest.md#nodes` and `docs/contract/rest.md#l4-upstreams`.
+ */
+import { z } from 'zod';
+import { liveDefinition, upstreamOf } from '../../../domain/chain/chain.js';
+import { compareText } from '../../../kernel/compare-text.js';
+import type { MetricsFacts } from '../../../telemetry/port.js';
+import { answers, ok } from '../answers/envelope.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented, sample } from '../openapi/openapi-text.js';
+import { readHeaders } from '../schemas/headers.js';
+import { noQuery } from '../schemas/query.js';
+import { nodeId, time } from '../schemas/shared-schemas.js';
+
+const counter = (what: string, example: number) => documented(z.int(), what, example);
+const measured = (what: string, example: number) => documented(z.number(), what, example);
+
+const connections = z
+  .object({
+    active: counter('Open at that moment', 12),
+    accepted: counter('Accepted since the agent started', 4_071),
+    closed: counter('Closed since', 4_059),
+    failed: counter('Failed since', 3),
+    handshake_failures: counter('Handshakes that failed since', 1),
+  })
+  .meta({ id: 'ConnectionMetrics', description: 'Connections of the agent' });
+
+const bandwidth: z.ZodType<NonNullable<MetricsFacts['bandwidth']>> = z
+  .object({
+    bytes_in: counter('Bytes from clients since the agent started', 91_000_000),
+    bytes_out: counter('Bytes to clients since', 1_240_000_000),
+    bits_in_per_second: measured('Over the interval of the report', 120_000),
+    bits_out_per_second: measured('Over the interval of the report', 1_800_000),
+    listeners: documented(
+      z.array(
+        z
+          .object({
+            transport: documented(z.string(), 'tcp or udp', 'tcp'),
+            listen_addr: documented(z.string(), 'Where it listens', '0.0.0.0'),
+            listen_port: documented(z.int(), 'Its port', 443),
+            bytes_in: counter('Bytes from clients', 91_000_000),
+            bytes_out: counter('Bytes to clients', 1_240_000_000),
+          })
+          .meta({ id: 'ListenerBandwidth', description: 'Bytes of a listener' }),
+      ),
+      'By listener',
+    ),
+  })
+  .meta({ id: 'BandwidthMetrics', description: 'Bytes that the agent moved' });
+
+const upstream = {
+  requests: counter('Connections or requests to it', 4_071),
+  errors: counter('Those that failed', 3),
+  latency_p99_ms: measured('Of the interval of the report, in milliseconds', 18.4),
+};
+
+const gateway = z
+  .object({
+    requests: counter('Requests since the agent started', 4_071),
+    errors: counter('Those that failed', 3),
+    worker_restarts: counter('Restarts of its workers', 0),
+    latency_p50_ms: measured('Of the interval of the report, in milliseconds', 2.1),
+    latency_p99_ms: measured('Of the interval of the report, in milliseconds', 18.4),
+    upstreams: documented(
+      z.array(
+        z
+          .object({
+            cluster: documented(z.string(), 'Name of the cluster in the configuration', sample.upstream),
+            upstream_id: documented(z.string().nullable(), "The upstream; null for a route's cluster", sample.upstream),
+            upstream_name: documented(z.string().nullable(), 'Its name', 'web'),
+            healthy: documented(z.boolean(), 'Whether the agent reaches it', true),
+            ...upstream,
+          })
+          .meta({ id: 'UpstreamMetrics', description: 'An upstream, as the agent sees it' }),
+      ),
+      'By upstream',
+    ),
+  })
+  .meta({ id: 'GatewayMetrics', description: 'Requests through the agent' });
+
+const nodeMetrics = z
+  .object({
+    reported_at: documented(time.nullable(), 'When the report came; null before one', sample.later),
+    connections: documented(connections.nullable(), 'Of its connections'),
+    bandwidth: documented(bandwidth.nullable(), 'Of bytes'),
+    gateway: documented(gateway.nullable(), 'Of requests and upstreams'),
+  })
+  .meta({ id: 'NodeMetrics', description: 'The last metrics of an agent; null what it has not reported' });
+
+const health = z
+  .object({
+    node_id: nodeId,
+    node_name: documented(z.string(), 'Its name', 'exit-1'),
+    healthy: documented(z.boolean().nullable(), 'Whether it reaches the upstream; null before a report', true),
+    since: documented(time.nullable(), 'When the report came that changed it; null before a report', sample.later),
+    requests: documented(z.int().nullable(), 'Connections or requests to it', 4_071),
+    errors: documented(z.int().nullable(), 'Those that failed', 3),
+    latency_p99_ms: documented(z.number().nullable(), 'Of the interval of the report, in milliseconds', 18.4),
+  })
+  .meta({ id: 'UpstreamHealth', description: 'An upstream, as one of the nodes that dial it reports it' });
+
+export function nodeMetricsRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/:id/metrics',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: {
+      operationId: 'getNodeMetrics',
+      summary: 'Get the last metrics that the agent reported',
+      description: 'Counters are as that agent process reported them: a new process begins at 0.',
+      tags: ['nodes'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(nodeMetrics),
+    },
+    handler: async (request) => {
+      const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
+      const reported = (await deps.telemetry.reportedMetrics([id])).get(id);
+      if (reported === undefined) return ok({ reported_at: null, connections: null, bandwidth: null, gateway: null });
+      const { connections, bandwidth, gateway } = reported.report;
+      return ok({
+        reported_at: reported.reported_at,
+        connections,
+        bandwidth,
+        gateway: gateway && withUpstreams(deps, gateway),
+      });
+    },
+  });
+}
+
+export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/l4-upstreams/:id/health',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'getL4UpstreamHealth',
+      summary: 'Get how the nodes that dial an L4 upstream report it',
+      description: 'One item for each node with the last hop of a chain that is deployed with it, by name.',
+      tags: ['l4-upstreams'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(
+        z
+          .object({ items: documented(z.array(health), 'The nodes, by name') })
+          .meta({ id: 'UpstreamHealths', description: 'One for each node' }),
+      ),
+    },
+    handler: async (request) => {
+      const { id } = orNotFound(deps.fleet.upstream(pathId(request.params, 'L4 upstream')), 'L4 upstream');
+      const nodeIds = diallersOf(deps, id);
+      const reports = await deps.telemetry.reportedMetrics(nodeIds);
+      const items = nodeIds.map((node_id) => {
+        const reported = reports.get(node_id);
+        const seen = reported?.report.gateway?.upstreams.find(({ cluster }) => cluster === id);
+        return {
+          node_id,
+          node_name: deps.fleet.node(node_id)?.name ?? node_id,
+          healthy: seen?.healthy ?? null,
+          since: seen === undefined ? null : (reported?.health_since[id] ?? null),
+          requests: seen?.requests ?? null,
+          errors: seen?.errors ?? null,
+          latency_p99_ms: seen?.latency_p99_ms ?? null,
+        };
+      });
+      return ok({ items: items.toSorted((a, b) => compareText(a.node_name, b.node_name)) });
+    },
+  });
+}
+
+type Gateway = NonNullable<MetricsFacts['gateway']>;
+
+function withUpstreams({ fleet }: RestDeps, gateway: Gateway) {
+  return {
+    ...gateway,
+    upstreams: gateway.upstreams.map((reported) => {
+      const known = fleet.upstream(reported.cluster);
+      return { ...reported, upstream_id: known?.id ?? null, upstream_name: known?.name ?? null };
+    }),
+  };
+}
+
+/** The nodes that dial an upstream: the last hops of the chains that are deployed with it. */
+function diallersOf({ fleet }: RestDeps, upstreamId: string): readonly string[] {
+  const chains = fleet.referrers('l4_upstream', upstreamId).map(({ id }) => fleet.chain(id));
+  const lastHops = chains.flatMap((chain) => {
+    const live = chain && liveDefinition(chain);
+    const last = live?.hops.at(-1);
+    return live === undefined || live === null || last === undefined || upstreamOf(live) !== upstreamId
+      ? []
+      : [last.node_id];
+  });
+  return [...new Set(lastHops)];
+}
