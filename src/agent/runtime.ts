@@ -16,6 +16,7 @@ import { createCertificates } from './plan/certificates.js';
 import type { ListenerPlan, Target } from './plan/plan.js';
 import { planTarget } from './plan/target.js';
 import { relayLimits } from './relays/limits.js';
+import { createHealthChecks } from './relays/health-checks.js';
 import { createLinks } from './relays/links.js';
 import { createListenerSet } from './relays/listener-set.js';
 import { createMeter, createSamples } from './relays/meters.js';
@@ -35,6 +36,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
   const { logger, clock } = options;
   const latency = createSamples(relayLimits.latencySamples);
   const upstreams = createUpstreams(latency);
+  const checks = createHealthChecks(upstreams);
   const links = createLinks();
   const pins = createPins();
   const totals = createMeter();
@@ -50,6 +52,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     if (!prepared.ok) return prepared.error;
     // From here on nothing fails or waits, so connections see either the old target or the new one.
     upstreams.set(target.clusters);
+    checks.set(target.checks);
     pins.set(target.pins);
     prepared.value.commit();
     plans = target.listeners;
@@ -123,6 +126,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
       closed = true;
       plans = new Map();
       pins.close();
+      await checks.close();
       await listeners.close();
       refusals.close();
     },

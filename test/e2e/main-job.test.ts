@@ -84,7 +84,7 @@ onStorePairs('the main job', (stores) => {
     service = await prepareService({ dataDir: folder, env: pair.env });
     await service.start();
     admin = await service.admin();
-    await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
+    await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1, metrics_interval_secs: 5 });
     for (const name of ['a', 'b']) {
       const made = await admin.call<{ id: string; control_psk: string }>('POST', '/api/nodes', {
         name,
@@ -131,6 +131,41 @@ onStorePairs('the main job', (stores) => {
     await eventually('the new target answers', async () => ((await through(entry!)) === 'second' ? true : undefined));
     expect((await view('a')).generation).toBe(a.generation);
     expect((await view('b')).generation).toBeGreaterThan(b.generation);
+  }, 120_000);
+
+  test('an upstream that dies is shown by the node that dials it, and its chain is down', async () => {
+    const port = await target('dying');
+    const [entry] = await freePorts(1);
+    const upstream = await admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
+      name: 'dying',
+      endpoint: `127.0.0.1:${port}`,
+      health_check_interval_ms: 100,
+    });
+    const hop = { node_id: nodes.get('b')!.id, listen_addr: '127.0.0.1', listen_port: entry, outer: 'tcp' };
+    const body = {
+      name: 'dying',
+      payload: 'tcp',
+      hops: [{ ...hop, security: 'raw' }],
+      target: { upstream_id: upstream.id },
+    };
+    const chain = await admin.call<{ id: string }>('POST', '/api/l4-chains', body);
+    await admin.call('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`);
+    const health = async (healthy: boolean): Promise<string> => {
+      await eventually(`the upstream is reported as healthy: ${healthy}`, async () => {
+        const { items } = await admin.call<{ items: { node_name: string; healthy: boolean | null }[] }>(
+          'GET',
+          `/api/l4-upstreams/${upstream.id}/health`,
+        );
+        expect(items.map((item) => item.node_name)).toEqual(['b']);
+        return items[0]?.healthy === healthy ? true : undefined;
+      });
+      return (await admin.call<{ health: { state: string } }>('GET', `/api/l4-chains/${chain.id}`)).health.state;
+    };
+    await health(true);
+    targets.at(-1)!.close();
+    expect(await health(false)).toBe('down');
+    await admin.call('DELETE', `/api/l4-chains/${chain.id}`);
+    await converged('b');
   }, 120_000);
 
   test('a rejected configuration is shown with resource and field, and the node keeps its last-good snapshot', async () => {

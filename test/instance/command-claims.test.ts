@@ -145,11 +145,10 @@ test('an instance whose clock is ahead removes no claim in use: the next instanc
 test('the time of a delivery is known for as long as the command is shown, and goes with it', async () => {
   const [gone, shown] = queue(2);
   const { readStore, calls } = counted(stores.readStore);
-  let time: number | undefined;
   let kept = [gone!, shown!];
   const claims = await openClaims({
     readStore,
-    deletionTime: () => time,
+    deletionTime: () => clock.now() + 48 * hour,
     purgeEveryMs: 1,
     queued: () => [['node', kept]],
   });
@@ -163,7 +162,6 @@ test('the time of a delivery is known for as long as the command is shown, and g
     ['command-1', at],
   ]);
   kept = [shown!];
-  time = clock.now() + 48 * hour;
   await eventually(() => calls).toContain('remove 1');
   expect(await delivered()).toEqual([['command-1', at]]);
 });

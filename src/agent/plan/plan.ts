@@ -76,9 +76,19 @@ export type ListenerPlan = ListenerPlace &
     | { readonly transport: 'udp'; readonly service: RelayRoute | undefined }
   );
 
+/** How a cluster that TCP rules dial is checked without traffic. */
+export interface HealthCheck {
+  readonly everyMs: number;
+  readonly endpoints: readonly HostPort[];
+  /** As a rule that dials it has it; undefined: none. */
+  readonly tls: UpstreamTls | undefined;
+}
+
 export interface Target {
   readonly listeners: ReadonlyMap<string, ListenerPlan>;
   readonly clusters: ReadonlyMap<string, Cluster>;
+  /** By cluster. One that is disabled, or that only UDP rules dial, has none: a UDP service may not listen on TCP. */
+  readonly checks: ReadonlyMap<string, HealthCheck>;
   /** By rule id: how each rule that dials with TLS does it. */
   readonly pins: ReadonlyMap<string, UpstreamTls>;
   /** The parts that this agent leaves out, for its log. */

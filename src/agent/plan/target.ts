@@ -15,13 +15,14 @@ import { createHttpRoutes, createNameTable } from './matches.js';
 import type { HttpRoute } from './matches.js';
 import type {
   Cluster,
-  Target,
-  UpstreamTls,
+  HealthCheck,
   ListenerPlan,
   NamedRule,
   PlainService,
   RelayRoute,
+  Target,
   TcpService,
+  UpstreamTls,
 } from './plan.js';
 import { applyError, checkRules } from './rule-checks.js';
 import type { CheckedRule, RuleAction } from './rule-checks.js';
@@ -50,7 +51,9 @@ export function planTarget(
   const listeners = joinListeners(rules, snapshot.gateway?.listenerPolicies ?? [], errors);
   const unsupported = unsupportedOf(snapshot, rules);
   if (rejectUnsupported) errors.push(...unsupported);
-  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, pins: pinsOf(rules), unsupported });
+  return errors.length > 0
+    ? err(errors)
+    : ok({ listeners, clusters, checks: checksOf(snapshot, clusters, rules), pins: pinsOf(rules), unsupported });
 }
 
 /** Everything that this agent cannot run. */
@@ -66,10 +69,33 @@ function unsupportedOf(snapshot: RuntimeConfigSnapshot, rules: readonly CheckedR
   return found;
 }
 
+function checksOf(
+  snapshot: RuntimeConfigSnapshot,
+  clusters: ReadonlyMap<string, Cluster>,
+  rules: readonly CheckedRule[],
+): Map<string, HealthCheck> {
+  const dialled = new Map<string, UpstreamTls | undefined>();
+  for (const rule of rules) {
+    const route = routeOf(rule);
+    if (rule.listener?.transport === 'tcp' && route?.next.kind === 'cluster') dialled.set(route.next.name, route.tls);
+  }
+  const checks = new Map<string, HealthCheck>();
+  for (const { name, healthCheck } of snapshot.gateway?.upstreamClusters ?? []) {
+    const cluster = clusters.get(name);
+    const everyMs = healthCheck?.intervalMs ?? 0;
+    if (everyMs === 0 || cluster?.enabled !== true || !dialled.has(name)) continue;
+    checks.set(name, { everyMs, endpoints: cluster.endpoints, tls: dialled.get(name) });
+  }
+  return checks;
+}
+
+const routeOf = ({ action }: CheckedRule): RelayRoute | undefined =>
+  action?.kind === 'names' ? action.rule.route : action?.route;
+
 function pinsOf(rules: readonly CheckedRule[]): Map<string, UpstreamTls> {
   const pins = new Map<string, UpstreamTls>();
-  for (const { action } of rules) {
-    const tls = action?.kind === 'names' ? action.rule.route.tls : action?.route.tls;
+  for (const rule of rules) {
+    const tls = routeOf(rule)?.tls;
     if (tls !== undefined) pins.set(tls.ruleId, tls);
   }
   return pins;

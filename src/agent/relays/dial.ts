@@ -57,7 +57,8 @@ export async function dialNextHop(
   return { kind: 'failed', timedOut };
 }
 
-function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | 'timeout' | 'failed'> {
+/** A TCP connection that is paused. */
+export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | 'timeout' | 'failed'> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve('failed');
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });

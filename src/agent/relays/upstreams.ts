@@ -26,6 +26,8 @@ export interface Upstreams {
   /** Replaces the clusters for new sessions. A cluster that stays keeps its turn and its metrics. */
   set(clusters: ReadonlyMap<string, Cluster>): void;
   pick(route: RelayRoute): Pick;
+  /** Notes what a check of a cluster found. */
+  checked(cluster: string, healthy: boolean): void;
   /** Metrics per cluster; latencies since the last call. */
   metrics(): readonly UpstreamMetrics[];
 }
@@ -88,6 +90,10 @@ export function createUpstreams(latency: Samples): Upstreams {
           if (connectMs !== undefined) latency.add(connectMs);
         },
       };
+    },
+    checked(cluster, healthy) {
+      const entry = entries.get(cluster);
+      if (entry !== undefined) entry.healthy = healthy;
     },
     metrics: () =>
       Array.from(entries, ([cluster, entry]) => {

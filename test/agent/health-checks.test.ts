@@ -1,0 +1,112 @@
+/** Upstream clusters are checked without traffic, at the interval of the snapshot. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { Server } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterEach, expect, it } from 'vitest';
+import type { Gateway } from '../../src/agent/gateway.js';
+import type { UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
+import { agentRuntime } from '../support/agent-runtime.js';
+import { createCertificate } from '../support/certificate.js';
+import { eventually } from '../support/eventually.js';
+import { cluster, freePort, overTls, snapshot, tcpRule, udpRule } from '../support/snapshots.js';
+import { pinOf } from '../support/tls-client.js';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const everyMs = 20;
+
+const checked = (name: string, port: number, change: Partial<UpstreamCluster> = {}): UpstreamCluster => ({
+  ...cluster(name, [`127.0.0.1:${port}`]),
+  healthCheck: { intervalMs: everyMs, path: '' },
+  ...change,
+});
+
+/** A server that counts its connections. */
+async function listening(
+  server: Server,
+  port: number,
+): Promise<{ readonly connections: () => number; close(): Promise<void> }> {
+  let connections = 0;
+  server.on('connection', (socket) => {
+    connections += 1;
+    socket.on('error', () => undefined);
+    socket.resume();
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    server.close();
+    await once(server, 'close');
+  };
+  closers.push(close);
+  return { connections: () => connections, close };
+}
+
+async function apply(gateway: Gateway, ...args: Parameters<typeof snapshot>): Promise<void> {
+  expect((await gateway.apply(snapshot(...args)))?.errors).toEqual([]);
+}
+
+const health = (gateway: Gateway) =>
+  Object.fromEntries((gateway.report().gateway?.upstreams ?? []).map(({ cluster: name, healthy }) => [name, healthy]));
+
+it('reports a dead upstream as unhealthy and one that has come back as healthy, and counts neither as a request', async () => {
+  const [entry, port] = [await freePort(), await freePort()];
+  const gateway = agentRuntime(closers);
+  await apply(gateway, 1, { tcp: [tcpRule(entry, 'cluster:web')], clusters: [checked('web', port)] });
+  await eventually(() => health(gateway)).toEqual({ web: false });
+  const server = await listening(createServer(), port);
+  await eventually(() => health(gateway)).toEqual({ web: true });
+  await server.close();
+  await eventually(() => health(gateway)).toEqual({ web: false });
+  expect(gateway.report().gateway).toMatchObject({ requests: 0n, upstreams: [{ requests: 0n, errors: 0n }] });
+});
+
+it('asks for the pinned key where the rule does', async () => {
+  const [right, other] = [createCertificate('right'), createCertificate('other')];
+  const [entry, port] = [await freePort(), await freePort()];
+  await listening(createTlsServer({ cert: right.cert, key: right.key }), port);
+  const gateway = agentRuntime(closers);
+  const pinned = (generation: number, pin: string): Promise<void> =>
+    apply(gateway, generation, {
+      tcp: [tcpRule(entry, 'cluster:web', overTls('cluster:web', [pin], 'web.example'))],
+      clusters: [checked('web', port)],
+    });
+  await pinned(1, pinOf(other));
+  await eventually(() => health(gateway)).toEqual({ web: false });
+  await pinned(2, pinOf(right));
+  await eventually(() => health(gateway)).toEqual({ web: true });
+});
+
+it('leaves alone what is not asked for, is disabled, is dialled by UDP only, or has left the snapshot', async () => {
+  const ports = await Promise.all([freePort(), freePort(), freePort(), freePort(), freePort()]);
+  const servers = await Promise.all(ports.map((port) => listening(createServer(), port)));
+  const [unasked, disabled, udp, gone, stays] = ports as [number, number, number, number, number];
+  const counts = (): readonly number[] => servers.map((server) => server.connections());
+  const gateway = agentRuntime(closers);
+  const entries = await Promise.all(['a', 'b', 'c', 'd'].map(() => freePort()));
+  const tcp = ['unasked', 'disabled', 'gone', 'stays'].map((name, at) => tcpRule(entries[at]!, `cluster:${name}`));
+  const rules = { tcp, udp: [udpRule(await freePort(), 'cluster:udp')] };
+  const clusters = [
+    checked('unasked', unasked, { healthCheck: undefined }),
+    checked('disabled', disabled, { enabled: false }),
+    checked('udp', udp),
+    checked('stays', stays),
+  ];
+  await apply(gateway, 1, { ...rules, clusters: [...clusters, checked('gone', gone)] });
+  await eventually(() =>
+    counts()
+      .slice(3)
+      .every((count) => count > 1),
+  ).toBe(true);
+  await apply(gateway, 2, { ...rules, tcp: tcp.filter((_, at) => at !== 2), clusters });
+  const [goneBefore = 0, staysBefore = 0] = counts().slice(3);
+  await eventually(() => counts()[4]! > staysBefore + 5).toBe(true);
+  expect(counts().slice(0, 3)).toEqual([0, 0, 0]);
+  // One may have been under way.
+  expect(counts()[3]! - goneBefore).toBeLessThanOrEqual(1);
+});
