@@ -11,6 +11,7 @@ import type { DeliveryService } from '../delivery/delivery.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
+import type { FleetCounts } from '../transport/rest/fleet/fleet-gauges.js';
 import { version } from './version.js';
 
 /** A part that has metrics of its own. */
@@ -29,6 +30,7 @@ interface MeasuredService {
   readonly timeToApplied: Histogram;
   readonly facts: Pick<FactRecorder, 'stats'>;
   readonly refusals: Pick<SampledLog, 'counts'>;
+  fleet(): FleetCounts;
   readonly logs: { readonly [what: string]: Pick<BudgetedLogger, 'leftOut'> };
   readonly rest: {
     readonly sockets: { readonly open: number };
@@ -70,6 +72,7 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
     { type: 'gauge', name: 'svc_store_problems', help: 'Stores that do not answer.', read: service.storeProblems },
     service.timeToApplied,
     ...factMetrics(service.facts),
+    ...fleetMetrics(service.fleet),
     ...restMetrics(service.rest),
     {
       type: 'counter',
@@ -86,6 +89,33 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
       read: () => new Map(Object.entries(service.logs).map(([what, log]) => [what, log.leftOut()])),
     },
     ...service.parts.flatMap((part) => part.metrics()),
+  ];
+}
+
+/** Every instance shows the whole fleet. */
+function fleetMetrics(counts: () => FleetCounts): readonly NumberSource[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'svc_nodes',
+      help: 'Nodes, by status; counted once a minute, and the same on every instance.',
+      label: 'status',
+      read: () => counts().nodes,
+    },
+    {
+      type: 'gauge',
+      name: 'svc_listeners',
+      help: 'Listeners that are intended on nodes that have reported, by the state of the last report.',
+      label: 'state',
+      read: () => counts().listeners,
+    },
+    {
+      type: 'gauge',
+      name: 'svc_upstreams',
+      help: 'Upstreams: unhealthy when a node that dials it says so, unknown when no node reports it.',
+      label: 'health',
+      read: () => counts().upstreams,
+    },
   ];
 }
 

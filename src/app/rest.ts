@@ -21,7 +21,10 @@ import { createWaitingPlaces } from '../transport/rest/checks/waiting-places.js'
 import type { Readiness, RestApp } from '../transport/rest/deps.js';
 import { createAnswersUnderWay } from '../transport/rest/server/answers-under-way.js';
 import { createRequestCounts } from '../transport/rest/server/request-records.js';
+import type { FleetGauges } from '../transport/rest/fleet/fleet-gauges.js';
+import { startFleetGauges } from '../transport/rest/fleet/fleet-gauges.js';
 import { createRestSockets } from '../transport/rest/server/sockets.js';
+import { tuning } from '../transport/rest/tuning.js';
 import type { Agents } from './agents.js';
 import type { Core } from './core.js';
 import { version } from './version.js';
@@ -53,7 +56,12 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
     waitingDeploys: createWaitingPlaces(),
     requests: createRequestCounts(),
   };
-  const sources = metricSources(core, { ...options.ofProcess, agents, rest, ready: () => readiness().ready });
+  const gauges = startFleetGauges(
+    { fleet: queries, projections: { ...projections, agents: reports.agents }, telemetry: reports.telemetry, logger },
+    tuning.fleetGaugesEveryMs,
+  );
+  closers.add('fleet gauges', () => gauges.close());
+  const sources = metricSources(core, { ...options.ofProcess, agents, gauges, rest, ready: () => readiness().ready });
   const metrics = createMetrics(sources, clock);
   closers.add('metrics', () => metrics.close());
   const app = await buildRest(
@@ -119,11 +127,15 @@ function createHandlers(core: Core, { membership }: Agents): CommandHandlers {
 
 interface MeasuredRest extends Measured {
   readonly agents: Agents;
+  readonly gauges: FleetGauges;
   readonly rest: Parameters<typeof serviceMetrics>[0]['rest'];
   ready(): boolean;
 }
 
-function metricSources(core: Core, { agents, rest, ready, metrics: ofProcess }: MeasuredRest): readonly MetricSource[] {
+function metricSources(
+  core: Core,
+  { agents, gauges, rest, ready, metrics: ofProcess }: MeasuredRest,
+): readonly MetricSource[] {
   const { appends, committed, projections, clocks, health, eventStore, delivery, facts, refusals, logChain } = core;
   const lag = watchProjectionLag({
     newest: () => Math.max(appends.newestPosition(), committed.fleet().position.value),
@@ -139,6 +151,7 @@ function metricSources(core: Core, { agents, rest, ready, metrics: ofProcess }: 
     timeToApplied: delivery.timeToApplied,
     facts,
     refusals,
+    fleet: gauges.counts,
     logs: { requests: core.requestLog, sessions: core.sessionLog },
     rest,
     parts: [

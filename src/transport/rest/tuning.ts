@@ -40,6 +40,8 @@ export const tuning = {
    * takes, but never longer than `maxMs`.
    */
   fleetReports: { reuseMs: 1_000, costFactor: 10, maxMs: 15_000 },
+  /** How often the reports of all agents are counted for metrics. */
+  fleetGaugesEveryMs: 60_000,
   /** The dashboard yields to other work after this many nodes, and shows this many audit entries. */
   dashboard: { nodesPerTurn: 250, auditEntries: 10 },
   /** Sign-ins from one address, successful or not; far above the budget of failures. */

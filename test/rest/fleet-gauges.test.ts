@@ -1,0 +1,74 @@
+/** The fleet as metrics count it (`docs/how-to/monitor.md`): nodes, listeners and upstreams, by what agents report. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startFleetGauges } from '../../src/transport/rest/fleet/fleet-gauges.js';
+import type { FleetGauges } from '../../src/transport/rest/fleet/fleet-gauges.js';
+import { eventually } from '../support/eventually.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
+
+let rest: RestFixture;
+let gauges: FleetGauges;
+beforeEach(async () => {
+  rest = await startRest();
+  gauges = startFleetGauges(rest.deps, 10);
+});
+afterEach(async () => {
+  await gauges.close();
+  await rest.close();
+});
+
+const counted = () =>
+  Object.fromEntries(Object.entries(gauges.counts()).map(([what, counts]) => [what, Object.fromEntries(counts)]));
+
+test('counts nodes by status, intended listeners by state, and upstreams by health', async () => {
+  expect(counted()).toEqual({ nodes: {}, listeners: {}, upstreams: {} });
+  const node = async (name: string): Promise<string> =>
+    (await rest.data('POST', '/api/nodes', { body: { name, address: `${name}.example` } })).id;
+  const [edge, left, other] = [await node('edge'), await node('left'), await node('other')];
+  await node('pending');
+  const upstream = async (name: string): Promise<string> =>
+    (await rest.data('POST', '/api/l4-upstreams', { body: { name, endpoint: '192.0.2.1:80' } })).id;
+  const [web, mail] = [await upstream('web'), await upstream('mail')];
+  await upstream('unused');
+  for (const [at, listen_port] of [443, 444, 445].entries()) {
+    const hops = [{ node_id: edge, listen_port, outer: 'tcp', security: 'raw' }];
+    const body = { name: `c${at}`, payload: 'tcp', hops, target: { upstream_id: web } };
+    const { id } = await rest.data('POST', '/api/l4-chains', { body });
+    await rest.data('POST', `/api/l4-chains/${id}/deploy`);
+  }
+  await eventually(counted).toEqual({
+    nodes: { pending: 4, online: 0, offline: 0 },
+    listeners: { running: 0, missing: 0 },
+    upstreams: { healthy: 0, unhealthy: 0, unknown: 3 },
+  });
+
+  await rest.connect(edge);
+  await rest.connect(other);
+  await (await rest.connect(left)).disconnect();
+  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', routes: [] };
+  await rest.report(edge, {
+    runtime_listeners: [
+      { ...listener, listen_port: 443, state: 'running' },
+      { ...listener, listen_port: 444, state: 'failed' },
+    ],
+  });
+  const reported = (nodeId: string, healthy: Readonly<Record<string, boolean>>): void => {
+    const upstreams = Object.entries(healthy).map(([cluster, one]) => ({
+      cluster,
+      healthy: one,
+      requests: 1,
+      errors: 0,
+      latency_p99_ms: 1,
+    }));
+    const gateway = { requests: 1, errors: 0, worker_restarts: 0, latency_p50_ms: 1, latency_p99_ms: 1, upstreams };
+    rest.telemetry.metrics(nodeId, { connections: null, bandwidth: null, gateway });
+  };
+  reported(edge, { [web]: false, [mail]: true, 'a route': false });
+  reported(other, { [web]: true });
+  await rest.telemetry.flush();
+  await eventually(counted).toEqual({
+    nodes: { pending: 1, online: 2, offline: 1 },
+    listeners: { running: 1, failed: 1, missing: 1 },
+    upstreams: { healthy: 1, unhealthy: 1, unknown: 1 },
+  });
+});
