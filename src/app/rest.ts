@@ -43,11 +43,11 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
   const { corsOrigins, trustedProxies, metricsToken } = options.config.http;
   const { telemetry, membership } = agents;
   const commands = createHandlers(core, agents);
-  const readStoreAway = (): boolean => health.away('read store');
+  const readStoreAway = (): boolean => health.away('read store') !== undefined;
   const reports = lastKnown({ agents: projections.agents, telemetry, away: readStoreAway });
   const readiness = (): Readiness => {
     const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...core.signingKey.problems()];
-    const ready = reasons.length === 0 && !health.away('event store');
+    const ready = reasons.length === 0 && health.away('event store') === undefined;
     return { ready, reasons: [...health.reasons(), ...reasons] };
   };
   const rest = {
@@ -83,7 +83,7 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
       heartbeatsPerMinute: async () =>
         readStoreAway() ? telemetry.heartbeatsPerMinute() : membership.heartbeatsPerMinute(),
       readiness,
-      commandsRefused: () => (health.away('event store') ? 'the event store is out of reach' : clocks.problems()[0]),
+      commandsRefused: () => health.away('event store') ?? clocks.problems()[0],
       readStoreAway,
       telemetryStale: reports.stale,
       metrics: () => metrics.text(),

@@ -14,9 +14,9 @@ const pingEveryMs = 1_000;
 const pingTimeoutMs = 3_500;
 
 export interface StoreHealth {
-  /** Whether a store is known not to answer. */
-  away(store: StoreName): boolean;
-  /** One sentence per store that does not answer; the cause is in the service's log. */
+  /** A sentence while a store is known not to answer; the cause is in the service's log. */
+  away(store: StoreName): string | undefined;
+  /** The sentences of all stores that do not answer. */
   problems(): readonly string[];
   /** The same for operators: says what to do where waiting does not help. */
   reasons(): readonly string[];
@@ -25,12 +25,22 @@ export interface StoreHealth {
 }
 
 type StoreName = 'event store' | 'read store';
+/** As Linux, MongoDB and EventStoreDB say it; a file that may not grow counts as well. */
+const diskFull = /ENOSPC|EDQUOT|EFBIG|no space left|not enough space|disk full|file too large/i;
+
+interface Away {
+  /** In milliseconds of a monotonic clock. */
+  readonly since: number;
+  readonly sentence: string;
+  /** What somebody must do before the store can be used, if it is known. */
+  readonly trouble: string | undefined;
+}
+
 type Pinged = Pick<EventStore | ReadStore, 'ping'>;
 
 /** Resolves after the first pings. */
 export async function watchStores(stores: { readonly [K in StoreName]: Pinged }, logger: Logger): Promise<StoreHealth> {
-  /** Since when a store cannot be used, in milliseconds of a monotonic clock, and the trouble with it, if known. */
-  const away = new Map<string, { readonly since: number; readonly trouble: string | undefined }>();
+  const away = new Map<string, Away>();
 
   const seconds = new Histogram({
     name: 'svc_store_ping_seconds',
@@ -60,11 +70,12 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
       logger.info({ store: name, away_ms: Math.round(performance.now() - before.since) }, `the ${name} answers again`);
       return;
     }
-    if (before === undefined) logger.error({ store: name, problem }, `the ${name} is out of reach`);
+    const sentence = diskFull.test(problem) ? `the disk of the ${name} is full` : `the ${name} is out of reach`;
+    if (sentence !== before?.sentence) logger.error({ store: name, problem }, sentence);
     if (trouble !== undefined && trouble !== before?.trouble) {
       logger.error({ store: name, problem: trouble }, `the ${name} cannot be used before somebody acts`);
     }
-    away.set(name, { since: before?.since ?? performance.now(), trouble });
+    away.set(name, { since: before?.since ?? performance.now(), sentence, trouble });
   }
 
   const checkAll = async (): Promise<void> => {
@@ -74,11 +85,10 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
   const loop = startLoop(pingEveryMs, checkAll, (error) =>
     logger.error({ error: errorText(error) }, 'the stores could not be checked'),
   );
-  const outOfReach = (name: string): string => `the ${name} is out of reach`;
   return {
-    away: (name) => away.has(name),
-    problems: () => [...away.keys()].map(outOfReach),
-    reasons: () => [...away].map(([name, { trouble }]) => trouble ?? outOfReach(name)),
+    away: (name) => away.get(name)?.sentence,
+    problems: () => Array.from(away.values(), ({ sentence }) => sentence),
+    reasons: () => Array.from(away.values(), ({ sentence, trouble }) => trouble ?? sentence),
     metrics: () => [
       {
         type: 'gauge',

@@ -74,6 +74,12 @@ test.skipIf(!canLimit())(
       (await fetch(`${service.url}/readyz`)).status === 503 ? true : undefined,
     );
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+    await eventually('the probe says which disk is full', async () => {
+      const { reasons } = (await (await fetch(`${service.url}/readyz`)).json()) as { reasons: string[] };
+      return reasons.includes('the disk of the event store is full') ? true : undefined;
+    });
+    const refused = await admin.send('POST', '/api/l4-upstreams', { name: 'refused', endpoint: '127.0.0.1:80' });
+    expect(refused.body.error).toContain('the disk of the event store is full');
 
     limit('unlimited');
     await eventually(
