@@ -106,6 +106,7 @@ describe('handlers of nodes', () => {
       command: 'RELOAD_CONFIG',
       queued_at: new Date(now).toISOString(),
       expires_at: new Date(now + limits.agent.commandExpiryMs).toISOString(),
+      actor: context.actor,
     };
     expect(resultOf(outcome)).toEqual(queued);
     expect(fleet.tables.node.get(created.id)?.commands).toEqual([queued]);

@@ -339,7 +339,7 @@ describe('a node', () => {
     expect(s.fleet.generationOf(id)).toBeGreaterThan(generation);
     expect(s.fleet.tables.node.get(id)?.generation_offset).toBe(offset);
     const policy = s.fleet.tables.listener_policy.get(f.policyIdOf('a', 80));
-    const fresh = { version: 1, created_at: timeOf(back), updated_at: timeOf(back), name: f.policyIdOf('a', 80) };
+    const fresh = { version: 2, created_at: timeOf(back), updated_at: timeOf(back), name: f.policyIdOf('a', 80) };
     expect(policy).toMatchObject({ ...fresh, id: fresh.name, node_id: id });
     const settings = s.fleet.singletons.connectivity.value;
     expect(settings.version).toBe(settingsVersion);

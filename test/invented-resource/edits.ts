@@ -26,7 +26,7 @@ export const edits: readonly Edit[] = [
   },
   {
     path: 'src/transport/rest/resources.ts',
-    from: '  l4_upstream: upstreamRoutes,\n',
-    to: '  l4_upstream: upstreamRoutes,\n  beacon: beaconRoutes,\n',
+    from: '  route: legacyRouteRoutes,\n',
+    to: '  route: legacyRouteRoutes,\n  beacon: beaconRoutes,\n',
   },
 ];

@@ -124,13 +124,12 @@ describe('a save', () => {
 describe('a delete', () => {
   test('names the listener in its query and answers an empty object, then 404', async () => {
     const body = policy();
-    await save(body);
-    expect((await remove(keyOf(body), { 'if-match': '"2"' })).statusCode).toBe(412);
-    const answer = await remove(keyOf(body), { 'if-match': '"1"' });
+    const { version } = (await save(body)).json().data;
+    expect((await remove(keyOf(body), { 'if-match': `"${version + 1}"` })).statusCode).toBe(412);
+    const answer = await remove(keyOf(body), { 'if-match': `"${version}"` });
     expect([answer.statusCode, answer.json().data]).toEqual([200, {}]);
     const again = await remove(keyOf(body));
     expect([again.statusCode, again.json().error]).toEqual([404, expect.stringMatching(/^not_found: /)]);
-    expect((await save(body)).json().data.version).toBe(1);
   });
 
   test.each(['nodeId', 'transport', 'listenAddr', 'listenPort'])('requires %s, once and valid', async (field) => {
@@ -144,6 +143,41 @@ describe('a delete', () => {
     const more = await remove({ ...keyOf(body), priorityOrder: 'raw' });
     expect([more.statusCode, more.json().error]).toEqual([400, expect.stringMatching(/priorityOrder/)]);
     expect((await remove(keyOf(body))).statusCode).toBe(200);
+  });
+});
+
+describe('a listener whose policy was deleted and saved again', () => {
+  const versionOf = async (body: object): Promise<number> => (await save(body)).json().data.version;
+
+  test('has a higher version than before, so that no entity tag of the former policy fits', async () => {
+    const body = policy();
+    const former = await versionOf(body);
+    await remove(keyOf(body));
+    expect(await versionOf({ ...body, priorityOrder: ['tls'] })).toBeGreaterThan(former);
+    expect((await save(body, { 'if-match': `"${former}"` })).statusCode).toBe(412);
+    expect((await remove(keyOf(body), { 'if-match': `"${former}"` })).statusCode).toBe(412);
+  });
+
+  test('keeps the new policy when the first save is reverted as it was looked at before', async () => {
+    const body = policy();
+    await save(body);
+    const [entry] = (await rest.data('GET', '/api/audit?resource_type=listener_policy')).items;
+    await rest.data('POST', `/api/audit/${entry.id}/revert?dry_run=true`);
+    await remove(keyOf(body));
+    await save({ ...body, priorityOrder: ['tls'] });
+    expect((await rest.call('POST', `/api/audit/${entry.id}/revert`)).statusCode).toBe(409);
+  });
+
+  test('has one also after its node was deleted and came back', async () => {
+    const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'comes back' } });
+    const body = policy({ nodeId: id });
+    for (const order of ['tls', 'noise', 'raw']) await save({ ...body, priorityOrder: [order] });
+    const former = await versionOf({ ...body, priorityOrder: ['tls'] });
+    await rest.data('DELETE', `/api/nodes/${id}`);
+    const [entry] = (await rest.data('GET', '/api/audit?action=node.delete')).items;
+    await rest.data('POST', `/api/audit/${entry.id}/revert`);
+    expect((await save(body, { 'if-match': `"${former}"` })).statusCode).toBe(412);
+    expect(await versionOf(body)).toBeGreaterThan(former);
   });
 });
 

@@ -63,7 +63,7 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   const { id } = resourceOf(event);
   const before = tableOf(fleet, declaring.type).get(id);
   const after = declaring.declaration.evolve(before, event, context);
-  putResource(fleet, declaring.type, id, after);
+  replaceResource(fleet, declaring.type, id, after);
   if (event.type === 'NodeRestored' && before === undefined) restoreWithNode(fleet, event.data, context);
   if (declaring.type !== 'node' || before === undefined || after !== undefined) return touches;
   forgetNode(fleet, id);
@@ -77,7 +77,7 @@ function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
 function forgetNode(fleet: Fleet, nodeId: string): void {
   fleet.touched.delete(nodeId);
   for (const { type, id } of fleet.contributorsTo(nodeId)) {
-    if (resourceOfType(type)?.ownedByNode !== undefined) putResource(fleet, type as ResourceType, id, undefined);
+    if (resourceOfType(type)?.ownedByNode !== undefined) replaceResource(fleet, type as ResourceType, id, undefined);
   }
   setSingletons(fleet, ({ withoutNode }, value) => withoutNode(value, nodeId));
 }
@@ -86,7 +86,7 @@ function forgetNode(fleet: Fleet, nodeId: string): void {
 function restoreWithNode(fleet: Fleet, node: object, context: EventContext): void {
   for (const type of resourceTypes) {
     const owned = (resources[type] as unknown as AnyResource).ownedByNode?.restoredWith(node, context) ?? [];
-    for (const state of owned) putResource(fleet, type, state.id, state);
+    for (const state of owned) replaceResource(fleet, type, state.id, state);
   }
   setSingletons(fleet, ({ withNode }, value) => withNode(value, node));
 }
@@ -97,6 +97,21 @@ function setSingletons(fleet: Fleet, next: (declaration: AnySingleton, value: un
     const value = next(singletons[type] as unknown as AnySingleton, cell.value);
     if (value !== cell.value) cell.set(value);
   }
+}
+
+/**
+ * Stores what an event leaves of a resource. The ids of what belongs to a node come back, so their versions begin above all
+ * that were deleted: else an entity tag of the former content would fit the new one.
+ */
+function replaceResource(fleet: Fleet, type: ResourceType, id: string, after: AnyState | undefined): void {
+  const before = tableOf(fleet, type).get(id);
+  const { ownedByNode } = resources[type] as unknown as AnyResource;
+  if (ownedByNode === undefined || (before === undefined) === (after === undefined)) {
+    return putResource(fleet, type, id, after);
+  }
+  const { deletedVersion } = fleet;
+  if (before !== undefined) deletedVersion.set(Math.max(deletedVersion.value, before.version));
+  putResource(fleet, type, id, after && { ...after, version: Math.max(after.version, deletedVersion.value + 1) });
 }
 
 /** Stores a resource's new state, undefined to delete it, and updates the index entries that differ. */

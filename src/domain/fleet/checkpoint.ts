@@ -15,13 +15,14 @@ import type { AnyState, ResourceType } from './resources.js';
 import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes: older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 4;
+export const foldVersion = 5;
 
 interface Head {
   readonly revision: number;
   readonly position: number;
   /** Missing for a fold of no command. */
   readonly log_chain?: ChainHead;
+  readonly deleted_version: number;
   /** The singletons by their `checkpointField`. */
   readonly [field: string]: unknown;
 }
@@ -48,7 +49,13 @@ export function captureFleet(fleet: Fleet): FleetCapture {
   return {
     revision,
     position,
-    head: { ...Object.fromEntries(values), revision, position, ...(chain.mac === '' ? {} : { log_chain: chain }) },
+    head: {
+      ...Object.fromEntries(values),
+      revision,
+      position,
+      deleted_version: fleet.deletedVersion.value,
+      ...(chain.mac === '' ? {} : { log_chain: chain }),
+    },
     rows: [
       ...resourceTypes.flatMap((type) => rows(resources[type].singular, fleet.tables[type].entries())),
       ...rows('touched', fleet.touched.entries()),
@@ -92,6 +99,7 @@ function restoreHead(fleet: Fleet, head: Head): void {
   fleet.revision.set(head.revision);
   fleet.position.set(head.position);
   fleet.logChain.set(head.log_chain ?? emptyChain);
+  fleet.deletedVersion.set(head.deleted_version);
   for (const type of singletonTypes)
     (fleet.singletons[type] as Cell<unknown>).set(head[singletons[type].checkpointField]);
 }

@@ -181,6 +181,8 @@ export interface FleetState {
   readonly touched: Table<number>;
   readonly idempotency: IdempotencyTable;
   readonly reverts: RevertTable;
+  /** The highest version of what belonged to a node and was deleted. */
+  readonly deletedVersion: Cell<number>;
 
   // Indexes. A checkpoint does not hold them; they are derived again.
   /** `nameIndexKey` → id. */
@@ -219,6 +221,7 @@ export function emptyFleet(): Fleet {
     touched: createTable(),
     idempotency: createIdempotencyTable(),
     reverts: createTable(),
+    deletedVersion: createCell(0),
     names: createTable(),
     references: createIndex(),
     contributors: createIndex(),
