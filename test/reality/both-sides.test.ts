@@ -188,6 +188,29 @@ describe('an agent', () => {
     expect(fixture.listener.refusals).toEqual([]);
   });
 
+  test('that does not finish is closed by the target’s clock, and its side at the target is open until then', async () => {
+    const behind: Socket[] = [];
+    await startVisited((socket) => {
+      behind.push(socket);
+      const onward = connect({ host: '127.0.0.1', port: real.port });
+      onward.on('error', () => undefined);
+      socket.pipe(onward).pipe(socket);
+    });
+    const client = await fixture.dial();
+    const heard: Buffer[] = [];
+    client.on('data', (bytes: Buffer) => heard.push(bytes));
+    client.write(fixture.hello());
+    await eventually(() => heard.length).toBeGreaterThan(0);
+    // Longer than an agent's connection may be without a session.
+    fixture.listener.clock.advance(30_000);
+    const [other] = [await join()];
+    other.client.destroy();
+    expect([client.readableEnded, behind[0]!.destroyed]).toEqual([false, false]);
+    behind[0]!.end();
+    await once(client, 'end');
+    await eventually(() => fixture.listener.listener.stats().met).toMatchObject({ agent: 0, unfinished: 1 });
+  });
+
   test('that leaves before it is handed over is not', async () => {
     const client = await startFinished();
     client.resetAndDestroy();

@@ -11,6 +11,7 @@ import { readServerHello, withShare } from '../../src/channel/tls/server-hello.j
 import { extensionField, message, uint, vector } from '../../src/channel/tls/vectors.js';
 import { createHelloCollector } from '../../src/transport/listener/reality/authenticate.js';
 import { createTargetFlightReader } from '../../src/transport/listener/reality/target-flight.js';
+import type { TargetFlight } from '../../src/transport/listener/reality/target-flight.js';
 
 const shares = createClientShares();
 const hello = buildBrowserHello('target.example', shares);
@@ -59,6 +60,23 @@ describe('a ClientHello', () => {
       return readExtensionTypes(bytes).join();
     };
     expect(new Set(Array.from({ length: 10 }, order)).size).toBeGreaterThan(5);
+  });
+
+  test('of this client draws its last GREASE as its first, and never the same', () => {
+    const drawn = Array.from({ length: 300 }, () => {
+      const types = readExtensionTypes(buildBrowserHello('target.example', shares).bytes);
+      return [types[0], types.at(-1)] as const;
+    });
+    expect(drawn.every(([first, last]) => first !== last)).toBe(true);
+    expect(new Set(drawn.map(([first = 0, last = 0]) => first ^ last)).size).toBeGreaterThan(10);
+  });
+
+  test('in more than 64 records is nobody’s, as soon as there are so many', () => {
+    const each = Array.from(hello.bytes, (_byte, at) => at).slice(1);
+    const wire = inRecords(hello.bytes, each);
+    const collector = createHelloCollector();
+    expect(collector.push(wire.subarray(0, 64 * 6))).toBe('incomplete');
+    expect(collector.push(wire.subarray(64 * 6, 65 * 6))).toBe('other');
   });
 
   test('in any records and pieces is found whole', () => {
@@ -178,10 +196,23 @@ describe('the flight of a target', () => {
   first.set([3, 3], 1);
   const start = Buffer.concat([inRecords(serverHello(Buffer.alloc(32)), []), Buffer.of(20, 3, 3, 0, 1, 1)]);
 
-  test('of four records gives their lengths, and that of a ticket that came with it', () => {
+  test('of four records gives their lengths, and those of tickets as soon as their headers have come', () => {
     const four = Buffer.concat([start, record(23, 30), record(23, 800), record(23, 90), record(23, 53)]);
-    expect(createTargetFlightReader().push(four)).toMatchObject({ lengths: [35, 805, 95, 58], ticket: undefined });
-    expect(createTargetFlightReader().push(Buffer.concat([four, record(23, 200)]))).toMatchObject({ ticket: 205 });
+    const read = (bytes: Buffer): TargetFlight => {
+      const flight = createTargetFlightReader().push(bytes);
+      if (typeof flight === 'string') throw new Error(flight);
+      expect(flight.lengths).toEqual([35, 805, 95, 58]);
+      return flight;
+    };
+    const tickets = Buffer.concat([record(23, 200), record(21, 2), record(23, 201)]);
+    for (let cut = 0; cut <= tickets.length; cut += 1) {
+      const { later } = read(Buffer.concat([four, tickets.subarray(0, cut)]));
+      const there = later.lengths();
+      if (cut >= 5) expect(there[0]).toBe(205);
+      later.push(tickets.subarray(cut));
+      expect([...there, ...later.lengths()]).toEqual([205, 206]);
+      expect(later.lengths()).toEqual([]);
+    }
   });
 
   test('of one record is told by its length', () => {

@@ -54,6 +54,33 @@ describe('an agent', () => {
     await eventually(() => connection.closed).toBe(true);
   });
 
+  test('speaks first: what the service says is held back until then', async () => {
+    const { stream, connection } = await reality.agent();
+    let heard = '';
+    stream.on('data', (bytes: Buffer) => (heard += bytes.toString()));
+    let written = false;
+    connection.stream.write('settings', () => (written = true));
+    connection.stream.resume();
+    // What is on its way has come when another agent is there.
+    await reality.agent();
+    expect([heard, written]).toEqual(['', false]);
+    stream.write('hello');
+    await eventually(() => heard).toBe('settings');
+  });
+
+  test('whose hello is older than the service meets the target: it may have been seen before', async () => {
+    const restarted = await startRealityFixture(target.port);
+    try {
+      const { clock, refusals } = restarted.listener;
+      const before = { now: () => clock.now() - 30_000, monotonic: () => clock.monotonic() };
+      const opened = await openReality(await restarted.dial(), restarted.access, before, 5_000);
+      expect(opened.ok).toBe(false);
+      expect(refusals.map(({ reason }) => reason)).toEqual(['reality_replayed']);
+    } finally {
+      await restarted.close();
+    }
+  });
+
   test('has its address, and the forced close is that of the socket', async () => {
     const { stream, connection } = await reality.agent();
     expect(connection.remoteAddress).toBe('127.0.0.1');

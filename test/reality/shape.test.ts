@@ -1,29 +1,36 @@
 /** What somebody on the wire sees of an agent's handshake is what the target said on that very connection. */
-import { execFile, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createCertificate } from '../support/certificate.js';
+import { freePort } from '../support/snapshots.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { createRecordReader } from '../../src/channel/tls/record-reader.js';
 import { eventually } from '../support/eventually.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
 import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
 
-let target: TlsTarget;
-/** In front of the target; keeps what it said on each connection. */
-let said: Buffer[][];
-let fixture: RealityFixture;
-let closeFront: () => void;
+/** In front of a target: keeps what it says on each connection. */
+interface Front {
+  readonly port: number;
+  readonly said: Buffer[][];
+  close(): void;
+}
 
-beforeAll(async () => {
-  target = await startTlsTarget({ ALPNProtocols: ['h2', 'http/1.1'] });
-  said = [];
+async function startFront(targetPort: number): Promise<Front> {
+  const saidThere: Buffer[][] = [];
   const sockets = new Set<Socket>();
-  const front = createServer({ allowHalfOpen: true }, (socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     const parts: Buffer[] = [];
-    said.push(parts);
-    const behind = connect({ host: '127.0.0.1', port: target.port, allowHalfOpen: true });
+    saidThere.push(parts);
+    const behind = connect({ host: '127.0.0.1', port: targetPort, allowHalfOpen: true });
     behind.on('data', (bytes: Buffer) => parts.push(bytes));
     for (const one of [socket, behind]) {
       sockets.add(one);
@@ -32,19 +39,34 @@ beforeAll(async () => {
     socket.pipe(behind);
     behind.pipe(socket);
   });
-  front.listen(0, '127.0.0.1');
-  await once(front, 'listening');
-  closeFront = () => {
-    for (const socket of sockets) socket.destroy();
-    front.close();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    said: saidThere,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
   };
-  fixture = await startRealityFixture((front.address() as AddressInfo).port);
+}
+
+let target: TlsTarget;
+let front: Front;
+let said: Buffer[][];
+let fixture: RealityFixture;
+
+beforeAll(async () => {
+  target = await startTlsTarget({ ALPNProtocols: ['h2', 'http/1.1'] });
+  front = await startFront(target.port);
+  said = front.said;
+  fixture = await startRealityFixture(front.port);
   // The target is asked what it sends after a handshake, once for each offer of protocols.
   await vi.waitFor(() => expect(said.length).toBe(3), 20_000);
 });
 afterAll(async () => {
   await fixture.close();
-  closeFront();
+  front.close();
   await target.close();
 });
 
@@ -104,3 +126,58 @@ test.skipIf(spawnSync('openssl', ['version']).status !== 0)(
     expect(output.replaceAll(/\s/g, '')).toContain(target.certificate.replaceAll(/\s/g, ''));
   },
 );
+
+describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl s_server', () => {
+  let server: ChildProcess;
+  let folder: string;
+  let behind: RealityFixture;
+  let port: number;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-s_server-'));
+    const { cert, key } = createCertificate(targetName);
+    await writeFile(join(folder, 'cert.pem'), cert);
+    await writeFile(join(folder, 'key.pem'), key);
+    port = await freePort();
+    const files = ['-cert', join(folder, 'cert.pem'), '-key', join(folder, 'key.pem')];
+    server = spawn('openssl', ['s_server', '-accept', `127.0.0.1:${port}`, '-tls1_3', '-www', ...files]);
+    // It says that it accepts connections.
+    await once(server.stdout!, 'data');
+    behind = await startRealityFixture(port);
+  }, 30_000);
+  afterAll(async () => {
+    await behind.close();
+    server.kill('SIGKILL');
+    await rm(folder, { recursive: true });
+  });
+
+  /** Lengths of what the target sends after a handshake to a visitor who offers the suites in this order. */
+  async function ticketsOf(of: number, ciphers: string): Promise<readonly string[]> {
+    const between = await startFront(of);
+    const visitor = connectTls({ port: between.port, servername: targetName, rejectUnauthorized: false, ciphers });
+    try {
+      visitor.on('error', () => undefined);
+      await once(visitor, 'secureConnect');
+      const records = (): readonly string[] => recordsOf(between.said[0] ?? []);
+      await vi.waitFor(() => expect(records().length).toBe(8), 5_000);
+      return records().slice(6);
+    } finally {
+      visitor.destroy();
+      between.close();
+    }
+  }
+
+  test('an agent gets tickets as long as a browser gets them there, not as long as Node does', async () => {
+    const asBrowsers = await ticketsOf(port, 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384');
+    expect(asBrowsers).not.toEqual(await ticketsOf(port, 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256'));
+    for (let round = 0; round < 10; round += 1) {
+      const socket = await behind.dial();
+      const seen: Buffer[] = [];
+      socket.on('data', (bytes: Buffer) => seen.push(bytes));
+      const opened = await openReality(socket, behind.access, behind.listener.clock, 5_000);
+      expect(opened.ok).toBe(true);
+      if (opened.ok) opened.value.resume();
+      await eventually(() => recordsOf(seen).length).toBe(8);
+      expect(recordsOf(seen).slice(6)).toEqual(asBrowsers);
+    }
+  });
+});

@@ -34,8 +34,9 @@ const grease = (): number => randomInt(16) * 0x1010 + 0x0a0a;
 export function buildBrowserHello(serverName: string, shares: ClientShares): BrowserHello {
   const random = randomBytes(32);
   const [firstGrease, groupGrease, versionGrease] = [grease(), grease(), grease()];
+  const drawn = grease();
   // No two extensions may have the same type.
-  const lastGrease = firstGrease ^ 0x1010;
+  const lastGrease = drawn === firstGrease ? drawn ^ 0x1010 : drawn;
   const name = Buffer.from(serverName, 'latin1');
   const h2 = vector(1, Buffer.from('h2'));
   const ordered = [

@@ -15,7 +15,9 @@ export interface RecordReader {
   push(bytes: Buffer): void;
   /** The next whole record; `malformed`, from then on, once the bytes are no record. */
   next(): TlsRecord | 'incomplete' | 'malformed';
-  /** Bytes that were pushed and not returned yet. */
+  /** How many bytes were pushed and not returned yet. */
+  readonly waiting: number;
+  /** Those bytes. */
   rest(): Buffer;
 }
 
@@ -50,6 +52,9 @@ export function createRecordReader(lengthMax: number = ciphertextMax): RecordRea
       size -= wanted;
       wanted = recordHeaderBytes;
       return { type, bytes: record };
+    },
+    get waiting() {
+      return size;
     },
     rest: () => (size === 0 ? Buffer.alloc(0) : joined()),
   };

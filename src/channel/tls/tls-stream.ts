@@ -19,6 +19,8 @@ export interface TlsStreamOptions {
   readonly send: RecordCipher;
   /** A peer may send more than data after the handshake: a client gets tickets, which this one does not use. */
   readonly tickets: 'ignored' | 'unexpected';
+  /** Whether what is written waits for the other side's first data, as the server of a page does. */
+  readonly speaksSecond?: boolean;
 }
 
 /** The other side broke the protocol, or said why it ends. */
@@ -112,6 +114,7 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
   const { socket, records, receive, send, tickets } = options;
   let ended = false;
   let flowing = false;
+  let silent = options.speaksSecond === true;
   /** An answer to a KeyUpdate is not written yet; one answers all that come meanwhile. */
   let answering = false;
 
@@ -147,7 +150,11 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
   const takeRecord = createRecordTaker({
     receive,
     tickets,
-    push: (content) => stream.push(content),
+    push(content) {
+      if (silent) stream.uncork();
+      silent = false;
+      return stream.push(content);
+    },
     end,
     gaveUp(code) {
       stream.destroy(new TlsEnded(`the other side sent alert ${code}`));
@@ -210,6 +217,7 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
       done(error);
     },
   });
+  if (silent) stream.cork();
   // A reset by the peer is ordinary, and may come when nobody listens any more; the event would end the process.
   stream.on('error', () => undefined);
   socket.on('data', (bytes: Buffer) => {

@@ -1,26 +1,39 @@
 /**
- * Keeps what was learned about the target's records after a handshake, for each server name and offer of protocols: asks when
+ * Keeps what was learned about the target's records after a handshake, for each server name, offer of protocols and hash
+ * of the suite: asks when
  * first needed, again after a failure, and now and then, since a target may change.
  */
-import { startLoop, timedOut, withDeadline } from '../../../kernel/background.js';
+import { setMaxListeners } from 'node:events';
+import { startLoop, withDeadline } from '../../../kernel/background.js';
 import type { Clock } from '../../../kernel/clock.js';
 import { probeTarget } from './probe.js';
-import type { OfferedProtocols } from './probe.js';
+import type { Suite } from '../../../channel/tls/suites.js';
+import type { OfferedProtocols, Probed } from './probe.js';
 import type { RealitySettings } from './settings.js';
 import type { Target } from './target.js';
 import { tuning } from './tuning.js';
 
 export interface AfterHandshake {
-  /** Lengths of records. Waits for the first probe of a pair a few seconds at most; without one, there are none. */
-  lengths(serverName: string, offered: OfferedProtocols): Promise<readonly number[]>;
+  /**
+   * Lengths of records. Waits for the first probe a few seconds at most; without one, there are none.
+   * @param hash of the suite that the target has chosen on this connection
+   */
+  lengths(serverName: string, offered: OfferedProtocols, hash: Suite['hash']): Promise<readonly number[]>;
   close(): Promise<void>;
 }
 
 interface Known {
-  lengths: readonly number[] | undefined;
+  probed: Probed | undefined;
   /** Monotonic milliseconds: when to ask again. */
   dueAt: number;
   asking: Promise<void> | undefined;
+}
+
+interface Question {
+  readonly serverName: string;
+  readonly protocols: OfferedProtocols;
+  /** Undefined for what the target chooses from all suites. */
+  readonly hash?: Suite['hash'];
 }
 
 const offered: readonly OfferedProtocols[] = ['none', 'http/1.1', 'h2'];
@@ -33,25 +46,34 @@ export function learnAfterHandshake(
   watchMs: number,
 ): AfterHandshake {
   const stop = new AbortController();
+  // Each visit listens to it.
+  setMaxListeners(0, stop.signal);
   const known = new Map<string, Known>();
-  const keyOf = (serverName: string, protocols: OfferedProtocols): string => `${serverName} ${protocols}`;
 
-  const ask = async (entry: Known, serverName: string, protocols: OfferedProtocols): Promise<void> => {
-    const lengths = await probeTarget(target, serverName, protocols, watchMs, stop.signal);
-    if (lengths !== undefined) entry.lengths = lengths;
-    entry.dueAt = clock.monotonic() + (lengths === undefined ? tuning.probeRetryMs : tuning.probeAgainMs);
+  const ask = async (entry: Known, { serverName, protocols, hash }: Question): Promise<void> => {
+    const probed = await probeTarget(target, serverName, protocols, hash, watchMs, stop.signal);
+    if (probed !== undefined) entry.probed = probed;
+    entry.dueAt = clock.monotonic() + (probed === undefined ? tuning.probeRetryMs : tuning.probeAgainMs);
     entry.asking = undefined;
   };
-  const askIfDue = (serverName: string, protocols: OfferedProtocols): Known => {
-    const key = keyOf(serverName, protocols);
-    const entry = known.get(key) ?? { lengths: undefined, dueAt: 0, asking: undefined };
+  const askIfDue = (question: Question): Known => {
+    const key = `${question.serverName} ${question.protocols} ${question.hash ?? 'any'}`;
+    const entry = known.get(key) ?? { probed: undefined, dueAt: 0, asking: undefined };
     known.set(key, entry);
     const due = entry.dueAt <= clock.monotonic();
-    if (due && entry.asking === undefined && !stop.signal.aborted) entry.asking = ask(entry, serverName, protocols);
+    if (due && entry.asking === undefined && !stop.signal.aborted) entry.asking = ask(entry, question);
     return entry;
   };
+  /** What is known, or is about to be. */
+  const answerTo = async (question: Question): Promise<Probed | undefined> => {
+    const entry = askIfDue(question);
+    if (entry.probed === undefined && entry.asking !== undefined) {
+      await withDeadline(entry.asking, watchMs + tuning.probeWaitMs);
+    }
+    return entry.probed;
+  };
   const askAll = (): void => {
-    for (const serverName of settings.serverNames) for (const protocols of offered) askIfDue(serverName, protocols);
+    for (const serverName of settings.serverNames) for (const protocols of offered) askIfDue({ serverName, protocols });
   };
   askAll();
   const loop = startLoop(
@@ -61,13 +83,11 @@ export function learnAfterHandshake(
   );
 
   return {
-    async lengths(serverName, protocols) {
-      const entry = askIfDue(serverName, protocols);
-      if (entry.lengths === undefined && entry.asking !== undefined) {
-        const waited = await withDeadline(entry.asking, watchMs + tuning.probeWaitMs);
-        if (waited === timedOut) return [];
-      }
-      return entry.lengths ?? [];
+    async lengths(serverName, protocols, hash) {
+      const first = await answerTo({ serverName, protocols });
+      if (first === undefined || first.hash === hash) return first?.lengths ?? [];
+      // The target chooses otherwise on what this client offers.
+      return (await answerTo({ serverName, protocols, hash }))?.lengths ?? [];
     },
     async close() {
       stop.abort();

@@ -22,7 +22,8 @@ export type Verdict =
 /** @param now milliseconds since the Unix epoch */
 export type Authenticate = (hello: ClientHello, now: number) => Verdict;
 
-export function createAuthenticator(settings: RealitySettings): Authenticate {
+/** @param startedAt milliseconds since the Unix epoch: what an earlier process has seen, this one does not remember */
+export function createAuthenticator(settings: RealitySettings, startedAt: number): Authenticate {
   const names = new Set(settings.serverNames);
   const shortIds = new Set(settings.shortIds.map((digits) => shortIdFromHex(digits).toString('hex')));
   const seen = createSeenOnce(tuning.replayEntries);
@@ -40,6 +41,7 @@ export function createAuthenticator(settings: RealitySettings): Authenticate {
     const time = claim.seconds * 1000;
     // A claim has whole seconds.
     if (Math.abs(now - time) > settings.maxTimeDiffMs + 1000) return stranger('clock');
+    if (time + 1000 <= startedAt) return stranger('replayed');
     const until = time + settings.maxTimeDiffMs + 1000;
     if (seen.note(hello.random.toString('latin1'), until, now) !== 'new') return stranger('replayed');
     return { kind: 'agent', authKey };
@@ -54,21 +56,23 @@ interface HelloCollector {
 export function createHelloCollector(): HelloCollector {
   const records = createRecordReader();
   const messages = createMessageReader(tuning.clientHelloMaxBytes);
+  let count = 0;
   return {
     push(bytes) {
       records.push(bytes);
       for (;;) {
         const record = records.next();
-        if (record === 'incomplete') return records.rest().length > tuning.clientHelloMaxBytes ? 'other' : 'incomplete';
+        if (record === 'incomplete') return records.waiting > tuning.clientHelloMaxBytes ? 'other' : 'incomplete';
         if (record === 'malformed' || record.type !== recordType.handshake) return 'other';
         const content = record.bytes.subarray(recordHeaderBytes);
-        if (content.length === 0) return 'other';
+        count += 1;
+        if (content.length === 0 || count > tuning.clientHelloRecords) return 'other';
         messages.push(content);
         const message = messages.next();
         if (message === 'incomplete') continue;
         if (message === 'malformed' || message.type !== messageType.clientHello) return 'other';
         // A client says no more before it has an answer.
-        if (messages.partial || records.rest().length > 0) return 'other';
+        if (messages.partial || records.waiting > 0) return 'other';
         return readClientHello(message.bytes) ?? 'other';
       }
     },

@@ -32,6 +32,7 @@ import type { RecordReader } from '../../../channel/tls/record-reader.js';
 import { buildServerFlight } from '../../../channel/reality/server-flight.js';
 import type { ServerFlight } from '../../../channel/reality/server-flight.js';
 import { withShare } from '../../../channel/tls/server-hello.js';
+import type { Suite } from '../../../channel/tls/suites.js';
 import { createTlsStream } from '../../../channel/tls/tls-stream.js';
 import { uint, vector } from '../../../channel/tls/vectors.js';
 import type { TargetFlight } from './target-flight.js';
@@ -39,12 +40,15 @@ import { tuning } from './tuning.js';
 
 /** An answer that is ready to be sent, and what follows from it. */
 export interface PreparedAnswer {
+  /** That the target chose. */
+  readonly suite: Suite;
   /**
    * Sends the answer and waits for the agent's Finished.
+   * @param target still connected: what it sends meanwhile is imitated, and its end is the client's
    * @param afterwards asked when the agent has finished: lengths of the records that the target then sends by itself
    * @returns the bytes inside; undefined if the agent did not finish, and the socket is then closed
    */
-  complete(socket: Socket, afterwards: () => Promise<readonly number[]>): Promise<Duplex | undefined>;
+  complete(socket: Socket, target: Socket, afterwards: () => Promise<readonly number[]>): Promise<Duplex | undefined>;
 }
 
 /** Undefined if it cannot be done unnoticed: the client's share leads nowhere, or the target's records are too short. */
@@ -54,7 +58,7 @@ export function prepareAnswer(
   authKey: Uint8Array,
   identity: TemporaryIdentity,
 ): PreparedAnswer | undefined {
-  const { serverHello, ticket } = target;
+  const { serverHello, later } = target;
   const { suite } = serverHello;
   const agreed = answerShare(serverHello.group, hello);
   if (agreed === undefined) return undefined;
@@ -75,15 +79,31 @@ export function prepareAnswer(
     vector(2, ownHello),
     changeCipherSpecRecord,
     ...sealed,
-    ...(ticket === undefined ? [] : padding(send, [ticket])),
+    ...padding(send, later.lengths()),
   ]);
 
   return {
-    async complete(socket, afterwards) {
+    suite,
+    async complete(socket, server, afterwards) {
       const records = createRecordReader();
       socket.write(bytes);
       const receive = createRecordCipher(suite, secrets.client);
+      const imitate = (more: Buffer): void => {
+        later.push(more);
+        for (const record of padding(send, later.lengths())) socket.write(record);
+      };
+      const endWithTarget = (): void => void socket.destroySoon();
+      server.on('data', imitate);
+      server.once('end', endWithTarget);
+      server.once('close', endWithTarget);
+      // It may have ended while the answer was made.
+      if (server.readableEnded || server.destroyed) endWithTarget();
+      server.resume();
       const finished = await withDeadline(awaitFinished(socket, records, receive, clientFinished), tuning.finishedMs);
+      server.off('data', imitate);
+      server.off('end', endWithTarget);
+      server.off('close', endWithTarget);
+      server.destroy();
       if (finished !== 'finished') {
         if (typeof finished === 'number') socket.write(send.seal(recordType.alert, Uint8Array.of(2, finished)));
         socket.destroySoon();
@@ -94,7 +114,7 @@ export function prepareAnswer(
       if (socket.destroyed) return undefined;
       for (const record of padding(send, lengths)) socket.write(record);
       const data = createRecordCipher(suite, application.client);
-      return createTlsStream({ socket, records, receive: data, send, tickets: 'unexpected' });
+      return createTlsStream({ socket, records, receive: data, send, tickets: 'unexpected', speaksSecond: true });
     },
   };
 }

@@ -10,6 +10,7 @@ import type { Socket } from 'node:net';
 import { sleep, timedOut, withDeadline } from '../../../kernel/background.js';
 import { recordType } from '../../../channel/tls/codes.js';
 import { createRecordReader } from '../../../channel/tls/record-reader.js';
+import type { Suite } from '../../../channel/tls/suites.js';
 import type { Target } from './target.js';
 import { tuning } from './tuning.js';
 
@@ -22,23 +23,39 @@ const offers: { readonly [offered in OfferedProtocols]: readonly string[] | unde
   h2: ['h2', 'http/1.1'],
 };
 
+const suites = {
+  /** As browsers do: Node itself offers AES-256 first, and most targets take what is offered first. */
+  any: 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256',
+  sha256: 'TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256',
+  sha384: 'TLS_AES_256_GCM_SHA384',
+} as const;
+
+export interface Probed {
+  /** Of the suite that the target chose: a ticket holds a secret of its length. */
+  readonly hash: Suite['hash'];
+  /** Of whole records, in their order. */
+  readonly lengths: readonly number[];
+}
+
 export function offeredBy(protocols: readonly string[]): OfferedProtocols {
   if (protocols.includes('h2')) return 'h2';
   return protocols.length > 0 ? 'http/1.1' : 'none';
 }
 
 /**
+ * @param hash of the suites that are offered; undefined for all, in the order of browsers
  * @param watchMs how long the target is watched after the handshake
  * @param signal ends the watching; whatever comes before it ends with the target's connections
- * @returns lengths of whole records, in their order; undefined if there was no handshake with TLS 1.3
+ * @returns undefined if there was no handshake with TLS 1.3
  */
 export async function probeTarget(
   target: Target,
   serverName: string,
   offered: OfferedProtocols,
+  hash: Suite['hash'] | undefined,
   watchMs: number,
   signal: AbortSignal,
-): Promise<readonly number[] | undefined> {
+): Promise<Probed | undefined> {
   const socket = await target.dial();
   if (socket === undefined) return undefined;
   const watched = watch(socket);
@@ -47,6 +64,7 @@ export async function probeTarget(
     socket: watched.stream,
     servername: serverName,
     minVersion: 'TLSv1.3',
+    ciphers: suites[hash ?? 'any'],
     // The probe talks to the target, whoever that is, so it sends nothing secret.
     rejectUnauthorized: false,
     ...(protocols === undefined ? {} : { ALPNProtocols: [...protocols] }),
@@ -54,8 +72,9 @@ export async function probeTarget(
   try {
     const connected = await withDeadline(secured(tls), tuning.probeHandshakeMs);
     if (connected === timedOut || !connected) return undefined;
+    const chosen = tls.getCipher().standardName.endsWith('SHA384') ? 'sha384' : 'sha256';
     await sleep(watchMs, signal);
-    return watched.lengths();
+    return { hash: chosen, lengths: watched.lengths() };
   } finally {
     tls.destroy();
     socket.destroy();

@@ -70,7 +70,7 @@ interface RealityOptions {
 
 export function createReality({ settings, clock }: RealityOptions): Reality {
   const target = createTarget(settings.target);
-  const authenticate = createAuthenticator(settings);
+  const authenticate = createAuthenticator(settings, clock.now());
   const identity = createTemporaryIdentity();
   const afterHandshake = learnAfterHandshake(settings, target, clock, settings.probeMs ?? tuning.probeMs);
 
@@ -87,9 +87,11 @@ export function createReality({ settings, clock }: RealityOptions): Reality {
     return answer === undefined ? { kind: 'unusable_target' } : { kind: 'answered', hello, answer };
   };
 
-  const complete = async (client: Socket, { hello, answer }: Answered): Promise<Finished> => {
+  const complete = async (client: Socket, server: Socket, { hello, answer }: Answered): Promise<Finished> => {
     const name = hello.serverName?.toLowerCase() ?? '';
-    const stream = await answer.complete(client, () => afterHandshake.lengths(name, offeredBy(hello.protocols)));
+    const stream = await answer.complete(client, server, () =>
+      afterHandshake.lengths(name, offeredBy(hello.protocols), answer.suite.hash),
+    );
     return stream === undefined ? { kind: 'unfinished' } : { kind: 'agent', stream };
   };
 
@@ -106,8 +108,7 @@ export function createReality({ settings, clock }: RealityOptions): Reality {
         const said: Buffer[] = [];
         const judged = await judge(client, server, said);
         if (judged.kind === 'answered') {
-          server.destroy();
-          const met = await complete(client, judged);
+          const met = await complete(client, server, judged);
           isAgent = met.kind === 'agent';
           tell(met);
         } else {

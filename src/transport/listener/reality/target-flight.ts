@@ -11,13 +11,56 @@ import {
 import { createRecordReader } from '../../../channel/tls/record-reader.js';
 import { readServerHello } from '../../../channel/tls/server-hello.js';
 import type { ServerHello } from '../../../channel/tls/server-hello.js';
+import { tuning } from './tuning.js';
 
 export interface TargetFlight {
   readonly serverHello: ServerHello;
   /** Lengths of the whole records: of one that holds all four messages, or of one for each. */
   readonly lengths: readonly [number] | readonly [number, number, number, number];
-  /** Length of a record that came right after the flight, such as a ticket. */
-  readonly ticket: number | undefined;
+  /** The records that follow, such as tickets. */
+  readonly later: RecordLengths;
+}
+
+interface RecordLengths {
+  push(bytes: Buffer): void;
+  /** The lengths of the records whose headers have come since the last call; only of the first few dozen. */
+  lengths(): readonly number[];
+}
+
+/** Reads of each record only the header. */
+function createRecordLengths(): RecordLengths {
+  let header = Buffer.alloc(0);
+  /** Bytes of the last record that are still to come. */
+  let passing = 0;
+  let count = 0;
+  let found: number[] = [];
+  return {
+    push(bytes) {
+      for (let rest = bytes; rest.length > 0;) {
+        if (passing > 0) {
+          const passed = Math.min(passing, rest.length);
+          passing -= passed;
+          rest = rest.subarray(passed);
+          continue;
+        }
+        const missing = recordHeaderBytes - header.length;
+        header = Buffer.concat([header, rest.subarray(0, missing)]);
+        rest = rest.subarray(missing);
+        if (header.length < recordHeaderBytes) return;
+        passing = header.readUInt16BE(3);
+        if (header[0] === recordType.applicationData && count < tuning.recordsAfterFlight) {
+          found.push(recordHeaderBytes + passing);
+          count += 1;
+        }
+        header = Buffer.alloc(0);
+      }
+    },
+    lengths() {
+      const lengths = found;
+      found = [];
+      return lengths;
+    },
+  };
 }
 
 interface TargetFlightReader {
@@ -35,9 +78,9 @@ export function createTargetFlightReader(): TargetFlightReader {
   const lengths: number[] = [];
 
   const flight = (whole: TargetFlight['lengths'], hello: ServerHello): TargetFlight => {
-    const after = records.next();
-    const isTicket = typeof after === 'object' && after.type === recordType.applicationData;
-    return { serverHello: hello, lengths: whole, ticket: isTicket ? after.bytes.length : undefined };
+    const later = createRecordLengths();
+    later.push(records.rest());
+    return { serverHello: hello, lengths: whole, later };
   };
 
   return {

@@ -13,10 +13,14 @@ export const tuning = {
   clientHelloMaxBytes: 16 * KiB,
   /** From the ClientHello of an agent to the end of the target's flight. */
   targetFlightMs: 5 * SECOND,
-  /** From the answer to an agent to its Finished. */
-  finishedMs: 10 * SECOND,
-  /** Records without meaning that an agent may send before its Finished. */
-  uselessRecords: 16,
+  /** From the answer to an agent to its Finished, if the target does not end it sooner. */
+  finishedMs: 120 * SECOND,
+  /** Records of the target that are imitated while an agent's Finished is awaited. */
+  recordsAfterFlight: 64,
+  /** Records without meaning that an agent may send before its Finished: as many as OpenSSL and Go allow. */
+  uselessRecords: 32,
+  /** Records that a ClientHello may come in: browsers send one. */
+  clientHelloRecords: 64,
   /** Hellos of agents that are remembered, to notice a repetition. */
   replayEntries: 1_000_000,
   /** Connections that are mirrored to the target at once, each with one connection to it; for one more the oldest is closed. */
