@@ -145,6 +145,69 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  test('says under which licence it is and where it is served, and its examples of positions can be tried', () => {
+    const { info, servers, paths } = document as unknown as JsonData;
+    expect(info.license.identifier).toBe('Apache-2.0');
+    expect(servers.map(({ url }: JsonData) => url)).toEqual(['/']);
+    const examples = Object.values(paths).flatMap((path) =>
+      Object.values(path as JsonData).flatMap(({ parameters = [] }: JsonData) =>
+        parameters
+          .filter(({ name }: JsonData) => name === 'x-min-position')
+          .map(({ schema }: JsonData) => schema.examples),
+      ),
+    );
+    expect(new Set(examples.flat())).toEqual(new Set([0]));
+  });
+
+  test('has integers that generators can read: of 64 bits where they have no bound below 2^31', () => {
+    const narrow: string[] = [];
+    const visit = (value: unknown, at: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      const { type, maximum = Infinity, format } = value as JsonData;
+      if (type === 'integer' && maximum >= 2 ** 31 && format !== 'int64') narrow.push(at);
+      for (const [key, inner] of Object.entries(value)) visit(inner, `${at}/${key}`);
+    };
+    visit(document.components.schemas, '');
+    visit(document.paths, 'paths');
+    expect(narrow).toEqual([]);
+    const { properties } = (document.components.schemas ?? {})['ConnectionMetrics'] as JsonData;
+    expect(properties.accepted).toMatchObject({ type: 'integer', format: 'int64' });
+  });
+
+  test('names the envelopes of named answers, their pages, and the branches of a target', () => {
+    expect(Object.keys(document.components.schemas ?? {})).toEqual(
+      expect.arrayContaining(['NodeAnswer', 'L4ChainAnswer', 'NodePage', 'UpstreamTarget', 'EndpointTarget']),
+    );
+  });
+
+  test.each([
+    [
+      'endpoint',
+      ['a.example:80', '[2001:db8::1]:443', '192.0.2.1:65535', 'A_b.example:1'],
+      ['a.example', 'a b:80', ':80'],
+    ],
+    ['email', ['ada@example.org'], ['ada', 'a b@c']],
+  ])(
+    'has a pattern for %s that takes what the service takes, and refuses what is nothing like it',
+    (field, right, wrong) => {
+      const patterns: string[] = [];
+      const visit = (value: unknown): void => {
+        if (typeof value !== 'object' || value === null) return;
+        const { pattern } = ((value as JsonData).properties?.[field] ?? {}) as JsonData;
+        const nullable = ((value as JsonData).properties?.[field]?.anyOf ?? []).map((one: JsonData) => one.pattern);
+        patterns.push(...[pattern, ...nullable].filter((one) => one !== undefined));
+        for (const inner of Object.values(value)) visit(inner);
+      };
+      visit(document.components.schemas);
+      expect(patterns.length).toBeGreaterThan(0);
+      for (const pattern of patterns) {
+        const expression = new RegExp(pattern, 'u');
+        expect(right.filter((text) => !expression.test(text))).toEqual([]);
+        expect(wrong.filter((text) => expression.test(text))).toEqual([]);
+      }
+    },
+  );
+
   test('refers to nothing that it does not have, and has no component that nothing refers to', () => {
     const references = new Set(referencesIn(document));
     expect([...references].filter((reference) => named(reference) === undefined)).toEqual([]);

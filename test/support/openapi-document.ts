@@ -69,9 +69,14 @@ export function operationsOf(document: Document): readonly Operation[] {
       parameters: described.parameters ?? [],
       body: described.requestBody?.content?.['application/json']?.schema,
       statuses: Object.keys(described.responses ?? {}).map(Number),
-      data: successOf(described)?.content?.['application/json']?.schema?.properties?.['data'],
+      data: dataOf(document, successOf(described)?.content?.['application/json']?.schema),
     })),
   );
+}
+
+/** What is inside the envelope. */
+function dataOf(document: Document, envelope: Schema | undefined): Schema | undefined {
+  return envelope && resolved(document, envelope).properties?.['data'];
 }
 
 function successOf({ responses = {} }: Described): Content | undefined {

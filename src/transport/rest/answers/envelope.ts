@@ -27,15 +27,32 @@ export function failure(code: ErrorCode, sentence: string): Failure {
   return { success: false, data: null, error: `${code}: ${sentence}` };
 }
 
+type Suffix = 'Answer' | 'Page';
+const named: { readonly [suffix in Suffix]: WeakMap<z.ZodType, z.ZodType> } = {
+  Answer: new WeakMap(),
+  Page: new WeakMap(),
+};
+
+/** A schema with a name gives what is made around it one, which is then the same on every route. */
+function namedAfter<T extends z.ZodType>(inner: z.ZodType, suffix: Suffix, description: string, make: () => T): T {
+  const known = named[suffix].get(inner);
+  if (known !== undefined) return known as T;
+  const id = z.globalRegistry.get(inner)?.id;
+  const made = make().meta(id === undefined ? { description } : { id: `${id}${suffix}`, description }) as T;
+  named[suffix].set(inner, made);
+  return made;
+}
+
 function envelope<T extends z.ZodType>(data: T) {
-  const description = data.description ?? 'Done';
-  return z
-    .object({
-      success: documented(z.literal(true), 'True for every success'),
-      data,
-      error: documented(z.null(), 'Null for every success'),
-    })
-    .meta({ description });
+  return namedAfter(data, 'Answer', data.description ?? 'Done', () => successOf(data));
+}
+
+function successOf<T extends z.ZodType>(data: T) {
+  return z.object({
+    success: documented(z.literal(true), 'True for every success'),
+    data,
+    error: documented(z.null(), 'Null for every success'),
+  });
 }
 
 export const failureSchema = z
@@ -71,12 +88,12 @@ interface Page<T> {
 
 /** The schema of a paged list. */
 export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
-  return z
-    .object({
+  return namedAfter(item, 'Page', 'One page', () =>
+    z.object({
       items: documented(z.array(item), 'The items of this page'),
       total: documented(z.int(), 'How many there are on all pages', 1),
       page: documented(z.int(), 'Number of this page', 1),
       page_size: documented(z.int(), 'How many items a page has at most', limits.rest.pageSizeDefault),
-    })
-    .meta({ description: 'One page' });
+    }),
+  );
 }

@@ -16,7 +16,13 @@ import { exampleOf, jsonSchemas } from './openapi-schemas.js';
 
 export interface Document {
   readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly description: string;
+    readonly license: { readonly name: string; readonly identifier: string };
+  };
+  readonly servers: readonly { readonly url: string; readonly description: string }[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly security: readonly object[];
   readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } };
@@ -73,7 +79,8 @@ export function openApiDocument(routes: readonly DeclaredRoute[], version: strin
   const names = [...new Set(routes.flatMap(({ schema }) => schema.tags))];
   return {
     openapi: '3.1.0',
-    info: { title, version, description: about },
+    info: { title, version, description: about, license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: '/', description: 'The service that gives this document' }],
     tags: names.map((name) => ({ name, description: tagDescriptions[name] ?? name })),
     security: [{ bearer: [] }],
     paths,

@@ -97,11 +97,14 @@ const aboutTarget = {
 const requestedTarget = z
   .union(
     [
-      object({ upstream_id: documented(uuid, aboutTarget.upstream_id, sample.upstream) }),
+      object({ upstream_id: documented(uuid, aboutTarget.upstream_id, sample.upstream) }).meta({
+        id: 'UpstreamTarget',
+        description: 'A registered upstream',
+      }),
       object({
         endpoint: documented(endpoint, aboutTarget.endpoint, 'app.example:8443'),
         tls: documented(upstreamTls.optional(), aboutTarget.tls),
-      }),
+      }).meta({ id: 'EndpointTarget', description: 'An endpoint without a name' }),
     ],
     { error: expected('either {"upstream_id"} or {"endpoint", "tls"?}') },
   )
@@ -129,11 +132,15 @@ const hopSchema = z
 
 const targetSchema = z
   .union([
-    z.object({ upstream_id: idOf(aboutTarget.upstream_id, sample.upstream) }),
-    z.object({
-      endpoint: documented(z.string(), aboutTarget.endpoint, 'app.example:8443'),
-      tls: documented(upstreamTlsSchema.optional(), aboutTarget.tls),
-    }),
+    z
+      .object({ upstream_id: idOf(aboutTarget.upstream_id, sample.upstream) })
+      .meta({ id: 'ShownUpstreamTarget', description: 'A registered upstream' }),
+    z
+      .object({
+        endpoint: documented(z.string(), aboutTarget.endpoint, 'app.example:8443'),
+        tls: documented(upstreamTlsSchema.optional(), aboutTarget.tls),
+      })
+      .meta({ id: 'ShownEndpointTarget', description: 'An endpoint without a name' }),
   ])
   .meta({ id: 'ShownTarget', description: 'Where a chain ends: an upstream, or an endpoint' });
 

@@ -12,6 +12,7 @@ import type { RestApp, RestDeps } from '../deps.js';
 import {
   boolean,
   canonical,
+  cidrPattern,
   distinct,
   dnsName,
   integer,
@@ -31,11 +32,13 @@ import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
 const { members, networkIdMax, contextIdMax, mtu, interfaceNameChars } = limits.fleet.l3;
 
-const address = canonical('an address as CIDR, such as 10.0.0.1/24 or fd00::1/64', canonicalCidr);
+const address = canonical('an address as CIDR, such as 10.0.0.1/24 or fd00::1/64', canonicalCidr).meta({
+  pattern: cidrPattern,
+});
 const network = canonical(
   'a network as CIDR without bits after its prefix, such as 10.0.0.0/8 or fd00::/64',
   canonicalNetwork,
-);
+).meta({ pattern: cidrPattern });
 
 /** Descriptions of members and tunnels, in requests and in answers. */
 const about = {

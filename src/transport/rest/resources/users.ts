@@ -37,13 +37,16 @@ export const userSchema = z
   })
   .meta({ id: 'User', description: 'A user' });
 
+const emailPattern = /^[^\s@]+@[^\s@]+$/;
+
 /** The fields that a user may change itself. */
 export const profileFields = {
   display_name: name
     .nullable()
     .optional()
     .meta({ description: about.display_name, examples: ['Ada Lovelace'] }),
-  email: canonical('an e-mail address', (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? value : undefined))
+  email: canonical('an e-mail address', (value) => (emailPattern.test(value) ? value : undefined))
+    .meta({ pattern: emailPattern.source })
     .nullable()
     .optional()
     .meta({ description: about.email, examples: ['ada@example.org'] }),

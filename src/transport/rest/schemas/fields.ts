@@ -74,14 +74,29 @@ export const uuid = canonical('a UUID in lower case', (value) => (isUuid(value) 
   format: 'uuid',
   examples: [sample.entryNode],
 });
-export const ip = canonical('an IPv4 or IPv6 address', canonicalIp).meta({ examples: ['0.0.0.0'] });
-export const host = canonical('a host name or an IP address', canonicalHost);
-export const endpoint = canonical('host:port, with an IPv6 address in brackets', canonicalEndpoint);
-export const dnsName = canonical('a DNS name', canonicalDnsName);
+/** What every value matches, for those who generate clients; `canonical` says exactly what is taken. */
+const patterns = {
+  ip: '^([0-9.]+|[0-9A-Fa-f:.]+)$',
+  host: '^[0-9A-Za-z_.:-]+$',
+  endpoint: '^([0-9A-Za-z_.-]+|\\[[0-9A-Fa-f:.]+\\]):[1-9][0-9]{0,4}$',
+  dnsName: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$',
+  namePattern: '^(\\*\\.)?[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$',
+} as const;
+export const cidrPattern = '^[0-9A-Fa-f:.]+/[0-9]{1,3}$';
+
+export const ip = canonical('an IPv4 or IPv6 address', canonicalIp).meta({
+  pattern: patterns.ip,
+  examples: ['0.0.0.0'],
+});
+export const host = canonical('a host name or an IP address', canonicalHost).meta({ pattern: patterns.host });
+export const endpoint = canonical('host:port, with an IPv6 address in brackets', canonicalEndpoint).meta({
+  pattern: patterns.endpoint,
+});
+export const dnsName = canonical('a DNS name', canonicalDnsName).meta({ pattern: patterns.dnsName });
 export const namePattern = canonical(
   'a DNS name, which may start with one wildcard label (*.a.b)',
   canonicalNamePattern,
-);
+).meta({ pattern: patterns.namePattern });
 
 /** Base64 of exactly `size` bytes, padded, or base64url without padding; without stray bits. */
 export function base64(size: number, encoding: 'base64' | 'base64url' = 'base64') {

@@ -73,7 +73,7 @@ const minPosition = z
     description: 'Wait until this log position is shown (2 s, else 503)',
     type: 'integer',
     minimum: 0,
-    examples: [1284],
+    examples: [0],
   });
 
 /** Loose objects: all other headers pass. */
