@@ -38,15 +38,18 @@ export interface PasswordCheck {
 }
 
 export interface PasswordCheckParts {
-  readonly fields: Pick<UserFields, 'open'>;
+  readonly fields: Pick<UserFields, 'open' | 'sealPassword'>;
   readonly hasher: PasswordHasher;
   readonly limiter: LoginLimiter;
 }
 
 export function createPasswordCheck({ fields, hasher, limiter }: PasswordCheckParts): PasswordCheck {
+  const nobody = { id: '', display_name: null, email: null, password: fields.sealPassword('', '-'.repeat(96)) };
+
   async function compare(user: UserState | undefined, password: string): Promise<KnownPassword | undefined> {
     // An unknown name costs the same work, so that the time of an answer does not tell whether it exists.
-    const stored = user === undefined ? undefined : ((await fields.open(user, 'password')) ?? undefined);
+    const opened = fields.open(user ?? nobody, 'password') ?? undefined;
+    const stored = user === undefined ? undefined : opened;
     const result = await hasher.verify(stored, password);
     if (result === 'busy') throw busy();
     return result === 'match' && user !== undefined && stored !== undefined ? { user, phc: stored } : undefined;

@@ -1,12 +1,13 @@
 /**
  * Raises a node's generation above the version that its agent reports, which is higher after the store was restored: at
- * most once a minute per node. A version that no log can have produced is a conflict: recorded, and refused.
+ * most once a minute and six times an hour per node, because each is kept for ever. A version that no log can have produced is a conflict: recorded, and refused.
  * Implements `docs/contract/domain.md#generation`.
  */
 import type { AgentEvent, RecordFact } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
+import { hourMs, waitMs, withTime } from '../kernel/spacing.js';
 import { tuning } from './tuning.js';
 
 /** How often, per node, one conflict of versions is written as a fact. */
@@ -38,34 +39,38 @@ export interface GenerationRaisesDeps {
 
 export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRaises {
   const { clock } = deps;
-  const raisedAt = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
+  const spacing = limits.fleet.generationRaises;
+  /** When the last ones were, oldest first. */
+  const raisedAt = createLru<string, readonly number[]>({ maxEntries: tuning.rememberedNodes });
   const conflictAt = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
-
-  const remainingMs = (last: number | undefined, everyMs: number): number =>
-    last === undefined ? 0 : Math.min(everyMs, Math.max(0, last + everyMs - clock.now()));
 
   return {
     async raise(nodeId, reported) {
-      const retryAfterMs = remainingMs(raisedAt.get(nodeId), limits.fleet.generationRaiseEveryMs);
-      if (retryAfterMs > 0) return { kind: 'too_soon', retryAfterMs };
       const startedAt = clock.now();
-      raisedAt.set(nodeId, startedAt);
+      const earlier = raisedAt.get(nodeId) ?? [];
+      const retryAfterMs = waitMs(earlier, startedAt, spacing);
+      if (retryAfterMs > 0) return { kind: 'too_soon', retryAfterMs };
+      raisedAt.set(nodeId, withTime(earlier, startedAt, spacing));
       try {
         await deps.raiseGeneration(nodeId, reported);
       } catch (error) {
         // Perhaps nothing was written: the next attempt is not too soon.
-        if (raisedAt.get(nodeId) === startedAt) raisedAt.delete(nodeId);
+        if (raisedAt.get(nodeId)?.at(-1) === startedAt) raisedAt.set(nodeId, earlier);
         deps.onError(nodeId, error);
         return { kind: 'unavailable' };
       }
       return (await deps.passed(nodeId, reported)) ? { kind: 'raised' } : { kind: 'unavailable' };
     },
     seen(nodeId, at) {
-      const time = Date.parse(at);
-      if (remainingMs(time, limits.fleet.generationRaiseEveryMs) > 0) raisedAt.set(nodeId, time);
+      const [time, known] = [Date.parse(at), raisedAt.get(nodeId) ?? []];
+      // This instance's own raises are noted already, a little earlier.
+      const last = known.at(-1);
+      const times = last !== undefined && time - last < spacing.everyMs ? known.slice(0, -1) : known;
+      if (clock.now() - time < hourMs) raisedAt.set(nodeId, withTime(times, time, spacing));
     },
     conflict(nodeId, sessionId, reported) {
-      if (remainingMs(conflictAt.get(nodeId), versionConflictEveryMs) > 0) return;
+      const last = conflictAt.get(nodeId);
+      if (last !== undefined && Math.abs(clock.now() - last) < versionConflictEveryMs) return;
       conflictAt.set(nodeId, clock.now());
       const event: AgentEvent = {
         type: 'AgentVersionConflict',

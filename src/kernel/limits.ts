@@ -108,7 +108,8 @@ export const limits = {
     // docs/contract/domain.md#generation
     generationMax: Number.MAX_SAFE_INTEGER,
     versionAheadMax: 2 ** 32,
-    generationRaiseEveryMs: MINUTE,
+    /** How often one node may raise its generation. */
+    generationRaises: { everyMs: MINUTE, perHour: 6 },
     // docs/contract/agent-protocol.md#configuration
     /** When a rejected newest generation is offered again: so long after its first reject, then every so often. */
     rejectRetry: {
@@ -119,7 +120,8 @@ export const limits = {
       /** On one instance. */
       nodesPerSecond: 50,
     },
-    addressReportEveryMs: MINUTE,
+    /** How often one node may change its public addresses. */
+    addressReports: { everyMs: MINUTE, perHour: 6 },
   },
   agent: {
     // docs/contract/agent-protocol.md#the-listener

@@ -1,6 +1,6 @@
 /** Sign-in, tokens and the caller's own account (`docs/contract/rest.md#authentication-and-roles`). */
 import { hash } from '@node-rs/argon2';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { userField } from '../../src/accounts/fields.js';
 import type { CommittedAccounts } from '../../src/projections/accounts.js';
 import { openAccounts } from '../../src/projections/accounts.js';
@@ -83,6 +83,15 @@ test('a wrong password and an unknown name get the same answer', async () => {
   expect(refusals.map(({ code }) => code)).toEqual(['unauthenticated', 'unauthenticated']);
   expect(refusals[0]?.message).toBe(refusals[1]?.message);
   expect(clearTextIn(refusals, [wrong, password])).toEqual([]);
+});
+
+test('an unknown name costs the opening of a sealed hash, as a known one does', async () => {
+  const open = vi.spyOn(accounts.keyring, 'open');
+  await refusalOf(login(wrong));
+  const ofKnown = open.mock.calls.length;
+  await refusalOf(login(password, 'nobody'));
+  expect([ofKnown, open.mock.calls.length - ofKnown]).toEqual([1, 1]);
+  expect(open.mock.results.map(({ value }) => value.kind)).toEqual(['opened', 'opened']);
 });
 
 test('sign-ins are recorded as facts, without the name and password that were typed', async () => {

@@ -81,3 +81,14 @@ test('within a minute of a change only the last report counts, once the minute i
   reports.sweep();
   expect(recorded.slice(1)).toEqual([['203.0.113.4', '2001:db8::1']]);
 });
+
+test('of an agent whose address changes all the time six an hour count, and the last one once the hour is over', () => {
+  for (let minute = 0; minute < 60; minute += 1) {
+    hello(`203.0.113.${10 + minute}`, '');
+    reports.sweep();
+    clock.advance(60_000);
+  }
+  expect(recorded.map(([ipv4]) => ipv4)).toEqual([10, 11, 12, 13, 14, 15].map((last) => `203.0.113.${last}`));
+  reports.sweep();
+  expect(recorded.at(-1)).toEqual(['203.0.113.69', '2001:db8::1']);
+});

@@ -46,6 +46,22 @@ describe('a raise of a generation', () => {
     ]);
   });
 
+  it('is done six times an hour for each node, whoever wrote them', async () => {
+    const { raise, seen } = raises();
+    for (let count = 0; count < 5; count += 1) {
+      expect(await raise('n1', 7 + count)).toEqual({ kind: 'raised' });
+      clock.advance(minute);
+    }
+    seen('n1', new Date(clock.now()).toISOString());
+    clock.advance(minute);
+    // The first one was six minutes ago.
+    expect(await raise('n1', 20)).toEqual({ kind: 'too_soon', retryAfterMs: 54 * minute });
+    expect(await raise('n2', 20)).toEqual({ kind: 'raised' });
+    clock.advance(54 * minute);
+    expect(await raise('n1', 20)).toEqual({ kind: 'raised' });
+    expect(await raise('n1', 21)).toEqual({ kind: 'too_soon', retryAfterMs: minute });
+  });
+
   it('is unavailable when it does not reach the fold in time, and too soon afterwards, for it is written', async () => {
     const { raise } = raises({ passed: () => Promise.resolve(false) });
     expect(await raise('n1', 7)).toEqual({ kind: 'unavailable' });

@@ -1,6 +1,6 @@
 /**
- * Passes on the public addresses that hellos report, if they differ from the recorded ones: at most once a minute per
- * node, the last report within the minute when it is over. The command decides what follows from them. Implements
+ * Passes on the public addresses that hellos report, if they differ from the recorded ones: at most once a minute and
+ * six times an hour per node, because each is kept for ever; the last report meanwhile when that is over. The command decides what follows from them. Implements
  * `NodeReportedAddressChanged` in `docs/contract/domain.md#generation`.
  */
 import { isIPv4, isIPv6 } from 'node:net';
@@ -11,17 +11,19 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import { hourMs, waitMs, withTime } from '../../kernel/spacing.js';
 
 export type ReportAddress = (nodeId: string, ipv4: string | null, ipv6: string | null) => Promise<void>;
 
 interface AddressReports {
   hello(nodeId: string, hello: Pick<AgentHello, 'publicIpv4' | 'publicIpv6'>): void;
-  /** Passes on the reports that are due, and forgets nodes whose minute is over. */
+  /** Passes on the reports that are due, and forgets nodes whose hour is over. */
   sweep(): void;
 }
 
 interface Entry {
-  reportedAt: number;
+  /** When reports were passed on, oldest first. */
+  times: readonly number[];
   waiting: { readonly ipv4: string; readonly ipv6: string } | undefined;
 }
 
@@ -29,7 +31,8 @@ export function createAddressReports(
   deps: { readonly delivery: Pick<Delivery, 'node'>; readonly clock: Clock; readonly logger: Logger },
   report: ReportAddress,
 ): AddressReports {
-  /** One entry per node that said hello within the last minute. */
+  const spacing = limits.fleet.addressReports;
+  /** One entry per node with a report within the last hour. */
   const entries = new Map<string, Entry>();
 
   const send = (nodeId: string, ipv4: string, ipv6: string): boolean => {
@@ -50,18 +53,21 @@ export function createAddressReports(
       const ipv4 = isIPv4(hello.publicIpv4) ? hello.publicIpv4 : '';
       const ipv6 = isIPv6(hello.publicIpv6) ? (canonicalIp(hello.publicIpv6) ?? '') : '';
       const entry = entries.get(nodeId);
-      if (entry !== undefined) entry.waiting = { ipv4, ipv6 };
-      else if (send(nodeId, ipv4, ipv6))
-        entries.set(nodeId, { reportedAt: deps.clock.monotonic(), waiting: undefined });
+      const now = deps.clock.monotonic();
+      if (entry === undefined) {
+        if (send(nodeId, ipv4, ipv6)) entries.set(nodeId, { times: [now], waiting: undefined });
+      } else if (waitMs(entry.times, now, spacing) > 0) entry.waiting = { ipv4, ipv6 };
+      else if (send(nodeId, ipv4, ipv6)) entry.times = withTime(entry.times, now, spacing);
     },
     sweep() {
       const now = deps.clock.monotonic();
       for (const [nodeId, entry] of entries) {
-        if (now - entry.reportedAt < limits.fleet.addressReportEveryMs) continue;
+        if (waitMs(entry.times, now, spacing) > 0) continue;
         const { waiting } = entry;
         entry.waiting = undefined;
-        if (waiting !== undefined && send(nodeId, waiting.ipv4, waiting.ipv6)) entry.reportedAt = now;
-        else entries.delete(nodeId);
+        if (waiting !== undefined && send(nodeId, waiting.ipv4, waiting.ipv6)) {
+          entry.times = withTime(entry.times, now, spacing);
+        } else if (now - (entry.times.at(-1) ?? 0) >= hourMs) entries.delete(nodeId);
       }
     },
   };
