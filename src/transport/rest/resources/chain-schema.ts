@@ -52,7 +52,7 @@ const aboutHop = {
   outer: 'Transport that the hop before, or the client, comes with',
   security: 'How that transport is secured',
   server_names: 'Names that the hop answers to, wildcards allowed; those of its credential when there are none',
-  credential_id: 'Credential of `tls` and `reality`, and of UDP with `enc`',
+  credential_id: 'Credential of `tls` and `reality`, and of UDP with `noise`',
   max_streams: 'Streams of a connection, for outer `quic`',
   dial_addr: "Host name or IP address that the hop before dials, instead of the node's",
 };

@@ -31,7 +31,7 @@ export namespace ConfigApplyStatus {
  * Agent to service. The service sends no ConfigUpdate before the first ConfigRequest of a session.
  *
  * The service answers with a ConfigUpdate: `unchanged` if generation and checksum are those that the node should have,
- * `snapshot` in every other case.
+ * `snapshot` in every other case. `unchanged` with generation 0 says that there is no snapshot yet that could be sent.
  */
 export interface ConfigRequest {
   /** The session's node, or empty. */

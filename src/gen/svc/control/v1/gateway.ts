@@ -10,7 +10,10 @@ import { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from "./
 
 /** Settings of the node itself. */
 export interface NodeConfig {
-  /** Offer one port on "::" through which several listeners are reached. */
+  /**
+   * Offer one TCP port on "::" through which several listeners are reached. How is not specified yet: an agent that does
+   * not know rejects the snapshot.
+   */
   readonly multiplex: boolean;
   /** 0 while multiplex is off. */
   readonly multiplexPort: number;

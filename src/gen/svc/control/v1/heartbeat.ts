@@ -43,7 +43,10 @@ export interface RuntimeListener {
   readonly transport: string;
   readonly listenAddr: string;
   readonly listenPort: number;
-  /** Text for people, such as "running"; "unsupported" if the agent cannot run this kind of listener. */
+  /**
+   * A keyword: "running" if it takes connections, "failed" if it could not be opened, "unsupported" if the agent cannot
+   * run this kind. Any other word is shown as it is and counts as not running.
+   */
   readonly state: string;
   /** The routes that the agent serves. */
   readonly routes: readonly RuntimeRoute[];
@@ -69,7 +72,7 @@ export interface RuntimeRoute {
   readonly nextHop: string;
 }
 
-/** A link from this node to another node or to a target. */
+/** A link from this node to another node. One to a target may be reported too; it is kept and shown nowhere. */
 export interface LinkMetric {
   /** RuleOrigin.resource_type and resource_id of the rule that dials. */
   readonly resourceType: string;
@@ -92,6 +95,7 @@ export interface LinkMetric {
 
 /** Service to agent, one for each HeartbeatRequest. */
 export interface HeartbeatResponse {
+  /** Always true. */
   readonly ok: boolean;
   /** HeartbeatRequest.sequence of the heartbeat that is answered. */
   readonly ackSequence: bigint;
