@@ -130,6 +130,7 @@ test.skipIf(spawnSync('openssl', ['version']).status !== 0)(
 describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl s_server', () => {
   let server: ChildProcess;
   let folder: string;
+  let between: Front;
   let behind: RealityFixture;
   let port: number;
   beforeAll(async () => {
@@ -142,10 +143,14 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl 
     server = spawn('openssl', ['s_server', '-accept', `127.0.0.1:${port}`, '-tls1_3', '-www', ...files]);
     // It says that it accepts connections.
     await once(server.stdout!, 'data');
-    behind = await startRealityFixture(port);
+    between = await startFront(port);
+    behind = await startRealityFixture(between.port, { probeMs: 1_000 });
+    // It serves one connection after the other, so the visits take their time.
+    await vi.waitFor(() => expect(between.said.map((parts) => recordsOf(parts).length)).toEqual([8, 8, 8]), 20_000);
   }, 30_000);
   afterAll(async () => {
     await behind.close();
+    between.close();
     server.kill('SIGKILL');
     await rm(folder, { recursive: true });
   });

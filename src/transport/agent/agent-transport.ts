@@ -290,7 +290,6 @@ function createAdmission(
     waiting: () => gate.waiting,
     /** A session has shown that it has the keys. */
     proven(address: string, nodeId: string): void {
-      nodes.refund(nodeId);
       provenPairs.proven(address, nodeId);
     },
     close(): void {
