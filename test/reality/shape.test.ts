@@ -146,7 +146,10 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl 
     between = await startFront(port);
     behind = await startRealityFixture(between.port, { probeMs: 1_000 });
     // It serves one connection after the other, so the visits take their time.
-    await vi.waitFor(() => expect(between.said.map((parts) => recordsOf(parts).length)).toEqual([8, 8, 8]), 20_000);
+    await vi.waitFor(() => {
+      expect(between.said.length).toBe(3);
+      expect(between.said.every((parts) => recordsOf(parts).length >= 8)).toBe(true);
+    }, 20_000);
   }, 30_000);
   afterAll(async () => {
     await behind.close();
