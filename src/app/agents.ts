@@ -10,8 +10,6 @@ import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
 import { compilerVersion } from '../domain/compile/version.js';
 import type { Delivery } from '../delivery/port.js';
-import { unexpired } from '../domain/node/node.js';
-import { timestamp } from '../kernel/clock.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
@@ -67,7 +65,8 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
         await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);
       },
       storesAway: () => health.problems().length + clocks.problems().length > 0,
-      hasCommands: (nodeId) => unexpired(delivery.node(nodeId)?.commands ?? [], timestamp(clock.now())).length > 0,
+      hasCommands: (nodeId) =>
+        (delivery.node(nodeId)?.commands ?? []).some(({ expires_at }) => Date.parse(expires_at) > clock.now()),
       claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
     },
     config.agents,

@@ -7,7 +7,7 @@ import type { AgentEvent, RecordFact } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
-import { hourMs, waitMs, withTime } from '../kernel/spacing.js';
+import { hourMs, remainingMs, waitMs, withTime } from '../kernel/spacing.js';
 import { tuning } from './tuning.js';
 
 /** How often, per node, one conflict of versions is written as a fact. */
@@ -69,8 +69,7 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       if (clock.now() - time < hourMs) raisedAt.set(nodeId, withTime(times, time, spacing));
     },
     conflict(nodeId, sessionId, reported) {
-      const last = conflictAt.get(nodeId);
-      if (last !== undefined && Math.abs(clock.now() - last) < versionConflictEveryMs) return;
+      if (remainingMs(conflictAt.get(nodeId), versionConflictEveryMs, clock.now()) > 0) return;
       conflictAt.set(nodeId, clock.now());
       const event: AgentEvent = {
         type: 'AgentVersionConflict',

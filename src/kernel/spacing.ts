@@ -6,14 +6,17 @@ export interface Spacing {
   readonly perHour: number;
 }
 
+/** Milliseconds until `ms` have passed since a time; 0: now. A clock that was set back makes nobody wait longer than `ms`. */
+export function remainingMs(time: number | undefined, ms: number, now: number): number {
+  return time === undefined ? 0 : Math.min(ms, Math.max(0, time + ms - now));
+}
+
 /**
- * Milliseconds until it may happen again; 0: now. A clock that was set back makes nobody wait longer than that.
+ * Milliseconds until it may happen again; 0: now.
  * @param times when it happened, oldest first, in milliseconds
  */
 export function waitMs(times: readonly number[], now: number, { everyMs, perHour }: Spacing): number {
-  const until = (time: number | undefined, ms: number): number =>
-    time === undefined ? 0 : Math.min(ms, Math.max(0, time + ms - now));
-  return Math.max(until(times.at(-1), everyMs), until(times.at(-perHour), hourMs));
+  return Math.max(remainingMs(times.at(-1), everyMs, now), remainingMs(times.at(-perHour), hourMs, now));
 }
 
 /** The times with one more, without those that no longer count. */

@@ -92,3 +92,13 @@ test('of an agent whose address changes all the time six an hour count, and the 
   reports.sweep();
   expect(recorded.at(-1)).toEqual(['203.0.113.69', '2001:db8::1']);
 });
+
+test('a report that waited does not come after a newer one', () => {
+  hello('203.0.113.2', '');
+  hello('203.0.113.3', '');
+  clock.advance(60_000);
+  hello('203.0.113.4', '');
+  clock.advance(60_000);
+  reports.sweep();
+  expect(recorded.map(([ipv4]) => ipv4)).toEqual(['203.0.113.2', '203.0.113.4']);
+});

@@ -52,12 +52,14 @@ export function createAddressReports(
     hello(nodeId, hello) {
       const ipv4 = isIPv4(hello.publicIpv4) ? hello.publicIpv4 : '';
       const ipv6 = isIPv6(hello.publicIpv6) ? (canonicalIp(hello.publicIpv6) ?? '') : '';
-      const entry = entries.get(nodeId);
+      const entry: Entry = entries.get(nodeId) ?? { times: [], waiting: undefined };
       const now = deps.clock.monotonic();
-      if (entry === undefined) {
-        if (send(nodeId, ipv4, ipv6)) entries.set(nodeId, { times: [now], waiting: undefined });
-      } else if (waitMs(entry.times, now, spacing) > 0) entry.waiting = { ipv4, ipv6 };
-      else if (send(nodeId, ipv4, ipv6)) entry.times = withTime(entry.times, now, spacing);
+      const mustWait = waitMs(entry.times, now, spacing) > 0;
+      // In either case the newest report counts, not one that waited before it.
+      entry.waiting = mustWait ? { ipv4, ipv6 } : undefined;
+      if (mustWait || !send(nodeId, ipv4, ipv6)) return;
+      entry.times = withTime(entry.times, now, spacing);
+      entries.set(nodeId, entry);
     },
     sweep() {
       const now = deps.clock.monotonic();
