@@ -10,19 +10,14 @@ import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
 import { userField } from '../src/accounts/fields.js';
 import { openAccounts } from '../src/projections/accounts.js';
-import { ensureKeyring } from '../src/app/installation/keyring.js';
 import { systemContext } from '../src/commands/system.js';
 import { userByName } from '../src/domain/accounts/accounts.js';
 import { isPassword } from '../src/domain/accounts/user.js';
 import { systemClock } from '../src/kernel/clock.js';
-import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { limits } from '../src/kernel/limits.js';
 import { createKeyring } from '../src/security/keyring.js';
 import { createPasswordHasher } from '../src/security/passwords.js';
-import { createLogChain } from '../src/security/log-chain/log-chain.js';
-import { openLogChainKeys } from '../src/security/log-chain/keys.js';
-import { lastRevision } from '../src/storage/event-store.js';
 import {
   CommandError,
   exitCodes,
@@ -34,7 +29,7 @@ import {
 } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
 import type { Installation } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/log-chain.js';
+import { keyringOf } from './maintenance/keyring.js';
 
 const usage = `Usage: npm run admin:reset-password -- NAME [--stdin]
 
@@ -69,12 +64,8 @@ await runCommand(usage, async (argv, signal) => {
 async function resetPassword(installation: Installation, name: string, password: string): Promise<boolean> {
   const { eventStore } = installation;
   const [clock, ids, logger] = [systemClock, randomIds, plainLogger];
-  if ((await lastRevision(eventStore, streams.service)) === undefined) {
-    throw new CommandError('The service has never started on these stores: there are no accounts.');
-  }
-  const { masterKey } = await masterKeyOf(installation);
-  const keyring = createKeyring((await ensureKeyring({ eventStore, masterKey, clock, ids })).content);
-  const logChain = createLogChain(await openLogChainKeys(eventStore, masterKey));
+  const { content, logChain } = await keyringOf(installation);
+  const keyring = createKeyring(content);
   const view = openAccounts(eventStore, logChain, logger);
   const hasher = createPasswordHasher();
   try {

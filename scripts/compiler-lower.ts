@@ -11,11 +11,9 @@ import { BrokenChainError } from '../src/domain/log-chain/links.js';
 import { UnknownEventError } from '../src/domain/log/upcast.js';
 import { fleetEvent } from '../src/domain/fleet/resources.js';
 import { systemClock } from '../src/kernel/clock.js';
-import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { silentLogger } from '../src/kernel/logger.js';
 import type { LogChain } from '../src/security/log-chain/log-chain.js';
-import { lastRevision } from '../src/storage/event-store.js';
 import { liveInstances } from '../src/instance/instance-lease.js';
 import {
   CommandError,
@@ -28,7 +26,7 @@ import {
 } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
 import type { Installation } from './maintenance/installation.js';
-import { openLogChain } from './maintenance/log-chain.js';
+import { keyringOf } from './maintenance/keyring.js';
 
 const usage = `Usage: npm run compiler:lower -- N
 
@@ -62,10 +60,8 @@ await runCommand(usage, async (argv, signal) => {
 /** @returns the version that the log was at. @throws CommandError, ServiceError */
 async function lower(installation: Installation, version: number): Promise<number> {
   const { eventStore } = installation;
-  if ((await lastRevision(eventStore, streams.service)) === undefined) {
-    throw new CommandError('The service has never started on these stores: there is nothing to go back from.');
-  }
-  const gateway = await fleetGateway(eventStore, await openLogChain(installation));
+  const { logChain } = await keyringOf(installation);
+  const gateway = await fleetGateway(eventStore, logChain);
   try {
     const outcome = await gateway.execute(
       { type: 'LowerCompilerVersion', version },

@@ -1,4 +1,4 @@
-/** `npm run keys:rotate-master`: wraps the keyring, and the key of the log chain, by a new master key. See `docs/how-to/rotate-keys.md#master-key`. */
+/** `npm run keys:rotate-master`: wraps the keyring by a new master key. See `docs/how-to/rotate-keys.md#master-key`. */
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,15 +12,14 @@ import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../src/app/i
 import type { EventStore } from '../src/storage/event-store.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation, refuseRunning } from './maintenance/installation.js';
-import { keepLogChainKey, masterKeyOf } from './maintenance/log-chain.js';
+import { masterKeyOf } from './maintenance/keyring.js';
 
 const usage = `Usage: npm run keys:rotate-master
 
 Replaces the master key of the installation that the environment names: unwraps the keyring with the current master key
 (SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key) and wraps it with the one in SVC_NEW_MASTER_KEY or
 SVC_NEW_MASTER_KEY_FILE. If the current key is the data folder's and no new one is given, a new one is created and
-replaces it. Keeps the key of the log chain, sealed under the new one, so that the whole log can still be proven. Stop every
-instance first. Wherever a run is interrupted, the service starts with either the old or the new key; repeat the run with
+replaces it. Stop every instance first. Wherever a run is interrupted, the service starts with either the old or the new key; repeat the run with
 the same keys to finish it.`;
 
 const keyFile = 'master.key';
@@ -44,9 +43,8 @@ await runCommand(usage, async (argv, signal) => {
     if (next.masterKey.keyId === masterKey.keyId) {
       throw new CommandError('The new master key is the current one: give a different key.');
     }
-    const chained = await rotate(installation.eventStore, masterKey, next.masterKey);
+    await rotate(installation.eventStore, masterKey, next.masterKey);
     say(`The keyring is now wrapped by ${next.masterKey.keyId}.`);
-    if (chained) say('The log chain goes over to the new key at the next start.');
     if (next.file === undefined) {
       say('Start the service with the new key as SVC_MASTER_KEY or SVC_MASTER_KEY_FILE.');
     } else {
@@ -61,16 +59,13 @@ await runCommand(usage, async (argv, signal) => {
   }
 });
 
-/** Wraps the keyring by another master key, unless an interrupted run has done it. @returns whether the log has a chain */
-async function rotate(eventStore: EventStore, from: MasterKey, to: MasterKey): Promise<boolean> {
-  if (await opensKeyring(eventStore, to)) return true;
+/** Wraps the keyring by another master key, unless an interrupted run has done it. */
+async function rotate(eventStore: EventStore, from: MasterKey, to: MasterKey): Promise<void> {
+  if (await opensKeyring(eventStore, to)) return;
   const stored = await storedKeyring({ eventStore, masterKey: from });
   if (stored === undefined) throw new CommandError('The service has never started on these stores.');
-  // First, because the service may start with the new key as soon as that opens the keyring.
-  const chained = await keepLogChainKey(eventStore, from, to);
   const options = { eventStore, masterKey: to, clock: systemClock, ids: randomIds };
   await replaceKeyring(options, stored, nextVersion(stored.content));
-  return chained;
 }
 
 async function opensKeyring(eventStore: EventStore, masterKey: MasterKey): Promise<boolean> {

@@ -2,10 +2,10 @@
 import { systemClock } from '../src/kernel/clock.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { withNewKey } from '../src/security/keyring.js';
-import { replaceKeyring, storedKeyring } from '../src/app/installation/keyring.js';
-import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
+import { replaceKeyring } from '../src/app/installation/keyring.js';
+import { exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation, refuseRunning } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/log-chain.js';
+import { keyringOf, masterKeyOf } from './maintenance/keyring.js';
 
 const usage = `Usage: npm run keys:rotate-sealing
 
@@ -19,8 +19,7 @@ await runCommand(usage, async (argv, signal) => {
     const { eventStore, readStore } = installation;
     const { masterKey } = await masterKeyOf(installation);
     await refuseRunning(readStore, 'they could not open what is sealed by the new key');
-    const stored = await storedKeyring({ eventStore, masterKey });
-    if (stored === undefined) throw new CommandError('The service has never started on these stores.');
+    const stored = await keyringOf(installation);
     const content = withNewKey(stored.content);
     await replaceKeyring({ eventStore, masterKey, clock: systemClock, ids: randomIds }, stored, content);
     say(`The keyring has ${content.sealing.length} keys now; ${content.sealing.at(-1)?.id} seals from now on.`);

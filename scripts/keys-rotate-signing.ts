@@ -5,13 +5,10 @@
 import { createKeyring } from '../src/security/keyring.js';
 import { replaceSigningKey } from '../src/app/installation/signing-key.js';
 import { systemClock } from '../src/kernel/clock.js';
-import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
-import { ensureKeyring } from '../src/app/installation/keyring.js';
-import { lastRevision } from '../src/storage/event-store.js';
-import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
+import { exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/log-chain.js';
+import { keyringOf } from './maintenance/keyring.js';
 
 const usage = `Usage: npm run keys:rotate-signing
 
@@ -24,16 +21,10 @@ await runCommand(usage, async (argv, signal) => {
   const installation = await openInstallation({ signal });
   try {
     const { eventStore } = installation;
-    if ((await lastRevision(eventStore, streams.service)) === undefined) {
-      throw new CommandError('The service has never started on these stores: there is no key to replace.');
-    }
-    const { masterKey } = await masterKeyOf(installation);
-    const clock = systemClock;
-    const { content } = await ensureKeyring({ eventStore, masterKey, clock, ids: randomIds });
+    const { content, logChain } = await keyringOf(installation);
     const keyring = createKeyring(content);
     try {
-      const options = { eventStore, keyring, clock, ids: randomIds };
-      const publicKey = await replaceSigningKey(options);
+      const publicKey = await replaceSigningKey({ eventStore, keyring, logChain, clock: systemClock, ids: randomIds });
       say(`Tokens are signed by a new key now; every earlier token has ended. Public key: ${publicKey}`);
     } finally {
       keyring.close();

@@ -4,29 +4,41 @@ import { systemClock, timestamp } from '../src/kernel/clock.js';
 import { installationOf } from '../src/app/installation/read-store-binding.js';
 import { exportLog } from '../src/storage/log-archive/export-log.js';
 import { exitCodes, parseArguments, runCommand, say, UsageError } from './maintenance/command-line.js';
-import { archiveScope, logCheck, openInstallation } from './maintenance/installation.js';
+import { cutLog, parsePlace } from './maintenance/cut-log.js';
+import { archiveScope, logCheck, openInstalledLog } from './maintenance/installation.js';
 import { printLog, printProblems } from './maintenance/log-report.js';
 import { createProgressBar } from './maintenance/progress-bar.js';
 
-const usage = `Usage: npm run log:export -- FILE
+const upTo = '--up-to';
+
+const usage = `Usage: npm run log:export -- FILE [--up-to STREAM@REVISION]
 
 Writes the log, with its wrapped keyring, of the installation that the environment names (SVC_DATA_DIR,
-SVC_EVENTSTORE_URL, SVC_MONGODB_URL) to FILE, which must not exist. An interrupted export continues when it is repeated.`;
+SVC_EVENTSTORE_URL) to FILE, which must not exist. The service may run meanwhile. An interrupted export continues when it
+is repeated.
+--up-to: leaves out what lies behind that event of svc-fleet, svc-accounts or svc-service, such as events that somebody else
+has appended, and cuts the other two before their first event that refers to it.`;
 
 await runCommand(usage, async (argv, signal) => {
-  const [path] = parseArguments(argv, [], 1).positional;
+  const { positional, values } = parseArguments(argv, [], 1, [upTo]);
+  const [path] = positional;
+  const [text] = values(upTo);
+  const place = text === undefined ? undefined : parsePlace(text);
   if (path === undefined) throw new UsageError('The file to write is missing');
-  const installation = await openInstallation({ signal });
+  const installation = await openInstalledLog(signal);
   try {
-    const { eventStore, readStore } = installation;
+    const { log: eventStore, cuts } =
+      place === undefined
+        ? { log: installation.eventStore, cuts: new Map<string, number>() }
+        : await cutLog(installation.eventStore, place);
     const head = await eventStore.headPosition();
     const bar = createProgressBar('exporting', 'events');
     const report = await exportLog({
       ...archiveScope,
       path,
       eventStore,
-      readStore,
       installationId: (await installationOf(eventStore)) ?? null,
+      upTo: text ?? null,
       archiveId: randomUUID(),
       exportedAt: timestamp(systemClock.now()),
       check: logCheck,
@@ -40,7 +52,7 @@ await runCommand(usage, async (argv, signal) => {
     }
     say(`Exported ${installation.name} to ${path}:`);
     printLog(report.log);
-    say(`  ${report.totals.documents} documents (last-good snapshots, command claims, last-seen times)`);
+    for (const [stream, revision] of cuts) say(`  ${stream} is cut behind revision ${revision}`);
     if (report.continued > 0) say(`  ${report.continued} events are from an interrupted run`);
     return printProblems(report.problems, report.problems.length) ? exitCodes.failed : exitCodes.done;
   } finally {

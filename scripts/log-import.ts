@@ -12,17 +12,17 @@ import {
   UsageError,
 } from './maintenance/command-line.js';
 import { archiveScope, importedProjections, logCheck, openInstallation } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/log-chain.js';
+import { masterKeyOf } from './maintenance/keyring.js';
 import { printProblems } from './maintenance/log-report.js';
 import { createProgressBar } from './maintenance/progress-bar.js';
-import { problemsOf, proveLog, sourceOfArchive } from './maintenance/proof.js';
+import { proveLog, sourceOfArchive } from './maintenance/proof.js';
 
 const usage = `Usage: npm run log:import -- FILE
 
 Verifies FILE, an archive of npm run log:export, and writes it into the installation that the environment names
-(SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL), which must be empty. If the master key is there (SVC_MASTER_KEY,
-SVC_MASTER_KEY_FILE or the data folder's master.key), the log chain is proven first, and a file of another master key is
-refused. An interrupted import continues when it is repeated.`;
+(SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL), which must be empty. The log chain is proven first, with the master
+key of the exported installation (SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key); a file that is not
+proven is refused. An interrupted import continues when it is repeated.`;
 
 await runCommand(usage, async (argv, signal) => {
   const [path] = parseArguments(argv, [], 1).positional;
@@ -39,20 +39,18 @@ await runCommand(usage, async (argv, signal) => {
   if (printProblems(verified.problems, verified.problemCount)) {
     throw new CommandError(`${path} is not imported: the file is damaged, or the log that it was exported from is.`);
   }
-  const unproven = await provenOrWhyNot(path, signal);
+  await prove(path, signal);
   if (signal.aborted) return exitCodes.interrupted;
   const installation = await openInstallation({ signal, mayBeNew: true, mayBeHalf: true });
   try {
     const { eventStore, readStore, name } = installation;
     const total = verified.log.events;
     const bar = createProgressBar('importing', 'events');
-    const { prefix, collections } = archiveScope;
     const report = await importLog({
       path,
       eventStore,
       readStore,
-      prefix,
-      collections,
+      prefix: archiveScope.prefix,
       projections: importedProjections,
       signal,
       onProgress: (_bytes, events) => bar.update(total === 0 ? 1 : events / total, events),
@@ -68,31 +66,24 @@ await runCommand(usage, async (argv, signal) => {
       say(`This archive has already been imported into ${name}: nothing was done.`);
       return exitCodes.done;
     }
-    say(`Imported ${report.events} events and ${report.documents} documents into ${name}.`);
+    say(`Imported ${report.events} events into ${name}.`);
     if (report.skipped > 0) say(`${report.skipped} of the events are from an interrupted run.`);
     for (const { stream, first } of report.renumbered) {
       say(`${stream}: its first ${first} events have expired; the remaining ones are numbered from revision 0.`);
     }
-    if (unproven !== undefined) say(`The log chain is not proven: ${unproven}`);
-    say('Start the service with the master key of the exported installation: the keyring is still wrapped by it.');
+    say('Start the service with the same master key: the keyring is wrapped by it.');
     return exitCodes.done;
   } finally {
     await installation.close();
   }
 });
 
-/**
- * Proves the log chain of an archive, if the master key is there: a copy under another one would not start.
- * @returns why it is not proven
- * @throws CommandError for an archive that was tampered with, or is of another master key
- */
-async function provenOrWhyNot(path: string, signal: AbortSignal): Promise<string | undefined> {
-  const key = await masterKeyOf({ config: readConfig(process.env) }).catch((error: unknown) => {
-    if (error instanceof CommandError) return error.message;
-    throw error;
-  });
-  if (typeof key === 'string') return key;
-  const problems = problemsOf(await proveLog(sourceOfArchive(path), key.masterKey, [], signal));
-  if (!printProblems(problems, problems.length)) return undefined;
-  throw new CommandError(`${path} is not imported: its log chain does not hold under the given master key.`);
+/** @throws CommandError for an archive without a log chain, that was tampered with, or is of another master key */
+async function prove(path: string, signal: AbortSignal): Promise<void> {
+  const { masterKey } = await masterKeyOf({ config: readConfig(process.env) });
+  const proof = await proveLog(sourceOfArchive(path), masterKey, [], signal);
+  if (proof.kind === 'proven') return;
+  if (proof.kind === 'no_chain') throw new CommandError(`${path} is not imported: it has no log chain.`);
+  printProblems(proof.problems, proof.problems.length);
+  throw new CommandError(`${path} is not imported: its log chain does not hold.`);
 }

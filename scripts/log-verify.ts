@@ -1,40 +1,33 @@
 /** `npm run log:verify [-- FILE]`: verifies an archive or the installation's log. See `docs/log-chain.md#verify`. */
 import { streams } from '../src/kernel/event.js';
-import type { ExpectedHead, StreamProof } from '../src/security/log-chain/prove.js';
+import type { ExpectedHead } from '../src/security/log-chain/prove.js';
 import type { VerifyReport } from '../src/storage/log-archive/verify-log.js';
 import { verifyArchive, verifyLog } from '../src/storage/log-archive/verify-log.js';
 import { CommandError, exitCodes, isReadable, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import type { ExitCode } from './maintenance/command-line.js';
 import { readConfig } from '../src/app/config/config.js';
-import { logCheck, openInstallation } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/log-chain.js';
+import { logCheck, openInstalledLog } from './maintenance/installation.js';
+import { masterKeyOf } from './maintenance/keyring.js';
 import { printLog, printProblems } from './maintenance/log-report.js';
 import { createProgressBar } from './maintenance/progress-bar.js';
-import {
-  expectedHeads,
-  printProofs,
-  problemsOf,
-  proveLog,
-  sourceOfArchive,
-  sourceOfStore,
-} from './maintenance/proof.js';
+import type { LogProof } from './maintenance/proof.js';
+import { expectedHeads, printProofs, proveLog, sourceOfArchive, sourceOfStore } from './maintenance/proof.js';
 
 const usage = `Usage: npm run log:verify [-- FILE] [--contains HEAD]… [--ends-on HEAD]…
 
 Verifies the archive FILE or, without FILE, the log of the installation that the environment names (SVC_DATA_DIR,
 SVC_EVENTSTORE_URL): checksums, revisions, positions, complete commands, known event types, and with the master key
-(SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key) the log chain. Changes nothing. Exits with 1 if it
-finds a problem. An archive and every copy of its log have the same content sha256.
+(SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key) the log chains. Changes nothing; the service may run
+meanwhile. An archive and every copy of its log have the same content sha256.
+Exits with 0 when the log is proven, 4 when it is damaged, 3 when it has no log chain, and 1 when it cannot be proven, as
+without the master key.
 HEAD: the head of a log chain, as this command has printed it before. --contains proves that nothing up to it was changed
-since, --ends-on that nothing was added either.
-An archive may be verified without the master key; its log chain is then not proven.`;
+since, --ends-on that nothing was added either.`;
 
 interface Verified {
   readonly report: VerifyReport;
-  /** Undefined when the log chain was not looked at. */
-  readonly proofs: readonly StreamProof[] | undefined;
-  /** Why not. */
-  readonly unproven?: string;
+  /** Or why the log chains were not looked at. */
+  readonly proof: LogProof | string;
 }
 
 const [contains, endsOn] = ['--contains', '--ends-on'];
@@ -55,17 +48,17 @@ async function archive(path: string, expected: readonly ExpectedHead[], signal: 
   const report = await verifyArchive(path, { check: logCheck, signal, onProgress });
   bar.finish();
   // What stands behind damage cannot be read.
-  if (signal.aborted || report.damaged) return { report, proofs: undefined, unproven: 'the file is damaged' };
+  if (signal.aborted || report.damaged) return { report, proof: 'the file is damaged' };
   const key = await masterKeyOf({ config: readConfig(process.env) }).catch((error: unknown) => {
-    if (error instanceof CommandError && expected.length === 0) return error.message;
+    if (error instanceof CommandError) return error.message;
     throw error;
   });
-  if (typeof key === 'string') return { report, proofs: undefined, unproven: key };
-  return { report, proofs: await proveLog(sourceOfArchive(path), key.masterKey, expected, signal) };
+  if (typeof key === 'string') return { report, proof: key };
+  return { report, proof: await proveLog(sourceOfArchive(path), key.masterKey, expected, signal) };
 }
 
 async function installedLog(expected: readonly ExpectedHead[], signal: AbortSignal): Promise<Verified> {
-  const installation = await openInstallation({ signal, mayBeHalf: true });
+  const installation = await openInstalledLog(signal);
   try {
     const { masterKey } = await masterKeyOf(installation);
     const bar = createProgressBar('verifying', 'events');
@@ -78,24 +71,34 @@ async function installedLog(expected: readonly ExpectedHead[], signal: AbortSign
       onProgress,
     });
     bar.finish();
-    if (signal.aborted) return { report, proofs: undefined };
-    return { report, proofs: await proveLog(sourceOfStore(installation.eventStore), masterKey, expected, signal) };
+    if (signal.aborted) return { report, proof: 'interrupted' };
+    return { report, proof: await proveLog(sourceOfStore(installation.eventStore), masterKey, expected, signal) };
   } finally {
     await installation.close();
   }
 }
 
-function print(path: string | undefined, { report, proofs, unproven }: Verified): ExitCode {
-  const { log, problems, problemCount, header, documents } = report;
+function print(path: string | undefined, { report, proof }: Verified): ExitCode {
+  const { log, problems, problemCount, header } = report;
   if (header !== undefined) {
     say(`Archive ${header.archive_id} of installation ${header.installation_id ?? '(none)'}, ${header.exported_at}`);
   }
   printLog(log);
-  for (const [collection, count] of documents) say(`  ${collection.padEnd(16)} ${count} documents`);
-  if (proofs !== undefined) printProofs(proofs);
-  const findings = problemsOf(proofs ?? []);
-  const wrong = printProblems([...findings, ...problems], problemCount + findings.length);
-  if (unproven !== undefined) say(`The log chain is not proven: ${unproven}`);
-  say(wrong ? 'Verification failed: see above.' : `${path ?? 'The log'} is complete and undamaged.`);
-  return wrong ? exitCodes.failed : exitCodes.done;
+  const found = typeof proof === 'string' || proof.kind !== 'damaged' ? [] : proof.problems;
+  if (typeof proof !== 'string' && proof.kind !== 'no_chain') printProofs(proof.proofs);
+  const name = path ?? 'The log';
+  if (printProblems([...found, ...problems], problemCount + found.length)) {
+    say(`${name} is damaged: see above.`);
+    return exitCodes.damaged;
+  }
+  if (typeof proof === 'string') {
+    say(`${name} is complete, and not proven: ${proof}`);
+    return exitCodes.failed;
+  }
+  if (proof.kind === 'no_chain') {
+    say(`${name} has no log chain: nothing shows whether it was changed.`);
+    return exitCodes.noLogChain;
+  }
+  say(`${name} is complete and proven.`);
+  return exitCodes.done;
 }

@@ -11,10 +11,20 @@ import { checkReadModels } from '../src/projections/rebuild/check.js';
 import { readModels } from '../src/projections/read-models.js';
 import { rebuildReadModels } from '../src/projections/rebuild/rebuild.js';
 import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
-import { exitCodes, parseArguments, plainLogger, runCommand, say, UsageError } from './maintenance/command-line.js';
+import {
+  CommandError,
+  exitCodes,
+  parseArguments,
+  plainLogger,
+  runCommand,
+  say,
+  UsageError,
+} from './maintenance/command-line.js';
 import type { ExitCode } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
 import type { Installation } from './maintenance/installation.js';
+import { masterKeyOf } from './maintenance/keyring.js';
+import { proveLog, sourceOfStore } from './maintenance/proof.js';
 import { createProgressBar } from './maintenance/progress-bar.js';
 
 const names = readModels.map(({ name }) => name);
@@ -24,7 +34,8 @@ Folds the log into new read models beside the current ones, and switches to the 
 NAME: rebuilds only this one (${names.join(', ')}).
 --check: changes nothing; compares the current read models with a fresh fold, prints the differences and exits with 1 if
 there are any.
-An interrupted rebuild continues when it is repeated. The service may keep running unless its stores are embedded.`;
+The log is proven first, which needs the master key. An interrupted rebuild continues when it is repeated. The service may
+keep running unless its stores are embedded.`;
 
 await runCommand(usage, async (argv, signal) => {
   const { positional, flags } = parseArguments(argv, ['--check'], 1);
@@ -34,11 +45,21 @@ await runCommand(usage, async (argv, signal) => {
   }
   const installation = await openInstallation({ signal });
   try {
+    await refuseUnproven(installation, signal);
     return flags.has('--check') ? await check(installation, only, signal) : await rebuild(installation, only, signal);
   } finally {
     await installation.close();
   }
 });
+
+/** Read models of a log that somebody has changed would serve what he wrote. @throws CommandError */
+async function refuseUnproven(installation: Installation, signal: AbortSignal): Promise<void> {
+  const { masterKey } = await masterKeyOf(installation);
+  const proof = await proveLog(sourceOfStore(installation.eventStore), masterKey, [], signal);
+  if (proof.kind === 'proven') return;
+  const why = proof.kind === 'no_chain' ? 'it has no log chain' : proof.problems[0];
+  throw new CommandError(`Nothing is rebuilt from a log that is not proven: ${why}.`);
+}
 
 async function rebuild(
   { eventStore, readStore }: Installation,

@@ -11,10 +11,9 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createLogChainKeys } from '../../src/security/log-chain/keys.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { createLogChain } from '../../src/security/log-chain/log-chain.js';
-import { createMasterKey } from '../../src/security/master-key.js';
+import { benchChainKey } from './chain-key.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { followLog } from '../../src/storage/follow.js';
@@ -56,11 +55,10 @@ function open(): Promise<OpenStores> {
 
 async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
   const { eventStore } = await open();
-  // Repeated benchmarks share the log of an external store, so they share its key.
-  const logChain = createLogChain(createLogChainKeys(createMasterKey(Buffer.alloc(32, 1))));
+  const logChain = createLogChain(benchChainKey);
   const committed = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
   await committed.catchUp();
-  const opening = createGateway(
+  return createGateway(
     fleetAggregate,
     { ...committed, state: committed.fleet },
     {
@@ -73,12 +71,6 @@ async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
       sharedTime: systemClock.now,
     },
   );
-  await opening.execute(
-    { type: 'EnsureLogChain', keyId: logChain.keyId },
-    { actor, requestId: 'bench' },
-    () => undefined,
-  );
-  return opening;
 }
 
 /** The same command as the benchmark over REST: a new upstream, always of the same size. */

@@ -8,10 +8,9 @@ import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createLogChainKeys } from '../../src/security/log-chain/keys.js';
 import { createLogChain } from '../../src/security/log-chain/log-chain.js';
+import { benchChainKey } from './chain-key.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
-import { createMasterKey } from '../../src/security/master-key.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import { lastRevision } from '../../src/storage/event-store.js';
@@ -68,7 +67,7 @@ async function fold(): Promise<Replayed> {
     const folded = await openCommittedFleet({
       eventStore,
       logger: silentLogger,
-      logChain: createLogChain(createLogChainKeys(createMasterKey(Buffer.alloc(32, 1)))),
+      logChain: createLogChain(benchChainKey),
       checkpointEvery: Number.MAX_SAFE_INTEGER,
     });
     const follower = followInMemory({ eventStore, logger: silentLogger, folds: [folded] });

@@ -1,6 +1,6 @@
 /**
  * What the maintenance commands share as programs: arguments, signals, one sentence per error, exit codes. 0: done;
- * 1: failed, or a problem was found; 2: wrong arguments; 130: interrupted.
+ * 1: failed, or a problem was found; 2: wrong arguments; 3 and 4: what `log:verify` finds; 130: interrupted.
  */
 import { access, constants } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -59,7 +59,7 @@ export function parseArguments(
   };
 }
 
-export const exitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+export const exitCodes = { done: 0, failed: 1, usage: 2, noLogChain: 3, damaged: 4, interrupted: 130 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 export const say = (line: string): void => void process.stdout.write(`${line}\n`);

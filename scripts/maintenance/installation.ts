@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { retentions } from '../../src/commands/facts.js';
 import type { Config } from '../../src/app/config/config.js';
 import { readConfig } from '../../src/app/config/config.js';
-import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
@@ -16,19 +15,14 @@ import { asBound, ofAnotherInstallation, remedyFor } from '../../src/app/install
 import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
-import { DataFolderError, openStores } from '../../src/storage/open-stores.js';
+import type { LogReader } from '../../src/storage/event-store.js';
+import { DataFolderError, openLog, openStores } from '../../src/storage/open-stores.js';
 import type { OpenStores } from '../../src/storage/open-stores.js';
 import { liveInstances } from '../../src/instance/instance-lease.js';
-import { commandClaims } from '../../src/instance/command-claims.js';
-import { telemetryCollections } from '../../src/telemetry/node-documents.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
 
-/** Streams and collections that are moved with an installation; read models are not, because the log gives them again. */
-export const archiveScope: ArchiveScope = {
-  prefix: streams.prefix,
-  retentions,
-  collections: [lastGoodSnapshots, commandClaims, telemetryCollections.seen],
-};
+/** The streams that are moved with an installation. Nothing of the read store is: it fills again by itself. */
+export const archiveScope: ArchiveScope = { prefix: streams.prefix, retentions };
 
 /** Projections that must not have started where an archive is imported. */
 export const importedProjections = [{ name: groupName, version: groupVersion }] as const;
@@ -57,7 +51,7 @@ export interface InstallationOptions {
   readonly signal: AbortSignal;
   /** The installation may be missing: only for an import. */
   readonly mayBeNew?: boolean;
-  /** The stores may hold an unfinished import: only for an import that continues, and for reading. */
+  /** The stores may hold an unfinished import: only for an import that continues. */
   readonly mayBeHalf?: boolean;
 }
 
@@ -73,14 +67,37 @@ export async function refuseRunning(readStore: OpenStores['readStore'], why: str
 /** How long to wait for an external store. */
 const giveUpMs = 30_000;
 
+/** @throws CommandError where the environment names a data folder without an installation */
+async function assertInstalled(dataDir: string): Promise<void> {
+  if (await isReadable(join(dataDir, 'format.json'))) return;
+  throw new CommandError(`The data folder ${dataDir} holds no installation: set SVC_DATA_DIR to the folder of one.`);
+}
+
+/** The log alone, to read it while the service runs. */
+export interface InstalledLog {
+  readonly config: Config;
+  readonly eventStore: LogReader;
+  /** Where it is, for messages. */
+  readonly name: string;
+  close(): Promise<void>;
+}
+
+/** @throws ConfigError, CommandError, DataFolderError, ServiceError `unavailable` */
+export async function openInstalledLog(signal: AbortSignal): Promise<InstalledLog> {
+  const config = readConfig(process.env);
+  const { dataDir, eventStoreUrl } = config;
+  if (eventStoreUrl === undefined) await assertInstalled(dataDir);
+  const log = await openLog({ dataDir, eventStoreUrl, clock: systemClock, logger: plainLogger, signal, giveUpMs });
+  const name = eventStoreUrl === undefined ? dataDir : 'EventStoreDB';
+  return { config, eventStore: log, name, close: () => log.close() };
+}
+
 /** @throws ConfigError, CommandError, ServiceError `unavailable` */
 export async function openInstallation(options: InstallationOptions): Promise<Installation> {
   const config = readConfig(process.env);
   const { dataDir, eventStoreUrl, mongoUrl } = config;
   const embedded = eventStoreUrl === undefined || mongoUrl === undefined;
-  if (embedded && options.mayBeNew !== true && !(await isReadable(join(dataDir, 'format.json')))) {
-    throw new CommandError(`The data folder ${dataDir} holds no installation: set SVC_DATA_DIR to the folder of one.`);
-  }
+  if (embedded && options.mayBeNew !== true) await assertInstalled(dataDir);
   let stores: OpenStores;
   try {
     const clock = systemClock;

@@ -1,27 +1,25 @@
-/** The proof of the log chain for the maintenance commands: of a store or an archive, and how it is printed. */
-import { streams } from '../../src/kernel/event.js';
+/** The proof of the log chains for the maintenance commands: of a store or an archive, and how it is printed. */
+import { openWrappedKeyring } from '../../src/app/installation/keyring.js';
+import { headText, parseHead } from '../../src/domain/log-chain/heads.js';
+import type { KeyringWrapped } from '../../src/domain/service/identity.js';
+import { chainedStreams, streams } from '../../src/kernel/event.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
-import { headText, parseHead } from '../../src/security/log-chain/log-chain.js';
-import type { LogChainKeys } from '../../src/security/log-chain/keys.js';
-import { keysOf } from '../../src/security/log-chain/keys.js';
-import { proveStream } from '../../src/security/log-chain/prove.js';
+import { createLogChain, logChainKeyOf } from '../../src/security/log-chain/log-chain.js';
+import { namedHeads, proveStream } from '../../src/security/log-chain/prove.js';
 import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
 import type { MasterKey } from '../../src/security/master-key.js';
-import type { EventStore } from '../../src/storage/event-store.js';
+import type { LogReader } from '../../src/storage/event-store.js';
 import { wholeStream } from '../../src/storage/event-store.js';
 import { readArchive } from '../../src/storage/log-archive/read-archive.js';
 import { say, UsageError } from './command-line.js';
 import { createProgressBar } from './progress-bar.js';
-
-/** The streams that have a log chain. */
-export const chainedStreams: readonly string[] = [streams.fleet, streams.accounts];
 
 export interface LogSource {
   /** Reads a stream from its start; an archive holds it at any place. */
   read(stream: string): AsyncIterable<RecordedEvent>;
 }
 
-export const sourceOfStore = (eventStore: EventStore): LogSource => ({
+export const sourceOfStore = (eventStore: Pick<LogReader, 'read'>): LogSource => ({
   read: (stream) => wholeStream(eventStore, stream),
 });
 
@@ -46,40 +44,59 @@ export function expectedHeads(contains: readonly string[], endsOn: readonly stri
   return [...contains.map((text) => parse(text, false)), ...endsOn.map((text) => parse(text, true))];
 }
 
-/** @throws what the source throws; ServiceError `unavailable` */
+export type LogProof =
+  | { readonly kind: 'proven'; readonly proofs: readonly StreamProof[] }
+  /** No command carries a MAC, or there is no command. */
+  | { readonly kind: 'no_chain' }
+  /** One sentence for each problem. */
+  | { readonly kind: 'damaged'; readonly proofs: readonly StreamProof[]; readonly problems: readonly string[] };
+
+/**
+ * Proves all chains, and that each stream holds the heads that the others name.
+ * @throws WrongMasterKeyError; what the source throws; ServiceError `unavailable`
+ */
 export async function proveLog(
   { read }: LogSource,
   masterKey: MasterKey,
   expected: readonly ExpectedHead[],
   signal: AbortSignal,
-): Promise<readonly StreamProof[]> {
-  const keys: LogChainKeys = await keysOf(read(streams.logChain), masterKey);
+): Promise<LogProof> {
+  let wrapped: KeyringWrapped | undefined;
+  for await (const event of read(streams.keyring)) wrapped = event as unknown as KeyringWrapped;
+  if (wrapped === undefined) return withoutKeyring(read);
+  const chain = createLogChain(logChainKeyOf(openWrappedKeyring(masterKey, wrapped.data)));
+  const all = [...expected, ...(await namedHeads(read, signal))];
   const proofs: StreamProof[] = [];
   for (const stream of chainedStreams) {
     const bar = createProgressBar(`proving ${stream}`, 'events');
     const onProgress = (events: number): void => bar.update(0, events);
-    proofs.push(await proveStream(stream, { keys, read, expected, signal, onProgress }));
+    proofs.push(await proveStream(stream, { chain, read, expected: all, signal, onProgress }));
     bar.finish();
   }
-  return proofs;
+  const stripped = proofs.every(({ commands, finding }) => commands === 0 && finding?.unlinked !== false);
+  if (stripped) return { kind: 'no_chain' };
+  const problems = proofs.flatMap(({ finding, missing }) => [
+    ...(finding === undefined ? [] : [finding.text]),
+    ...missing,
+  ]);
+  return problems.length > 0 ? { kind: 'damaged', proofs, problems } : { kind: 'proven', proofs };
 }
 
-/** What is wrong, one sentence each. */
-export function problemsOf(proofs: readonly StreamProof[]): readonly string[] {
-  return proofs.flatMap(({ finding, missing }) => [...(finding === undefined ? [] : [finding.text]), ...missing]);
+async function withoutKeyring(read: LogSource['read']): Promise<LogProof> {
+  for (const stream of chainedStreams) {
+    for await (const _event of read(stream)) {
+      return { kind: 'damaged', proofs: [], problems: [`the log lacks the keyring: ${streams.keyring} is empty`] };
+    }
+  }
+  return { kind: 'no_chain' };
 }
 
 const number = (value: number): string => value.toLocaleString('en-US');
 
 /** Prints the heads, which can be kept elsewhere. */
 export function printProofs(proofs: readonly StreamProof[]): void {
-  for (const { stream, linked, unlinked, head, finding } of proofs) {
-    if (finding !== undefined) continue;
-    const before = unlinked === 0 ? '' : `, ${number(unlinked)} before the chain began`;
-    if (head !== undefined) {
-      say(`  ${stream.padEnd(16)} ${number(linked).padStart(12)} commands proven${before}; head ${headText(head)}`);
-    } else if (unlinked > 0) {
-      say(`  ${stream.padEnd(16)} no log chain yet: it begins at the next start of the service`);
-    }
+  for (const { stream, commands, head, finding } of proofs) {
+    if (finding !== undefined || head === undefined) continue;
+    say(`  ${stream.padEnd(16)} ${number(commands).padStart(12)} commands proven; head ${headText(head)}`);
   }
 }

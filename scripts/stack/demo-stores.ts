@@ -13,7 +13,8 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { openStores } from '../../src/storage/open-stores.js';
 import { whatIsThere } from '../../src/storage/log-archive/import-log.js';
 import { CommandError, plainLogger } from '../maintenance/command-line.js';
-import { archiveScope, importedProjections } from '../maintenance/installation.js';
+import { streams } from '../../src/kernel/event.js';
+import { importedProjections } from '../maintenance/installation.js';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -93,9 +94,8 @@ async function assertEmpty(dataDir: string, eventStoreUrl?: string, mongoUrl?: s
     giveUpMs,
   });
   try {
-    const scope = { prefix: archiveScope.prefix, collections: archiveScope.collections };
     const signal = new AbortController().signal;
-    const content = await whatIsThere({ ...stores, ...scope, projections: importedProjections, signal });
+    const content = await whatIsThere({ ...stores, prefix: streams.prefix, projections: importedProjections, signal });
     if (content === undefined) return;
     throw new CommandError(
       `The demo needs empty stores: ${content}. Set SVC_EVENTSTORE_URL and SVC_MONGODB_URL to others; for a MongoDB URL ` +

@@ -15,7 +15,7 @@ import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { EnsureLogChain } from '../domain/log-chain/links.js';
+import type { RecordLogHeads } from '../domain/log-chain/heads.js';
 import type { Revert } from '../domain/revert/decide.js';
 import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
 import { createBudgetedLogger } from '../kernel/budgeted-logger.js';
@@ -46,17 +46,17 @@ import { createPasswordHasher } from '../security/passwords.js';
 import type { Tokens } from '../security/tokens.js';
 import { createTokens } from '../security/tokens.js';
 import { createCommandMetrics } from './command-metrics.js';
-import { raiseCompilerVersion } from './first-commands.js';
+import { raiseCompilerVersion, whenWritable } from './first-commands.js';
 import { ensureFirstAdmin } from './first-admin.js';
 import type { Followers } from './followers.js';
 import { createFollowers } from './followers.js';
 import type { Installation } from './installation/installation.js';
-import { openInstallation } from './installation/installation.js';
-import { ensureLogChain } from './first-commands.js';
+import { damagedLog, openInstallation } from './installation/installation.js';
 import { remedyFor, watchReadStore } from './installation/read-store-binding.js';
 import type { SigningKeyFold } from './installation/signing-key.js';
 import { foldSigningKey } from './installation/signing-key.js';
-import { whenWritable } from './first-commands.js';
+import type { HeadOf } from './log-heads.js';
+import { missingHead, recordHeads, recordHeadsDaily } from './log-heads.js';
 
 export interface Core extends Installation {
   readonly instanceId: string;
@@ -79,8 +79,8 @@ export interface Core extends Installation {
   readonly committed: CommittedFleet;
   readonly queries: FleetQueries;
   readonly followers: Followers;
-  readonly fleet: Gateway<Fleet, FleetCommand | Revert | EnsureLogChain>;
-  readonly accounts: Gateway<Accounts, AccountCommand | EnsureLogChain>;
+  readonly fleet: Gateway<Fleet, FleetCommand | Revert | RecordLogHeads>;
+  readonly accounts: Gateway<Accounts, AccountCommand | RecordLogHeads>;
   readonly delivery: DeliveryService;
   readonly hasher: PasswordHasher;
   readonly health: StoreHealth;
@@ -124,7 +124,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const accountsView = openAccounts(eventStore, logChain, logger);
   closers.add('accounts', () => accountsView.close());
   const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
-  const signingKey = foldSigningKey({ keyring, tokens, current: identity, logger });
+  const signingKey = foldSigningKey({ keyring, logChain, tokens, at: identity.at, logger });
   const projections = await startProjections({
     eventStore,
     readStore,
@@ -172,20 +172,33 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const inMemory = followInMemory({ eventStore, logger, folds: [committed, accountsView, signingKey] });
   closers.add('log follower', () => inMemory.close());
   await followers.caughtUp(logger);
+  const headOf: HeadOf = (stream) => {
+    if (stream === streams.service) {
+      const { revision, logChain: chain } = signingKey.state();
+      return { revision, chain };
+    }
+    const { revision, logChain: chain } = stream === streams.fleet ? committed.fleet() : accountsView.accounts;
+    return { revision: revision.value, chain: chain.value };
+  };
+  const damage = followers.damage() ?? (await missingHead(eventStore, headOf));
+  if (damage !== undefined) throw damagedLog(damage);
 
   // The events that a start writes.
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
+  const service = { eventStore, logChain, clock, ids };
+  const heads = { headOf, fleet, accounts, service, logger, clock, readOnly };
   const firstCommands = async (): Promise<void> => {
     await setRetentions(eventStore);
-    await ensureLogChain(streams.fleet, fleet, logChain, logger);
-    await ensureLogChain(streams.accounts, accounts, logChain, logger);
     await raiseCompilerVersion(fleet, logger);
     const { adminPassword: password, dataDir } = config;
     await ensureFirstAdmin({ gateway: accounts, view: accountsView, keyring, hasher, ids, logger, password, dataDir });
+    await recordHeads(heads);
   };
   const waiting = await whenWritable(readOnly, firstCommands, logger);
   closers.add('first commands', () => waiting.close());
+  const daily = recordHeadsDaily(heads);
+  closers.add('log heads', () => daily.close());
   const watched = await watchReadStore(readStore, options.onEmptied);
   closers.add('read store watch', () => watched.close());
   const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);

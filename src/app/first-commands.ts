@@ -1,21 +1,16 @@
 /**
- * The commands of a start: the compiler version of this release, and the log chain of each stream of commands. Written
- * at once, or as soon as the instance may write. The first admin is in `first-admin.ts`. Implements
- * `docs/contract/domain.md#generation` and `docs/log-chain.md`.
+ * The commands of a start, written at once, or as soon as the instance may write: the compiler version of this release.
+ * The first admin is in `first-admin.ts`, the heads of the log chains are in `log-heads.ts`. Implements
+ * `docs/contract/domain.md#generation`.
  */
 import { startLoop } from '../kernel/background.js';
-import { errorText, unreachable } from '../kernel/errors.js';
+import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import { compilerVersion } from '../domain/compile/version.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { EnsureLogChain, ChainHead } from '../domain/log-chain/links.js';
-import { asLogChainEvent } from '../domain/log-chain/declaration.js';
-import type { RecordedEvent } from '../kernel/event.js';
-import { headText } from '../security/log-chain/log-chain.js';
-import type { LogChain } from '../security/log-chain/log-chain.js';
 
 const lookEveryMs = 1_000;
 
@@ -58,52 +53,5 @@ export async function raiseCompilerVersion(gateway: Gateway<Fleet, FleetCommand>
   const outcome = await gateway.execute(command, systemContext('start'), () => undefined);
   if (outcome.kind === 'done' && outcome.events.length > 0) {
     logger.info({ compiler_version: compilerVersion }, 'the compiler version is raised: every node is touched');
-  }
-}
-
-interface ChainedState {
-  readonly revision: { readonly value: number };
-  readonly logChain: { readonly value: ChainHead };
-}
-
-/**
- * Begins the log chain of a stream that has none yet, and takes one that is under the key of an earlier master key over
- * to the present one, which finishes a rotation of the master key. When several instances start at once, one of them
- * writes.
- * @throws ServiceError `unavailable`
- */
-export async function ensureLogChain<State extends ChainedState>(
-  stream: string,
-  gateway: Gateway<State, EnsureLogChain>,
-  { keyId }: Pick<LogChain, 'keyId'>,
-  logger: Logger,
-): Promise<void> {
-  const command: EnsureLogChain = { type: 'EnsureLogChain', keyId };
-  const outcome = await gateway.execute(command, systemContext('start'), ({ revision, logChain }) => ({
-    revision: revision.value,
-    mac: logChain.value.mac,
-  }));
-  if (outcome.kind !== 'done') return;
-  const [event] = outcome.events;
-  // A head that is kept outside proves later that nothing before it was changed or cut off.
-  const head = { stream, head: headText({ stream, ...outcome.result }) };
-  if (event === undefined) logger.info(head, 'the log chain holds');
-  else tell(event, head, logger);
-}
-
-function tell(recorded: RecordedEvent, head: { readonly stream: string; readonly head: string }, logger: Logger): void {
-  const event = asLogChainEvent(recorded);
-  const { revision } = recorded;
-  switch (event?.type) {
-    case 'LogChainStarted':
-      if (revision === 0) return logger.info(head, 'the log chain begins');
-      // Expected once, at the first start of a release that has it. Later it says that somebody removed the chain.
-      return logger.warn({ ...head, revision }, 'the log chain begins: it covers what was written before from now on');
-    case 'LogChainKeyChanged':
-      return logger.info({ ...head, ...event.data.key_id }, 'the log chain goes on under the new master key');
-    case undefined:
-      throw new Error(`${recorded.type} is no event of the log chain`);
-    default:
-      return unreachable(event);
   }
 }

@@ -29,6 +29,8 @@ export interface FollowerParts {
 export interface Followers {
   /** Waits, at the start, until each has read what was in the log. @throws ServiceError `unavailable` */
   caughtUp(logger: Logger): Promise<void>;
+  /** Where the log was tampered with or damaged, as one sentence without a full stop; undefined if it was not. */
+  damage(): string | undefined;
   /** Why nothing may be written, or undefined. */
   readOnlyReason(): string | undefined;
   /**
@@ -55,8 +57,7 @@ export function createFollowers(parts: FollowerParts): Followers {
     accounts.accounts.position.value,
   ];
 
-  /** The place where the log was tampered with or damaged; undefined if it was not. */
-  function brokenLog(): string | undefined {
+  function damage(): string | undefined {
     const at = logChain.broken();
     if (at !== undefined) return chainBreakText(at);
     const state = committed.state();
@@ -65,7 +66,7 @@ export function createFollowers(parts: FollowerParts): Followers {
 
   function readOnlyReason(): string | undefined {
     // Accounts that are out of date would go on accepting tokens that a password change has ended.
-    const reason = brokenLog() ?? accounts.failure();
+    const reason = damage() ?? accounts.failure();
     if (reason !== undefined) return `this instance is read-only: ${reason}`;
     const state = committed.state();
     const unknown = state.kind === 'unknown_event' ? state.eventType : projections.status().unknownEvent;
@@ -116,6 +117,7 @@ export function createFollowers(parts: FollowerParts): Followers {
         return [{ position, error: lastError }, 'filling the read models'];
       });
     },
+    damage,
     readOnlyReason,
     notReady(readStoreAway = false) {
       const reasons: string[] = [];

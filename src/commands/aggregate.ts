@@ -11,8 +11,9 @@ import { decideFleet } from '../domain/fleet/decide.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { draftFleet } from '../domain/fleet/fleet.js';
-import type { EnsureLogChain, ChainHead } from '../domain/log-chain/links.js';
-import { decideLogChain } from '../domain/log-chain/links.js';
+import type { RecordLogHeads } from '../domain/log-chain/heads.js';
+import { decideLogHeads } from '../domain/log-chain/heads.js';
+import type { ChainHead } from '../domain/log-chain/links.js';
 import type { Decision, Refusal } from '../domain/resource/refusal.js';
 import type { Revert } from '../domain/revert/decide.js';
 import { decideRevert } from '../domain/revert/decide.js';
@@ -35,13 +36,13 @@ export interface Aggregate<State extends DecidingState, Command> {
   apply(state: State, command: RecordedCommand): Refusal | undefined;
 }
 
-export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | EnsureLogChain> = {
+export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | RecordLogHeads> = {
   stream: streams.fleet,
   draft: draftFleet,
   decide(fleet, command) {
     switch (command.type) {
-      case 'EnsureLogChain':
-        return decideLogChain(fleet.logChain.value, command);
+      case 'RecordLogHeads':
+        return decideLogHeads(fleet.logChain.value, command);
       case 'Revert':
         return decideRevert(fleet, command);
       default:
@@ -51,12 +52,12 @@ export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | EnsureLogC
   apply: (fleet, command) => oversizedSnapshot(fleet, applyCommand(fleet, command)),
 };
 
-export const accountsAggregate: Aggregate<Accounts, AccountCommand | EnsureLogChain> = {
+export const accountsAggregate: Aggregate<Accounts, AccountCommand | RecordLogHeads> = {
   stream: streams.accounts,
   draft: draftOf,
   decide: (accounts, command) =>
-    command.type === 'EnsureLogChain'
-      ? decideLogChain(accounts.logChain.value, command)
+    command.type === 'RecordLogHeads'
+      ? decideLogHeads(accounts.logChain.value, command)
       : decideAccounts(accounts, command),
   apply(accounts, command) {
     applyAccounts(accounts, command);

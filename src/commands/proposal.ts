@@ -20,7 +20,7 @@ export interface Proposal {
 type Decided = readonly { readonly type: string; readonly data: object }[];
 
 /**
- * @param linkOf gives the command its link in the log chain, if its stream has one
+ * @param linkOf gives the command its link, in a stream with a log chain
  * @throws ServiceError `payload_too_large` when the events are together larger than a command may be
  */
 export function propose(

@@ -24,6 +24,7 @@ const MiB = 1024 * 1024;
 const lastGoodBatchBytes = 4 * MiB;
 const lastGoodWaitingBytes = 64 * MiB;
 
+/** @internal exported for tests */
 export const lastGoodSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1 };
 
 type LastGoodFields = {

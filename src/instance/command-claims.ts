@@ -22,7 +22,7 @@ const purgedAtOnce = 1000;
  */
 const keptMs = 24 * 60 * 60_000;
 
-export const commandClaims: CollectionSpec = {
+const commandClaims: CollectionSpec = {
   name: 'command_claims',
   version: 1,
   index: { group: 'kind', order: 'expires_at' },

@@ -12,8 +12,6 @@ export const streams = {
   service: 'svc-service',
   /** The wrapped keyring, the newest event alone. */
   keyring: 'svc-keyring',
-  /** The keys of earlier master keys for the log chains of the fleet and the accounts. */
-  logChain: 'svc-log-chain',
   signins: 'svc-signins',
   agentsPrefix: 'svc-agents-',
   prefix: 'svc-',
@@ -25,13 +23,15 @@ function shardStream(shard: number): string {
   return `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`;
 }
 
+/** The streams that have a log chain (`docs/log-chain.md`). */
+export const chainedStreams: readonly string[] = [streams.fleet, streams.accounts, streams.service];
+
 /** All streams of an installation. */
 export const allStreams: readonly string[] = [
   streams.fleet,
   streams.accounts,
   streams.service,
   streams.keyring,
-  streams.logChain,
   streams.signins,
   ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
 ];
@@ -64,7 +64,7 @@ export interface EventMetadata {
   /** The audit entry (command id) that this command reverts. */
   readonly revert_of?: string;
   readonly idempotency?: IdempotencyMark;
-  /** In the last event of each command of a stream with a log chain. */
+  /** In the last event of each command of a chained stream. */
   readonly link?: CommandLink;
 }
 

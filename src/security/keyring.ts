@@ -34,6 +34,8 @@ export interface KeyringContent {
   readonly version: number;
   /** The oldest first, at least one. */
   readonly sealing: readonly SealingKey[];
+  /** The key of the log chains' MACs, 32 bytes: the same in every version (`log-chain/log-chain.ts`). */
+  readonly logChain: Uint8Array;
 }
 
 /** The place that a sealed value of this installation is bound to. */
@@ -87,10 +89,15 @@ export type WrappedKeyring = {
   readonly ct: string;
 };
 
-/** Id and key of each sealing key, base64url, the oldest first. */
-type Plain = { readonly sealing: readonly (readonly [id: string, key: string])[] };
+/** Keys in base64url. */
+type Plain = {
+  /** The oldest first. */
+  readonly sealing: readonly (readonly [id: string, key: string])[];
+  readonly log_chain: string;
+};
 
 const keyIdBytes = 9;
+const logChainKeyBytes = 32;
 const newKey = (): SealingKey => ({
   id: `sk_${randomBytes(keyIdBytes).toString('base64url')}`,
   key: randomBytes(aeadKeyBytes),
@@ -98,12 +105,12 @@ const newKey = (): SealingKey => ({
 
 /** The first keyring of a new installation. */
 export function newKeyring(): KeyringContent {
-  return { installationId: randomUUID(), version: 1, sealing: [newKey()] };
+  return { installationId: randomUUID(), version: 1, sealing: [newKey()], logChain: randomBytes(logChainKeyBytes) };
 }
 
 /** The next version with one more key, which seals from then on. */
-export function withNewKey({ installationId, version, sealing }: KeyringContent): KeyringContent {
-  return { installationId, version: version + 1, sealing: [...sealing, newKey()] };
+export function withNewKey(content: KeyringContent): KeyringContent {
+  return { ...nextVersion(content), sealing: [...content.sealing, newKey()] };
 }
 
 /** The next version, with the same keys, for another master key to wrap. */
@@ -114,9 +121,12 @@ export function nextVersion(content: KeyringContent): KeyringContent {
 /** Wraps a keyring for the log. */
 export function wrapKeyring(
   masterKey: MasterKey,
-  { installationId, version, sealing }: KeyringContent,
+  { installationId, version, sealing, logChain }: KeyringContent,
 ): WrappedKeyring {
-  const plain: Plain = { sealing: sealing.map(({ id, key }) => [id, Buffer.from(key).toString('base64url')]) };
+  const plain: Plain = {
+    sealing: sealing.map(({ id, key }) => [id, Buffer.from(key).toString('base64url')]),
+    log_chain: Buffer.from(logChain).toString('base64url'),
+  };
   const { nonce, ciphertext } = masterKey.wrap(Buffer.from(JSON.stringify(plain)), binding(installationId, version));
   return {
     installation_id: installationId,
@@ -138,7 +148,7 @@ export function unwrapKeyring(masterKey: MasterKey, wrapped: WrappedKeyring): Ke
   const plain = JSON.parse(Buffer.from(bytes).toString('utf8')) as Plain;
   bytes.fill(0);
   const sealing = plain.sealing.map(([id, key]) => ({ id, key: Buffer.from(key, 'base64url') }));
-  return { installationId, version, sealing };
+  return { installationId, version, sealing, logChain: Buffer.from(plain.log_chain, 'base64url') };
 }
 
 /** SHA-256 of a wrapped keyring, lower-case hex: `svc-service` records it beside the version. */

@@ -1,5 +1,5 @@
 /**
- * The master key: it wraps the keyring, and the key of the log chain is derived from it. Its bytes stay inside the returned
+ * The master key: it wraps the keyring. Its bytes stay inside the returned
  * capability, so no log, error or object dump can show them. It is loaded from `SVC_MASTER_KEY`, from `SVC_MASTER_KEY_FILE`,
  * or from `<data>/master.key`, which the first start creates; the caller reads the environment. Every refusal is one sentence
  * that names the setting or the file and contains no character of the key.
@@ -27,19 +27,17 @@ export interface MasterKey {
   wrap(plaintext: Uint8Array, associated: Uint8Array): WrappedBytes;
   /** @returns undefined when another key wrapped the bytes, or anything was altered */
   unwrap(wrapped: WrappedBytes, associated: Uint8Array): Uint8Array | undefined;
-  /** A copy of the 32 secret bytes from which the keys of the log chain are derived; the caller overwrites it. */
-  logChainKey(): Uint8Array;
 }
 
 /**
  * Makes the capability from 32 bytes, and overwrites them.
- * @throws RangeError on another length.
+ * @throws RangeError on another length
+ * @internal exported for tests
  */
 export function createMasterKey(bytes: Uint8Array): MasterKey {
   if (bytes.length !== masterKeyBytes) throw new RangeError(`master key: expected 32 bytes, got ${bytes.length}`);
   const derive = (info: string): Uint8Array => new Uint8Array(hkdfSync('sha256', bytes, salt, info, 32));
   const wrapKey = derive('wrap');
-  const logChainKey = derive('log chain');
   const keyId = `mk_${Buffer.from(derive('id').subarray(0, 9)).toString('base64url')}`;
   bytes.fill(0);
   return {
@@ -52,7 +50,6 @@ export function createMasterKey(bytes: Uint8Array): MasterKey {
       if (wrapped.nonce.length !== xchachaNonceBytes) return undefined;
       return xchacha.open(wrapKey, wrapped.nonce, wrapped.ciphertext, associated);
     },
-    logChainKey: () => Uint8Array.from(logChainKey),
   };
 }
 

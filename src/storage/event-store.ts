@@ -155,6 +155,9 @@ export interface EventStore {
   close(): Promise<void>;
 }
 
+/** What an export or a proof needs of a log. */
+export type LogReader = Pick<EventStore, 'read' | 'subscribe' | 'headPosition'>;
+
 /** The revision of a stream's last event, or undefined for a stream without any. @throws ServiceError `unavailable` */
 export async function lastRevision(store: Pick<EventStore, 'read'>, stream: string): Promise<number | undefined> {
   return (await newestEvent(store, stream))?.revision;
@@ -173,7 +176,7 @@ export function wholeStream(store: Pick<EventStore, 'read'>, stream: string): As
 
 /** The first event of a stream at or after a revision, or undefined. @throws ServiceError `unavailable` */
 export async function firstFrom(
-  store: EventStore,
+  store: Pick<EventStore, 'read'>,
   stream: string,
   from: number | 'start',
 ): Promise<RecordedEvent | undefined> {

@@ -173,7 +173,10 @@ function createProgress(after: ResumePoint | 'start'): {
  * must abort the signal. Points are safe to store: everything up to them has been handed out.
  * @throws BrokenLogError when the log holds an incomplete command; drops are items, not errors
  */
-export async function* followLog(store: EventStore, options: SubscribeOptions): AsyncGenerator<FollowItem, void, void> {
+export async function* followLog(
+  store: Pick<EventStore, 'subscribe'>,
+  options: SubscribeOptions,
+): AsyncGenerator<FollowItem, void, void> {
   const { prefix, signal, streams } = options;
   const progress = createProgress(options.after);
   let failures = 0;
@@ -218,7 +221,7 @@ interface WholeLogOptions {
  * @throws BrokenLogError, ServiceError `unavailable` when the store stays away
  */
 export async function* readWholeLog(
-  store: EventStore,
+  store: Pick<EventStore, 'subscribe'>,
   { prefix, after, signal }: WholeLogOptions,
 ): AsyncGenerator<readonly RecordedCommand[], void, void> {
   const enough = new AbortController();

@@ -9,7 +9,8 @@ import { ServiceError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import { openEmbedded } from './embedded/open-embedded.js';
-import type { EventStore } from './event-store.js';
+import { openLogForReading } from './embedded/open-for-reading.js';
+import type { EventStore, LogReader } from './event-store.js';
 import type { ReadStore } from './read-store.js';
 import { StoreAccessError } from './store-access.js';
 
@@ -79,7 +80,7 @@ export async function openStores(settings: StoreSettings): Promise<OpenStores> {
     const opening = [
       embedded !== undefined && eventStoreUrl === undefined
         ? Promise.resolve(embedded.eventStore)
-        : openWhenThere('EventStoreDB', eventStoreUrl ?? '', waiting, openLog).then(closeLater),
+        : openWhenThere('EventStoreDB', eventStoreUrl ?? '', waiting, openEventLog).then(closeLater),
       embedded !== undefined && mongoUrl === undefined
         ? Promise.resolve(embedded.readStore)
         : openWhenThere('MongoDB', mongoUrl ?? '', waiting, openReadModels).then(closeLater),
@@ -96,6 +97,15 @@ export async function openStores(settings: StoreSettings): Promise<OpenStores> {
     await close();
     throw error;
   }
+}
+
+/** Opens the log alone, to read it beside running instances. @throws as `openStores` */
+export async function openLog(
+  settings: Omit<StoreSettings, 'mongoUrl'>,
+): Promise<LogReader & { close(): Promise<void> }> {
+  const { eventStoreUrl, dataDir, clock } = settings;
+  if (eventStoreUrl === undefined) return openLogForReading(dataDir, clock);
+  return openWhenThere('EventStoreDB', eventStoreUrl, settings, openEventLog);
 }
 
 /** The URL without credentials and options, which may be secret. */
@@ -154,7 +164,7 @@ async function openWhenThere<T>(
 }
 
 /** Imports the adapter on demand: an embedded installation does not need its client library. */
-async function openLog({ clock, logger }: StoreSettings, url: string): Promise<EventStore> {
+async function openEventLog({ clock, logger }: StoreSettings, url: string): Promise<EventStore> {
   const { openEventStoreDb } = await import('./eventstoredb/open.js');
   let store: EventStore | undefined;
   try {

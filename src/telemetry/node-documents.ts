@@ -29,7 +29,7 @@ const batchBytes = 16 * MiB;
 const waitingBytes = 256 * MiB;
 
 const spec = (name: string): CollectionSpec => ({ name, version: 1 });
-export const telemetryCollections = {
+const telemetryCollections = {
   seen: spec('node_seen'),
   heartbeats: spec('node_heartbeats'),
   runtime: spec('node_runtime'),

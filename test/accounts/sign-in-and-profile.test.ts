@@ -18,6 +18,7 @@ import { createPasswordHasher } from '../../src/security/passwords.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
+import { linked } from '../support/log-chain.js';
 import { clearTextIn } from '../support/clear-text.js';
 import type { CommandFixture } from '../support/command-fixture.js';
 import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
@@ -441,8 +442,8 @@ test('a field that was altered in the store is an internal error without the val
 });
 
 test('an unknown event stops the accounts view, and the view says why', async () => {
-  const { revision } = accounts.view.accounts;
-  await fixture.stores.eventStore.append(streams.accounts, revision.value, [
+  const { revision, logChain } = accounts.view.accounts;
+  const unknown = [
     {
       id: '00000000-0000-4000-8000-000000000001',
       type: 'UserCloned',
@@ -455,21 +456,24 @@ test('an unknown event stops the accounts view, and the view says why', async ()
         schema_version: 1,
       },
     },
-  ]);
+  ];
+  const own = linked(unknown, logChain.value, streams.accounts, fixture.options.logChain);
+  await fixture.stores.eventStore.append(streams.accounts, revision.value, own);
   await until(() => accounts.view.failure() !== undefined, 'the view reports its failure');
   expect(accounts.view.failure()).toContain('UserCloned');
   await expect(startAccounts(fixture)).rejects.toThrow('UserCloned');
 });
 
 describe('an event that creates a user who exists', () => {
-  /** Appends it past the service, as somebody with access to the log could. */
+  /** Appends it past the service, as somebody with the key of the log chain could. */
   async function inject(changed: Partial<Extract<AccountEvent, { type: 'UserCreated' }>['data']>): Promise<void> {
     const [first] = await fixture.log(streams.accounts);
     if (first === undefined) throw new Error('there is no user');
     const data = { ...first.data, ...changed } as JsonObject;
     const command = { id: randomIds.next(), index: 0, count: 1 };
     const event = { ...first, id: randomIds.next(), data, metadata: { ...first.metadata, command } };
-    const outcome = await fixture.stores.eventStore.append(streams.accounts, 'any', [event]);
+    const own = linked([event], accounts.view.accounts.logChain.value, streams.accounts, fixture.options.logChain);
+    const outcome = await fixture.stores.eventStore.append(streams.accounts, 'any', own);
     const revision = outcome.kind === 'appended' ? outcome.revision : Number.NaN;
     expect(await accounts.view.until(() => accounts.view.accounts.revision.value >= revision, 5_000)).toBe(true);
   }

@@ -4,6 +4,7 @@ import type { EventMetadata } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { actor, bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { linked } from '../support/log-chain.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { after } from '../support/scripted-event-store.js';
@@ -21,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 const unknownEvent = async (): Promise<void> => {
-  const { revision } = other.fleet;
+  const { revision, logChain } = other.fleet;
   const metadata: EventMetadata = {
     command: { id: 'c', index: 0, count: 1 },
     actor,
@@ -29,9 +30,10 @@ const unknownEvent = async (): Promise<void> => {
     occurred_at: '2025-01-01T00:00:00.000Z',
     schema_version: 1,
   };
-  await fixture.stores.eventStore.append(streams.fleet, revision.value < 0 ? 'no_stream' : revision.value, [
-    { id: '00000000-0000-4000-8000-000000000001', type: 'NodeTeleported', data: { to: 'secret place' }, metadata },
-  ]);
+  const id = '00000000-0000-4000-8000-000000000001';
+  const events = [{ id, type: 'NodeTeleported', data: { to: 'secret place' }, metadata }];
+  const own = linked(events, logChain.value, streams.fleet, fixture.options.logChain);
+  await fixture.stores.eventStore.append(streams.fleet, revision.value < 0 ? 'no_stream' : revision.value, own);
 };
 
 test('an instance that is behind catches up and decides again', async () => {

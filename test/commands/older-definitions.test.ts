@@ -7,6 +7,8 @@ import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { limits } from '../../src/kernel/limits.js';
 import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { emptyChain } from '../../src/domain/log-chain/links.js';
+import { headOf, linked } from '../support/log-chain.js';
 import { nodeId, updateNode } from '../support/fleet.js';
 
 /** The largest event that a release before the bound wrote. */
@@ -17,13 +19,16 @@ test('a definition above the bound is read, cannot be edited without becoming sm
   try {
     const labels = Object.fromEntries(Array.from({ length: 31 }, (_, index) => [`${index}`, 'v'.repeat(8 * 1024)]));
     const definition = (name: string) => ({ node_id: nodeId(name), name, description: null, address: null, labels });
+    let head = emptyChain;
     for (const [index, name] of ['a', 'b'].entries()) {
       const created = { type: 'NodeCreated', data: definition(name) };
       const { events, bytes } = propose([created], systemContext('older'), fixture.clock, randomIds);
       expect(bytes).toBeLessThan(olderEventBytes);
       expect(JSON.stringify(definition(name)).length).toBeGreaterThan(limits.fleet.definitionBytes);
       const expected = index === 0 ? 'no_stream' : index - 1;
-      expect((await fixture.stores.eventStore.append(streams.fleet, expected, events)).kind).toBe('appended');
+      const own = linked(events, head, streams.fleet, fixture.options.logChain);
+      expect((await fixture.stores.eventStore.append(streams.fleet, expected, own)).kind).toBe('appended');
+      head = await headOf(fixture.stores.eventStore, streams.fleet, fixture.options.logChain);
     }
     const gateway = await fixture.gateway();
     expect(gateway.fleet.get(nodeKey, nodeId('a'))?.labels).toEqual(labels);

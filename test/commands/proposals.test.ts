@@ -86,13 +86,17 @@ describe('a proposal', () => {
 });
 
 describe('the streams of commands', () => {
-  const ensure = { type: 'EnsureLogChain', keyId: 'k' } as const;
-  const started = { ok: true, value: [{ type: 'LogChainStarted', data: { key_id: 'k' } }] };
+  const heads = [{ stream: streams.service, revision: 3, mac: 'mac' }];
+  const record = { type: 'RecordLogHeads', heads } as const;
+  const recordedHeads = { ok: true, value: [{ type: 'LogHeadsRecorded', data: { heads } }] };
 
-  it('both begin their log chain by a command', () => {
+  it('both name the heads of other streams by a command, unless they name them already', () => {
     expect([fleetAggregate.stream, accountsAggregate.stream]).toEqual([streams.fleet, streams.accounts]);
-    expect(fleetAggregate.decide(emptyFleet(), ensure)).toEqual(started);
-    expect(accountsAggregate.decide(emptyAccounts(), ensure)).toEqual(started);
+    expect(fleetAggregate.decide(emptyFleet(), record)).toEqual(recordedHeads);
+    expect(accountsAggregate.decide(emptyAccounts(), record)).toEqual(recordedHeads);
+    const accounts = emptyAccounts();
+    accounts.logChain.set({ mac: 'mac', named: heads });
+    expect(accountsAggregate.decide(accounts, record)).toEqual({ ok: true, value: [] });
   });
 
   it('decide their own commands, and fold what was decided', () => {

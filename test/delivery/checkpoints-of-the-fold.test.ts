@@ -21,6 +21,7 @@ function fleetAt(revision: number): Fleet {
   const fleet = emptyFleet();
   fleet.revision.set(revision);
   fleet.position.set(revision + 100);
+  fleet.logChain.set({ mac: `m${revision}`, named: [] });
   return fleet;
 }
 
@@ -131,7 +132,12 @@ describe('a stored checkpoint', () => {
     return checkpoint;
   };
   const load = (checkpoint: FoldCheckpoint | undefined) => {
-    const store = { loadFoldCheckpoint: () => Promise.resolve(checkpoint) } as unknown as EventStore;
+    const store = {
+      loadFoldCheckpoint: () => Promise.resolve(checkpoint),
+      async *read(stream: string, { from }: { readonly from: number }) {
+        yield { stream, revision: from, metadata: { link: { mac: `m${from}` } } } as unknown as RecordedEvent;
+      },
+    } as unknown as EventStore;
     return loadFleet(store, logChain, logger);
   };
   const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -160,7 +166,6 @@ describe('a stored checkpoint', () => {
     ['fewer commands', undefined, false],
   ])('of a chained log is used only if the log holds %s', async (_name, event, used) => {
     const fleet = fleetAt(9);
-    fleet.logChain.set({ keyId: 'k1', mac: 'm9' });
     const { checkpoints, saved } = writer(1, -1);
     checkpoints.writeIfDue(fleet);
     await turns();

@@ -10,7 +10,7 @@ import { streams } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import { MissingEventsError } from '../../src/projections/log-follower.js';
-import { testLogChain } from '../support/log-chain.js';
+import { chainedLog, testLogChain } from '../support/log-chain.js';
 
 const logChain = testLogChain();
 const verifier = (name: string) => ({ ...f.sealed, key_id: name });
@@ -20,11 +20,12 @@ const id = f.nodeId('a');
 /** The commands as the log of the fleet holds them. */
 function logOf(...commands: readonly FleetCommand[]): readonly RecordedCommand[] {
   const fleet = emptyFleet();
-  return commands.map((command) => {
+  const written = commands.map((command) => {
     const performed = f.perform(fleet, command);
     if (performed.kind !== 'written') throw new Error(`${command.type} wrote nothing`);
     return performed.command;
   });
+  return chainedLog(written);
 }
 function folded(log: readonly RecordedCommand[], fleet: Fleet = emptyFleet(), batch = emptyFoldBatch()) {
   applyToFold(foldedFleet(fleet), logChain, log, batch);

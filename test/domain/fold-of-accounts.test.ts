@@ -85,7 +85,7 @@ describe('the fold of the accounts', () => {
 
   it('takes events of the log chain for what they are: the place moves on, and no user comes of them', () => {
     const accounts = emptyAccounts();
-    expect(apply(accounts, { type: 'LogChainStarted', data: { key_id: 'key' } })).toEqual([]);
+    expect(apply(accounts, { type: 'LogHeadsRecorded', data: { heads: [] } })).toEqual([]);
     expect([usersIn(accounts), accounts.revision.value, accounts.position.value]).toEqual([[], 0, 10]);
   });
 

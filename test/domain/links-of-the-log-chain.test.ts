@@ -6,7 +6,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
-  decideLogChain,
   BrokenChainError,
   chainBreakText,
   emptyChain,
@@ -15,18 +14,17 @@ import {
   linkText,
   storedLink,
 } from '../../src/domain/log-chain/links.js';
-import { auditOfLogChainEvent, isOfLogChain } from '../../src/domain/log-chain/declaration.js';
-import type { LogChainEvent } from '../../src/domain/log-chain/declaration.js';
-import type { BreakKind, ChainHead, MacOf } from '../../src/domain/log-chain/links.js';
+import { decideLogHeads, namesHeads } from '../../src/domain/log-chain/heads.js';
+import type { LogHead } from '../../src/domain/log-chain/heads.js';
+import type { BreakKind, ChainHead, ChainMac } from '../../src/domain/log-chain/links.js';
 import type { ProposedEvent, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 
 const stream = 'svc-test';
-/** Two keys are known. */
-const macOf: MacOf = (keyId, text) =>
-  keyId === null || ['first', 'second'].includes(keyId)
-    ? createHash('sha256').update(`${keyId} ${text}`).digest('base64url')
-    : undefined;
+const mac: ChainMac = {
+  installationId: 'installation',
+  macOf: (text) => createHash('sha256').update(text).digest('base64url'),
+};
 
 const event = (type: string, data: object = {}, link?: unknown): ProposedEvent => ({
   id: `id of ${type}`,
@@ -41,8 +39,8 @@ const event = (type: string, data: object = {}, link?: unknown): ProposedEvent =
     ...(link === undefined ? {} : { link: link as NonNullable<ProposedEvent['metadata']['link']> }),
   },
 });
-const started = (key_id: string, link?: unknown) => event('LogChainStarted', { key_id }, link);
-const keyChanged = (from: string, to: string) => event('LogChainKeyChanged', { key_id: { from, to } });
+const heads: readonly LogHead[] = [{ stream: 'svc-other', revision: 4, mac: 'of it' }];
+const naming = event('LogHeadsRecorded', { heads });
 
 const stored = (events: readonly ProposedEvent[], revision = 7): RecordedCommand => ({
   stream,
@@ -60,16 +58,14 @@ const withLink = (events: readonly ProposedEvent[], link: unknown): readonly Pro
 
 /** Links a command and checks it as it would be stored. */
 function add(head: ChainHead, ...events: readonly ProposedEvent[]): ChainHead {
-  const linked = linkCommand(head, stream, events, macOf);
-  expect(followChain(head, stored(linked.link === undefined ? events : withLink(events, linked.link)), macOf)).toEqual(
-    linked.head,
-  );
+  const linked = linkCommand(head, stream, events, mac);
+  expect(followChain(head, stored(withLink(events, linked.link)), mac)).toEqual(linked.head);
   return linked.head;
 }
 
 function broken(head: ChainHead, events: readonly ProposedEvent[]): BreakKind | undefined {
   try {
-    followChain(head, stored(events), macOf);
+    followChain(head, stored(events), mac);
     return undefined;
   } catch (error) {
     expect(error).toBeInstanceOf(BrokenChainError);
@@ -81,27 +77,24 @@ function broken(head: ChainHead, events: readonly ProposedEvent[]): BreakKind | 
 }
 
 describe('a chain', () => {
-  it('is a digest of all commands until it begins, is linked from then on, and goes over to another key', () => {
-    const before = add(emptyChain, event('A'), event('B'));
-    expect(before.keyId).toBeNull();
-    expect(linkCommand(emptyChain, stream, [event('A')], macOf).link).toBeUndefined();
-    const { link, head } = linkCommand(before, stream, [started('first')], macOf);
-    expect(link).toEqual({ after: before.mac.slice(0, 11), mac: head.mac });
-    expect(head.keyId).toBe('first');
-    const second = add(add(head, event('C'), event('D')), keyChanged('first', 'second'));
-    expect(second.keyId).toBe('second');
-    expect(add(second, event('E')).keyId).toBe('second');
-    // A second beginning changes no key.
-    expect(add(second, started('first')).keyId).toBe('second');
+  it('links each command to the one before it, and remembers the heads that its stream has named last', () => {
+    const { link, head } = linkCommand(emptyChain, stream, [event('A')], mac);
+    expect(link).toEqual({ after: '', mac: head.mac });
+    expect(linkCommand(head, stream, [event('B')], mac).link.after).toBe(head.mac.slice(0, 11));
+    const second = add(add(emptyChain, event('C'), event('D')), naming);
+    expect([emptyChain.named, second.named]).toEqual([[], heads]);
+    expect(add(second, event('E')).named).toEqual(heads);
   });
 
-  it('depends on the stream, on what stood before, and on every field of the events, but not on its own link', () => {
-    const text = (events: readonly ProposedEvent[], name = stream, before = 'before') => linkText(name, before, events);
+  it('depends on the installation, the stream, what stood before, and on every field of the events, but not on its own link', () => {
+    const text = (events: readonly ProposedEvent[], name = stream, before = 'before', installation = 'installation') =>
+      linkText(installation, name, before, events);
     const plain = [event('A'), event('B')];
     const changed = [
       text([event('A')]),
       text(plain, 'svc-other'),
       text(plain, stream, 'other'),
+      text(plain, stream, 'before', 'other'),
       text([event('B'), event('A')]),
       text([event('A', { changed: true }), event('B')]),
       text([event('A'), { ...event('B'), id: 'other' }]),
@@ -112,26 +105,21 @@ describe('a chain', () => {
     expect(new Set([text(plain), ...changed]).size).toBe(changed.length + 1);
     expect(text(withLink(plain, { after: 'x', mac: 'y' }))).toBe(text(plain));
   });
-
-  it('is not continued under a key that is not known', () => {
-    expect(() => linkCommand(emptyChain, stream, [started('third')], macOf)).toThrow(
-      `the key third of the log chain of ${stream} is not known`,
-    );
-  });
 });
 
 describe('a command breaks the chain', () => {
   /** A chain that has begun, and the link of its next command. */
   function begun() {
-    const head = add(emptyChain, started('first'));
-    return { head, good: linkCommand(head, stream, [event('A')], macOf).link! };
+    const head = add(emptyChain, event('first'));
+    return { head, good: linkCommand(head, stream, [event('A')], mac).link };
   }
   type Begun = ReturnType<typeof begun>;
 
   it.each<[string, BreakKind | undefined, (chain: Begun) => readonly [ChainHead, readonly ProposedEvent[]]]>([
     ['that fits: it does not', undefined, ({ head, good }) => [head, [event('A', {}, good)]]],
     ['without a MAC', 'unlinked', ({ head }) => [head, [event('A')]]],
-    ['with a MAC, before a chain has begun', 'too_early', ({ good }) => [emptyChain, [event('A', {}, good)]]],
+    ['without a MAC, as the first', 'unlinked', () => [emptyChain, [event('A')]]],
+    ['of later, as the first', 'misplaced', ({ good }) => [emptyChain, [event('A', {}, good)]]],
     [
       'that was written after another one',
       'misplaced',
@@ -139,13 +127,6 @@ describe('a command breaks the chain', () => {
     ],
     ['whose events were altered', 'altered', ({ head, good }) => [head, [event('A', { altered: true }, good)]]],
     ['whose MAC was altered', 'altered', ({ head, good }) => [head, [event('A', {}, { ...good, mac: 'other' })]]],
-    ['under a key that is not known', 'unknown_key', () => [emptyChain, [started('third', { after: '', mac: 'any' })]]],
-    ['that begins without a MAC', 'unlinked', () => [emptyChain, [started('first')]]],
-    [
-      'that begins with no data at all',
-      'unknown_key',
-      () => [emptyChain, [{ ...started('', { after: '' }), data: null as never }]],
-    ],
     ['whose link is null', 'misplaced', ({ head }) => [head, [event('A', {}, null)]]],
     ['whose link is a text', 'misplaced', ({ head }) => [head, [event('A', {}, 'text')]]],
     ['whose link is empty', 'misplaced', ({ head }) => [head, [event('A', {}, {})]]],
@@ -157,7 +138,7 @@ describe('a command breaks the chain', () => {
   it('and the sentence says where, and what is wrong', () => {
     const sentence = chainBreakText({ kind: 'unlinked', stream, revision: 3, commandId: 'c' });
     expect(sentence).toMatch(/svc-test.* 3.* c: .*no MAC/);
-    const kinds: readonly BreakKind[] = ['unlinked', 'too_early', 'misplaced', 'altered', 'unknown_key'];
+    const kinds: readonly BreakKind[] = ['unlinked', 'misplaced', 'altered'];
     const sentences = kinds.map((kind) => chainBreakText({ kind, stream, revision: 3, commandId: 'c' }));
     expect(new Set(sentences).size).toBe(kinds.length);
   });
@@ -175,34 +156,23 @@ describe('a command breaks the chain', () => {
   });
 });
 
-describe('the events of the chain', () => {
-  const at = (keyId: string | null): ChainHead => ({ keyId, mac: '' });
+describe('heads of other streams', () => {
+  const at = (revision: number): readonly LogHead[] => [{ stream: 'svc-other', revision, mac: `of ${revision}` }];
+  const decided = (named: readonly LogHead[], revision: number) =>
+    decideLogHeads({ named }, { type: 'RecordLogHeads', heads: at(revision) });
 
-  it.each<[string, string | null, readonly LogChainEvent[]]>([
-    ['begin it', null, [{ type: 'LogChainStarted', data: { key_id: 'new' } }]],
-    [
-      'take it to the key of this instance',
-      'old',
-      [{ type: 'LogChainKeyChanged', data: { key_id: { from: 'old', to: 'new' } } }],
-    ],
-    ['are none when it has this key', 'new', []],
-  ])('%s', (_, keyId, events) => {
-    expect(decideLogChain(at(keyId), { type: 'EnsureLogChain', keyId: 'new' })).toEqual({ ok: true, value: events });
+  it('are named, unless the stream has named them or later ones', () => {
+    expect(decided([], 4)).toEqual({ ok: true, value: [{ type: 'LogHeadsRecorded', data: { heads: at(4) } }] });
+    expect(decided(at(3), 4)).toMatchObject({ value: [{ type: 'LogHeadsRecorded' }] });
+    expect(decided(at(4), 4)).toEqual({ ok: true, value: [] });
+    expect(decided(at(5), 4)).toEqual({ ok: true, value: [] });
   });
 
-  it('are told from those of the stream', () => {
-    const own = [started('first'), keyChanged('a', 'b'), event('A'), event('toString')];
-    expect(own.map((one) => isOfLogChain(stored([one])))).toEqual([true, true, false, false]);
-  });
-
-  it.each<[LogChainEvent, string | null]>([
-    [{ type: 'LogChainStarted', data: { key_id: 'new' } }, null],
-    [{ type: 'LogChainKeyChanged', data: { key_id: { from: 'old', to: 'new' } } }, 'old'],
-  ])('are in the audit with the key before and after: %j', (one, before) => {
-    expect(auditOfLogChainEvent(one)).toMatchObject({
-      verb: 'update',
-      changes: [{ path: 'log_chain_key', before, after: 'new' }],
-      notRevertibleBecause: expect.stringContaining('master key'),
-    });
+  it('are named by one kind of event', () => {
+    expect([naming, event('A'), event('toString')].map((one) => namesHeads(stored([one])))).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 });

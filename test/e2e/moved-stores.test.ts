@@ -41,7 +41,7 @@ describe.skipIf(!externalStoresBuilt())('a move between stores', () => {
       await service.stop();
       const andBack = join(folder, 'back.jsonl');
       await command('log-export', [andBack], { ...env, SVC_DATA_DIR: from });
-      await command('log-import', [andBack], { SVC_DATA_DIR: back });
+      await command('log-import', [andBack], { SVC_DATA_DIR: back, SVC_MASTER_KEY });
       await site.start({ dataDir: back, env: { SVC_MASTER_KEY } });
       await unmoved(site);
       await site.pointAt('third');

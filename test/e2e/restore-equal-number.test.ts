@@ -13,6 +13,8 @@ onStorePairs('a restore under an agent at an equal generation', (stores) => {
       restoreDrill(stores, async (site, backup, restore) => {
         await backup();
         await site.converged();
+        // Two edits: the start after the restore writes an event of its own, and the edit behind it is the second.
+        await site.edit('one more');
         await site.pointAt('second');
         const [before] = await site.converged();
 

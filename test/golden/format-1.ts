@@ -9,25 +9,22 @@ import type { ChainHead } from '../../src/domain/log-chain/links.js';
 import { emptyChain } from '../../src/domain/log-chain/links.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
-import { createLogChain } from '../../src/security/log-chain/log-chain.js';
-import { keysOf } from '../../src/security/log-chain/keys.js';
+import { chainedStreams, streams } from '../../src/kernel/event.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { foldOf } from '../support/fleet.js';
-import { testMasterKey } from '../support/log-chain.js';
+import { testLogChain } from '../support/log-chain.js';
 
 export const golden = fileURLToPath(new URL('./format-1', import.meta.url));
 
 /** What a log means, in terms that do not depend on the shapes of events. */
-export async function meaningOf(events: readonly RecordedEvent[]): Promise<unknown> {
+export function meaningOf(events: readonly RecordedEvent[]): unknown {
   const of = (stream: string): readonly RecordedCommand[] =>
     createCommandAssembler().add(events.filter((event) => event.stream === stream));
   const fleet = foldOf(of(streams.fleet));
   const { tables, singletons } = fleet;
   const accounts = emptyAccounts();
   for (const command of of(streams.accounts)) applyAccounts(accounts, readCommand(command));
-  const sealedKeys = events.filter(({ stream }) => stream === streams.logChain);
-  const chain = createLogChain(await keysOf(sealedKeys, testMasterKey(8)));
+  const chain = testLogChain();
   const headOf = (stream: string): ChainHead =>
     of(stream).reduce((head, command) => chain.follow(head, command), emptyChain);
   const named = <T extends { readonly name: string }>(table: { values(): Iterable<T> }, shown: (one: T) => unknown) =>
@@ -47,7 +44,7 @@ export async function meaningOf(events: readonly RecordedEvent[]): Promise<unkno
     heartbeat_interval_secs: singletons.connectivity.value.heartbeat_interval_secs,
     overrides: Object.keys(singletons.connectivity.value.nodes).length,
     compiler: singletons.service.value,
-    log_chains: [headOf(streams.fleet), headOf(streams.accounts)],
+    log_chains: chainedStreams.map(headOf),
     users: Object.fromEntries(
       [...accounts.users.values()].map(({ username, role, token_version }) => [username, { role, token_version }]),
     ),

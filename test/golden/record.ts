@@ -13,7 +13,7 @@ import { answersOf, fillFleet, golden, meaningOf, packedFiles } from './format-1
 
 const log = goldenLog();
 writeFileSync(join(golden, 'log.jsonl'), log.map((event) => `${JSON.stringify(event)}\n`).join(''));
-writeFileSync(join(golden, 'meaning.json'), `${JSON.stringify(await meaningOf(log), null, 2)}\n`);
+writeFileSync(join(golden, 'meaning.json'), `${JSON.stringify(meaningOf(log), null, 2)}\n`);
 
 const root = mkdtempSync(join(tmpdir(), 'format-1-'));
 const dataDir = join(root, 'data');

@@ -27,7 +27,6 @@ const opened: (CommittedFleet | LogFollower)[] = [];
 beforeEach(async () => {
   fixture = await createCommandFixture();
   gateway = await fixture.gateway({ logChain: testLogChain() });
-  await gateway.run({ type: 'EnsureLogChain', keyId: testLogChain().keyId });
   await gateway.run({ type: 'RaiseCompilerVersion', version: compilerVersion });
   await gateway.run(createNode('n1'));
 });
@@ -116,7 +115,9 @@ describe('a start from a checkpoint', () => {
     expect(revisionOf(deceived)).toBe(stored.revision);
     expect(deceived.state()).toEqual({
       kind: 'broken_log',
-      reason: expect.stringMatching(`^the log chain of svc-fleet breaks at revision ${revision()}, .*it was altered$`),
+      reason: expect.stringMatching(
+        `^the log chain of svc-fleet breaks at revision ${revision()}, .*it was altered, or another installation wrote it$`,
+      ),
     });
   });
 

@@ -8,26 +8,24 @@ import { BrokenChainError, emptyChain } from '../../src/domain/log-chain/links.j
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import { canonicalJson } from '../../src/kernel/json.js';
-import { createLogChain, headText, parseHead } from '../../src/security/log-chain/log-chain.js';
-import type { LogChainKeys } from '../../src/security/log-chain/keys.js';
-import type { LogHead } from '../../src/security/log-chain/log-chain.js';
-import { proveStream } from '../../src/security/log-chain/prove.js';
+import type { LogHead } from '../../src/domain/log-chain/heads.js';
+import { headText, parseHead } from '../../src/domain/log-chain/heads.js';
+import { namedHeads, proveStream } from '../../src/security/log-chain/prove.js';
 import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { histories } from '../support/fleet-histories.js';
 import { logOf, play } from '../support/fleet-play.js';
-import { chainedLog, testChainKeys } from '../support/log-chain.js';
-import type { ChainedLog } from '../support/log-chain.js';
+import { chainedLog, testLogChain } from '../support/log-chain.js';
 
 const signal = new AbortController().signal;
 
 /** Proves events as if a store held them. */
 function prove(
   events: readonly RecordedEvent[],
-  keys: LogChainKeys,
   expected: readonly ExpectedHead[] = [],
+  chain = testLogChain(),
 ): Promise<StreamProof> {
-  return proveStream(streams.fleet, { keys, read: () => each(events), expected, signal, onProgress: () => undefined });
+  return proveStream(streams.fleet, { chain, read: () => each(events), expected, signal, onProgress: () => undefined });
 }
 
 const eventsOf = (commands: readonly RecordedCommand[]): readonly RecordedEvent[] =>
@@ -39,12 +37,14 @@ const renumbered = (events: readonly RecordedEvent[]): readonly RecordedEvent[] 
 
 /** A history of the same forty moves for a seed. */
 const history = (seed: number): readonly RecordedCommand[] =>
-  logOf(play(fc.sample(histories(40), { seed, numRuns: 10 }).flat().slice(0, 40)).steps);
+  createCommandAssembler().add(
+    renumbered(eventsOf(logOf(play(fc.sample(histories(40), { seed, numRuns: 10 }).flat().slice(0, 40)).steps))),
+  );
 
-/** Logs whose chain begins and changes its key early, late, or at once; made once, because most of the time goes into them. */
-const someLogs = Array.from({ length: 12 }, (_, seed) =>
-  chainedLog(history(seed), seed % 3 === 0 ? 0 : seed, seed % 4 === 0 ? Infinity : seed + (seed % 4) * 3),
-);
+type ChainedLog = readonly RecordedCommand[];
+
+/** Made once, because most of the time goes into them. */
+const someLogs = Array.from({ length: 12 }, (_, seed) => chainedLog(history(seed)));
 const logs = fc.constantFrom(...someLogs);
 
 /** The first place at which two logs differ; -1 when one is a beginning of the other. */
@@ -61,11 +61,8 @@ async function* each<T>(values: readonly T[]): AsyncGenerator<T> {
   yield* values;
 }
 
-/**
- * How many commands, and events, of a changed log are those that were written, from its beginning. What was written before
- * the chain began is covered as a whole, so that a change there shows at the first link.
- */
-function untouched({ commands }: ChainedLog, after: readonly RecordedEvent[]): { commands: number; events: number } {
+/** How many commands, and events, of a changed log are those that were written, from its beginning. */
+function untouched(commands: ChainedLog, after: readonly RecordedEvent[]): { commands: number; events: number } {
   let [count, events] = [0, 0];
   for (const { events: written } of commands) {
     const stored = after.slice(events, events + written.length);
@@ -77,14 +74,13 @@ function untouched({ commands }: ChainedLog, after: readonly RecordedEvent[]): {
 }
 
 describe('a log that nobody touched', () => {
-  it('is proven from its beginning to its head, under all of its keys', async () => {
+  it('is proven from its beginning to its head', async () => {
     await fc.assert(
-      fc.asyncProperty(logs, async ({ commands, start, keys }) => {
+      fc.asyncProperty(logs, async (commands) => {
         const last = lastEvent(commands.at(-1)!);
-        expect(await prove(eventsOf(commands), keys)).toEqual({
+        expect(await prove(eventsOf(commands))).toEqual({
           stream: streams.fleet,
-          linked: commands.length - start,
-          unlinked: start,
+          commands: commands.length,
           head: { stream: streams.fleet, revision: last.revision, mac: last.metadata.link!.mac },
           finding: undefined,
           missing: [],
@@ -96,7 +92,7 @@ describe('a log that nobody touched', () => {
 
   it('has an equal chain whatever the order of the fields in its JSON', async () => {
     await fc.assert(
-      fc.asyncProperty(logs, async ({ commands, keys }) => {
+      fc.asyncProperty(logs, async (commands) => {
         const turned = JSON.parse(
           JSON.stringify(eventsOf(commands), (_key, value: unknown) =>
             typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -104,19 +100,21 @@ describe('a log that nobody touched', () => {
               : value,
           ),
         ) as RecordedEvent[];
-        expect((await prove(turned, keys)).finding).toBeUndefined();
+        expect((await prove(turned)).finding).toBeUndefined();
       }),
       { numRuns: 10 },
     );
   });
 
-  it('is not proven under another master key, which is named', async () => {
-    const { commands } = chainedLog(logOf(play([]).steps), 0);
-    const { finding } = await prove(eventsOf(commands), testChainKeys(99));
-    expect(finding).toEqual({
-      revision: 0,
-      text: expect.stringMatching(/another master key.*\(the given one is mk_/),
-    });
+  it.each([
+    ['another key', testLogChain(99)],
+    ['another installation, under the same key', testLogChain(7, 'another installation')],
+  ])('is not proven as the log of %s', async (_, chain) => {
+    const { finding } = await prove(eventsOf(history(1)), [], chain);
+    expect(finding?.unlinked).toBe(true);
+    const proof = await prove(eventsOf(chainedLog(history(1))), [], chain);
+    expect(proof).toMatchObject({ commands: 0, head: undefined, finding: { revision: 0, unlinked: false } });
+    expect(proof.finding?.text).toMatch(/another installation wrote it$/);
   });
 });
 
@@ -144,7 +142,7 @@ const changed = (leaf: unknown): unknown => {
 type Tamper = (log: ChainedLog, pick: (below: number) => number) => readonly RecordedEvent[];
 
 const tampers: { readonly [what: string]: Tamper } = {
-  'one value of an event altered': ({ commands }, pick) => {
+  'one value of an event altered': (commands, pick) => {
     const events = eventsOf(commands);
     const at = pick(events.length);
     const { id, type, data, metadata } = events[at]!;
@@ -152,7 +150,7 @@ const tampers: { readonly [what: string]: Tamper } = {
     const path = places[pick(places.length)]!;
     return events.with(at, { ...events[at]!, ...(withChanged({ id, type, data, metadata }, path, changed) as object) });
   },
-  'a field removed from an event': ({ commands }, pick) => {
+  'a field removed from an event': (commands, pick) => {
     const events = eventsOf(commands);
     const at = pick(events.length);
     const keys = Object.keys(events[at]!.metadata);
@@ -160,17 +158,16 @@ const tampers: { readonly [what: string]: Tamper } = {
     const metadata = Object.fromEntries(Object.entries(events[at]!.metadata).filter(([name]) => name !== key));
     return events.with(at, { ...events[at]!, metadata: metadata as unknown as RecordedEvent['metadata'] });
   },
-  'commands dropped, with a gap': ({ commands }, pick) =>
-    eventsOf(commands.toSpliced(pick(commands.length), 1 + pick(2))),
-  'commands dropped, and the rest numbered anew': ({ commands }, pick) =>
+  'commands dropped, with a gap': (commands, pick) => eventsOf(commands.toSpliced(pick(commands.length), 1 + pick(2))),
+  'commands dropped, and the rest numbered anew': (commands, pick) =>
     renumbered(eventsOf(commands.toSpliced(pick(commands.length), 1 + pick(2)))),
-  'an event dropped, and the rest numbered anew': ({ commands }, pick) => {
+  'an event dropped, and the rest numbered anew': (commands, pick) => {
     const events = eventsOf(commands);
     return renumbered(events.toSpliced(pick(events.length), 1));
   },
-  'a command copied to another place': ({ commands }, pick) =>
+  'a command copied to another place': (commands, pick) =>
     renumbered(eventsOf(commands.toSpliced(pick(commands.length), 0, commands[pick(commands.length)]!))),
-  'a command inserted that was never written': ({ commands }, pick) => {
+  'a command inserted that was never written': (commands, pick) => {
     const model = commands[pick(commands.length)]!;
     const id = `forged ${pick(1000)}`;
     const forged = model.events.map((event) => ({
@@ -182,21 +179,21 @@ const tampers: { readonly [what: string]: Tamper } = {
       eventsOf(commands).toSpliced(eventsOf(commands.slice(0, pick(commands.length))).length, 0, ...forged),
     );
   },
-  'two commands swapped': ({ commands }, pick) => {
+  'two commands swapped': (commands, pick) => {
     const [a, b] = [pick(commands.length), pick(commands.length)];
     return renumbered(eventsOf(commands.with(a, commands[b]!).with(b, commands[a]!)));
   },
-  'two events swapped': ({ commands }, pick) => {
+  'two events swapped': (commands, pick) => {
     const events = eventsOf(commands);
     const [a, b] = [pick(events.length), pick(events.length)];
     return renumbered(events.with(a, events[b]!).with(b, events[a]!));
   },
-  'two events of a command swapped': ({ commands }, pick) => {
+  'two events of a command swapped': (commands, pick) => {
     const events = eventsOf(commands);
     const at = pick(events.length - 1);
     return renumbered(events.with(at, events[at + 1]!).with(at + 1, events[at]!));
   },
-  'the links of two commands swapped': ({ commands }, pick) => {
+  'the links of two commands swapped': (commands, pick) => {
     const events = eventsOf(commands);
     const ends = events.flatMap(({ metadata }, at) => (metadata.link === undefined ? [] : [at]));
     const [a, b] = [ends[pick(ends.length)]!, ends[pick(ends.length)]!];
@@ -222,19 +219,13 @@ describe.each(Object.entries(tampers))('a log with %s', (_what, tamper) => {
       fc.asyncProperty(logs, picks, async (log, numbers) => {
         const after = tamper(log, picker(numbers));
         const { commands, events } = untouched(log, after);
-        const { finding, linked, unlinked } = await prove(after, log.keys);
+        const { finding, commands: proven } = await prove(after);
         // Nothing was changed, or the end was cut off: only a head that was kept elsewhere tells.
         if (events === after.length) {
           expect(finding).toBeUndefined();
           return;
         }
-        if (commands <= log.start) {
-          // Without a link, the first command that has one, or that cannot stand, is named.
-          expect(finding?.revision).toBeGreaterThanOrEqual(events);
-          expect(linked).toBe(0);
-          return;
-        }
-        expect(linked + unlinked).toBe(commands);
+        expect(proven).toBe(commands);
         expect(finding?.revision).toBe(events);
       }),
       { numRuns: 60 },
@@ -244,7 +235,7 @@ describe.each(Object.entries(tampers))('a log with %s', (_what, tamper) => {
   it('stops a fold before it takes anything from behind that place', () => {
     fc.assert(
       fc.property(logs, picks, (log, numbers) => {
-        const chain = createLogChain(log.keys);
+        const chain = testLogChain();
         const folded: RecordedCommand[] = [];
         let [head, revision] = [emptyChain, 0];
         try {
@@ -257,45 +248,37 @@ describe.each(Object.entries(tampers))('a log with %s', (_what, tamper) => {
         } catch (error) {
           if (error instanceof BrokenChainError) expect(chain.broken()).toEqual(error.at);
         }
-        // Once the chain has begun, a fold holds nothing but what was written.
-        if (head.keyId !== null) expect(firstDifference(log.commands, folded)).toBe(-1);
+        expect(firstDifference(log, folded)).toBe(-1);
       }),
       { numRuns: 60 },
     );
   });
 });
 
-it('a change before the chain began is told at its first link', async () => {
-  const late = chainedLog(history(6), 8);
-  const without = renumbered(eventsOf(late.commands.toSpliced(3, 1)));
-  const { finding } = await prove(without, late.keys);
-  const [first] = late.commands[late.start]!.events;
-  expect(finding?.text).toMatch(`command ${first.metadata.command.id}: it was not written after the command before it`);
-});
-
 it('a stream that ends in the middle of a command is not proven', async () => {
-  const { commands, keys } = chainedLog(history(5), 0, 20);
+  const commands = chainedLog(history(5));
   const at = commands.findIndex(({ events }) => events.length > 1);
   const cut = [...eventsOf(commands.slice(0, at)), commands[at]!.events[0]];
-  expect((await prove(cut, keys)).finding).toEqual({
+  expect((await prove(cut)).finding).toEqual({
     revision: cut.length - 1,
+    unlinked: false,
     text: 'svc-fleet ends in the middle of a command',
   });
 });
 
 describe('a log whose end was cut off', () => {
-  const { commands, keys } = chainedLog(history(9), 4, 20);
+  const commands = chainedLog(history(9));
   const headAt = (index: number): LogHead => {
     const { revision, metadata } = lastEvent(commands[index]!);
     return { stream: streams.fleet, revision, mac: metadata.link!.mac };
   };
   const last = commands.length - 1;
   const missing = async (to: number, expected: LogHead, mustEnd = false): Promise<readonly string[]> =>
-    (await prove(eventsOf(commands.slice(0, to + 1)), keys, [{ ...expected, last: mustEnd }])).missing;
+    (await prove(eventsOf(commands.slice(0, to + 1)), [{ ...expected, last: mustEnd }])).missing;
 
   it('is proven as far as it goes, and shown by a head that was kept', async () => {
     const kept = headAt(last);
-    expect((await prove(eventsOf(commands.slice(0, -3)), keys)).finding).toBeUndefined();
+    expect((await prove(eventsOf(commands.slice(0, -3)))).finding).toBeUndefined();
     expect(await missing(last, kept)).toEqual([]);
     expect(await missing(last - 3, kept)).toEqual([
       `svc-fleet ends at revision ${headAt(last - 3).revision}: it was cut off before the expected head ${headText(kept)}`,
@@ -320,5 +303,29 @@ describe('a log whose end was cut off', () => {
     for (const text of ['', 'svc-fleet', 'svc-fleet@1', `svc-fleet@x:${kept.mac}`, headText(kept).slice(0, -1)]) {
       expect(parseHead(text)).toBeUndefined();
     }
+  });
+});
+
+describe('the heads that streams name of one another', () => {
+  const commands = chainedLog(history(3));
+  const { revision, metadata } = lastEvent(commands.at(-1)!);
+  const named: LogHead = { stream: streams.fleet, revision, mac: metadata.link!.mac };
+  const naming = { ...lastEvent(commands[0]!), type: 'LogHeadsRecorded', data: { heads: [named] } } as unknown;
+  const heads = () =>
+    namedHeads((stream) => each(stream === streams.accounts ? [naming as RecordedEvent] : []), signal);
+
+  it('are held by a stream that nobody touched', async () => {
+    expect(await heads()).toEqual([{ ...named, last: false, namedBy: streams.accounts }]);
+    expect((await prove(eventsOf(commands), await heads())).missing).toEqual([]);
+  });
+
+  it('show that one of them was rolled back alone', async () => {
+    const { missing, finding } = await prove(eventsOf(commands.slice(0, -1)), await heads());
+    expect(finding).toBeUndefined();
+    expect(missing).toEqual([
+      expect.stringMatching(
+        /^svc-fleet ends at revision \d+: it was cut off before the head svc-fleet@.*, which svc-accounts names$/,
+      ),
+    ]);
   });
 });

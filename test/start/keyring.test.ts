@@ -34,8 +34,9 @@ const typesOf = async (stream: string) => (await fixture.log(stream)).map(({ typ
 /** What a start does. */
 async function started(masterKey?: MasterKey): Promise<StoredKeyring> {
   const stored = await ensureKeyring(options(masterKey));
-  await ensureServiceIdentity({ ...options(masterKey), keyring: createKeyring({ ...stored.content }) });
-  await recordKeyring(options(masterKey));
+  const { logChain } = stored;
+  await ensureServiceIdentity({ ...options(masterKey), logChain, keyring: createKeyring({ ...stored.content }) });
+  await recordKeyring({ ...options(masterKey), logChain });
   return stored;
 }
 

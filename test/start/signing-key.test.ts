@@ -41,7 +41,8 @@ async function instance(keys: Keyring = keyring): Promise<Instance> {
   const current = await ensureServiceIdentity({ ...fixture.options, keyring: keys });
   const tokens = createTokens({ seed: current.signingSeed, ttlSeconds: 3_600, clock: fixture.clock });
   const logger = silentLogger;
-  const fold = foldSigningKey({ keyring: keys, tokens, current, logger });
+  const { logChain } = fixture.options;
+  const fold = foldSigningKey({ keyring: keys, logChain, tokens, at: current.at, logger });
   closing.push(followInMemory({ eventStore: fixture.store, logger, folds: [fold] }).close);
   return { tokens, problems: fold.problems };
 }

@@ -13,7 +13,7 @@ import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js'
 import type { Revert } from '../../src/domain/revert/decide.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import type { EnsureLogChain } from '../../src/domain/log-chain/links.js';
+import type { RecordLogHeads } from '../../src/domain/log-chain/heads.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
 import type { Clock } from '../../src/kernel/clock.js';
@@ -33,11 +33,11 @@ import type { ScriptedEventStore } from './scripted-event-store.js';
 import { openTemporaryStores } from './temporary-stores.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
-export type FleetGateway = Gateway<Fleet, FleetCommand | Revert | EnsureLogChain> & {
+export type FleetGateway = Gateway<Fleet, FleetCommand | Revert | RecordLogHeads> & {
   /** What it decides on. */
   readonly fleet: Fleet;
   run(
-    command: FleetCommand | Revert | EnsureLogChain,
+    command: FleetCommand | Revert | RecordLogHeads,
     context?: Partial<CommandContext>,
   ): Promise<CommandOutcome<undefined>>;
 };

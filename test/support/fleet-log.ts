@@ -13,7 +13,7 @@ import type { ProposedEvent, RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
-import { testLogChain } from './log-chain.js';
+import { linked, testLogChain } from './log-chain.js';
 
 export interface FleetLog {
   readonly fleet: Fleet;
@@ -48,9 +48,10 @@ export async function createFleetLog(
       },
     }));
     const before = fleet.revision.value;
-    const outcome = await store.append(streams.fleet, before < 0 ? 'no_stream' : before, proposed);
+    const own = linked(proposed, fleet.logChain.value, streams.fleet, chain);
+    const outcome = await store.append(streams.fleet, before < 0 ? 'no_stream' : before, own);
     if (outcome.kind !== 'appended') throw new Error(`not appended: ${JSON.stringify(outcome)}`);
-    const recorded = proposed.map((event, index) => ({
+    const recorded = own.map((event, index) => ({
       ...event,
       stream: streams.fleet,
       revision: before + 1 + index,

@@ -5,14 +5,13 @@ import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { policyId, priorityLabels } from '../../src/domain/listener-policy/policy.js';
-import type { LogChainKeySealed } from '../../src/domain/log-chain/declaration.js';
+import type { LogHeadsRecorded } from '../../src/domain/log-chain/heads.js';
 import type { ServiceEvent, KeyringWrapped } from '../../src/domain/service/identity.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { agentsStream, streams } from '../../src/kernel/event.js';
+import { agentsStream, chainedStreams, streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
-import { sealLogChainKey } from '../../src/security/log-chain/keys.js';
 import * as f from './fleet.js';
 import * as l3 from './l3-networks.js';
 import { chainedLog, testMasterKey } from './log-chain.js';
@@ -140,7 +139,7 @@ function undone(): readonly FleetCommand[] {
   ];
 }
 
-type OtherEvent = AccountEvent | ServiceEvent | KeyringWrapped | LogChainKeySealed | AgentEvent | SigninEvent;
+type OtherEvent = AccountEvent | ServiceEvent | KeyringWrapped | LogHeadsRecorded | AgentEvent | SigninEvent;
 
 const stamp = { generation: 12, checksum: 'ab'.repeat(32) };
 const failure = {
@@ -191,6 +190,10 @@ const others: readonly (readonly [stream: string, event: OtherEvent])[] = [
     },
   ],
   [
+    streams.service,
+    { type: 'LogHeadsRecorded', data: { heads: [{ stream: streams.fleet, revision: 0, mac: 'A'.repeat(43) }] } },
+  ],
+  [
     streams.accounts,
     {
       type: 'UserCreated',
@@ -231,12 +234,7 @@ const others: readonly (readonly [stream: string, event: OtherEvent])[] = [
   [streams.signins, { type: 'SignInRefused', data: { user_id: null, username: null, address: '192.0.2.8' } }],
 ];
 
-const keySealed: (typeof others)[number] = [
-  streams.logChain,
-  { type: 'LogChainKeySealed', data: sealLogChainKey(testMasterKey(7), testMasterKey(8)) },
-];
-
-/** Every event, in log order, streams one after the other. The master key was replaced: `testMasterKey(8)` is the present one. */
+/** Every event, in log order, streams one after the other. */
 export function goldenLog(): readonly RecordedEvent[] {
   const { fleet } = f.given();
   const commands = fleetCommands.map((step): RecordedCommand => {
@@ -246,7 +244,7 @@ export function goldenLog(): readonly RecordedEvent[] {
     return performed.command;
   });
   const revisions = new Map<string, number>();
-  const rest = [...others, keySealed].map(([stream, { type, data }], index): RecordedEvent => {
+  const rest = others.map(([stream, { type, data }], index): RecordedEvent => {
     const revision = (revisions.get(stream) ?? -1) + 1;
     revisions.set(stream, revision);
     return {
@@ -265,16 +263,10 @@ export function goldenLog(): readonly RecordedEvent[] {
       },
     };
   });
-  // Begun and taken over to the next master key in the middle of the fleet; begun late by the accounts.
-  const accounts = rest.filter(({ stream }) => stream === streams.accounts);
-  const chained = [
-    ...chainedLog(commands, 3, 12).commands,
-    ...chainedLog(
-      accounts.map((event) => ({ stream: event.stream, events: [event] })),
-      2,
-    ).commands,
-  ];
-  const unchained = rest.filter(({ stream }) => stream !== streams.accounts);
+  const of = (stream: string): readonly RecordedCommand[] =>
+    rest.flatMap((event) => (event.stream === stream ? { stream, events: [event] as const } : []));
+  const chained = [commands, of(streams.accounts), of(streams.service)].flatMap((own) => chainedLog(own));
+  const unchained = rest.filter(({ stream }) => !chainedStreams.includes(stream));
   return [...chained.flatMap(({ events }) => events), ...unchained].map((event, index) => ({
     ...event,
     position: 100 * (index + 1),

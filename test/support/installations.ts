@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
@@ -68,13 +67,14 @@ const identity: ServiceEvent = {
   },
 };
 
-/** Writes the identity of a service, a random log after it, and some last-good snapshots. */
-export async function fill({ eventStore, readStore }: EmbeddedStores, seed: number, length = 40): Promise<void> {
+/** Writes the identity of a service, a random log after it. */
+export async function fill(
+  { eventStore }: Pick<EmbeddedStores, 'eventStore'>,
+  seed: number,
+  length = 40,
+): Promise<void> {
   const log = [planned(streams.service, [identity]), ...randomLog(seed, length)];
   for (const one of log) await append(eventStore, one);
-  const snapshots = await readStore.collection(lastGoodSnapshots);
-  const fields = { generation: 1, checksum: '00', sealed: Buffer.from('sealed') };
-  await snapshots.set(Array.from({ length: 450 }, (_, index) => ({ id: `node ${seed} ${index}`, fields })));
 }
 
 /** Appends `count` facts about three nodes in turns; with `create`, creates the nodes first. */
@@ -111,15 +111,6 @@ export function fleetBytes(log: readonly RecordedCommand[]): string {
   return Buffer.concat([...encodeFleet(captureFleet(fleetAfter(log)))]).toString('utf8');
 }
 
-export async function documentsOf({ readStore }: EmbeddedStores): Promise<unknown> {
-  const all: Record<string, unknown> = {};
-  for (const spec of archiveScope.collections) {
-    const items = await (await readStore.collection(spec)).list(undefined, 10_000);
-    all[spec.name] = items.map(({ id, fields }) => ({ id, fields }));
-  }
-  return all;
-}
-
 export interface AnyStores {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
@@ -129,14 +120,14 @@ const never = new AbortController().signal;
 
 export function exportTo(
   path: string,
-  { eventStore, readStore }: AnyStores,
+  { eventStore }: Pick<AnyStores, 'eventStore'>,
   more: Partial<Parameters<typeof exportLog>[0]> = {},
 ): Promise<ExportReport | undefined> {
   return exportLog({
     ...archiveScope,
     path,
     eventStore,
-    readStore,
+    upTo: null,
     installationId: installationName,
     archiveId: uuidFromName(path),
     exportedAt: '2025-01-01T00:00:00.000Z',
@@ -152,13 +143,11 @@ export function importFrom(
   { eventStore, readStore }: AnyStores,
   more: Partial<Parameters<typeof importLog>[0]> = {},
 ): Promise<ImportReport | undefined> {
-  const { prefix, collections } = archiveScope;
   return importLog({
     path,
     eventStore,
     readStore,
-    prefix,
-    collections,
+    prefix: archiveScope.prefix,
     projections: importedProjections,
     signal: never,
     onProgress: () => undefined,

@@ -8,6 +8,7 @@ export const testKeyringContent = (fill = 7): KeyringContent => ({
   installationId: testInstallation,
   version: 1,
   sealing: [{ id: `sk_${fill}`, key: new Uint8Array(32).fill(fill) }],
+  logChain: new Uint8Array(32).fill(fill),
 });
 
 export const testKeyring = (fill?: number): Keyring => createKeyring(testKeyringContent(fill));

@@ -1,8 +1,8 @@
 /** What `log:verify` finds of the log chains of a data folder, without a process of its own. */
-import { problemsOf, proveLog, sourceOfStore } from '../../scripts/maintenance/proof.js';
+import { proveLog, sourceOfStore } from '../../scripts/maintenance/proof.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { headText } from '../../src/security/log-chain/log-chain.js';
+import { headText } from '../../src/domain/log-chain/heads.js';
 import type { StreamProof } from '../../src/security/log-chain/prove.js';
 import { loadMasterKey } from '../../src/security/master-key.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
@@ -20,9 +20,10 @@ export async function proof(dataDir: string, key?: string): Promise<FolderProof>
     const loaded = await loadMasterKey({ inline: key, dataDir, mayCreate: false });
     if (!loaded.ok) throw new Error(loaded.error);
     const signal = new AbortController().signal;
-    const streams = await proveLog(sourceOfStore(stores.eventStore), loaded.value.masterKey, [], signal);
-    const heads = streams.flatMap(({ head }) => (head === undefined ? [] : headText(head)));
-    return { problems: problemsOf(streams), heads, streams };
+    const proof = await proveLog(sourceOfStore(stores.eventStore), loaded.value.masterKey, [], signal);
+    if (proof.kind === 'no_chain') return { problems: ['no log chain'], heads: [], streams: [] };
+    const heads = proof.proofs.flatMap(({ head }) => (head === undefined ? [] : headText(head)));
+    return { problems: proof.kind === 'damaged' ? proof.problems : [], heads, streams: proof.proofs };
   } finally {
     await stores.close();
   }

@@ -1,9 +1,8 @@
 /**
- * A backup and restore as an operator does them, on either pair of stores, and what a drill checks afterwards.
- * Embedded: a copy of the data folder, made while the service is stopped. External: `log:export` while the service
- * runs, `log:import` into new stores.
+ * A backup and restore as an operator does them, on either pair of stores, and what a drill checks afterwards: `log:export`
+ * while the service runs, `log:import` into new stores.
  */
-import { cp, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
@@ -46,33 +45,24 @@ export async function restoreDrill(
   try {
     const { env } = pairs[0]!;
     site = await startSmallSite(env);
-    const { folder, service } = site;
-    const [data, copy, archive] = [join(folder, 'data'), join(folder, 'backup'), join(folder, 'backup.jsonl')];
+    const { folder } = site;
+    const [data, archive] = [join(folder, 'data'), join(folder, 'backup.jsonl')];
     const script = async (name: string, at: Readonly<Record<string, string>>): Promise<void> => {
       expect(await runScript(name, [archive], { ...at, SVC_DATA_DIR: data })).toMatchObject({ code: 0 });
     };
-    const embedded = {
-      async backup(this: void) {
-        await service.stop();
-        await cp(data, copy, { recursive: true });
-        await site?.start();
-      },
-      async restore(this: void) {
-        await rm(data, { recursive: true });
-        await cp(copy, data, { recursive: true });
-        await site?.start();
-      },
+    const backup = (): Promise<void> => script('log-export', env);
+    const restore = async (): Promise<void> => {
+      const key = stores.external ? undefined : await readFile(join(data, 'master.key'));
+      await rm(data, { recursive: true, force: true });
+      if (key !== undefined) {
+        await mkdir(data);
+        await writeFile(join(data, 'master.key'), key, { mode: 0o600 });
+      }
+      const pair = await stores.open();
+      pairs.push(pair);
+      await script('log-import', pair.env);
+      await site?.start({ dataDir: data, env: pair.env });
     };
-    const external = {
-      backup: () => script('log-export', env),
-      async restore(this: void) {
-        const pair = await stores.open();
-        pairs.push(pair);
-        await script('log-import', pair.env);
-        await site?.start({ dataDir: data, env: pair.env });
-      },
-    };
-    const { backup, restore } = stores.external ? external : embedded;
     await play(site, backup, restore);
   } finally {
     await site?.close();

@@ -2,15 +2,14 @@
  * Opens an installation: its stores, its keyring and its log chain under the master key, and its identity. Refuses one
  * that must not be served: an unfinished import, read models of another log, or a read store of another installation.
  */
+import { BrokenChainError } from '../../domain/log-chain/links.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Closers } from '../../kernel/closers.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
-import { createLogChain } from '../../security/log-chain/log-chain.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
-import { openLogChainKeys } from '../../security/log-chain/keys.js';
 import { watchStoreClocks } from '../../instance/store-clocks.js';
 import type { StoreClocks } from '../../instance/store-clocks.js';
 import { ofAnotherLog } from '../../projections/engine/another-log.js';
@@ -31,6 +30,10 @@ import type { ServiceIdentity } from './service-identity.js';
 
 /** The start cannot go on; the message is one sentence for the person who started the service. */
 export class StartError extends Error {}
+
+/** A log that is not proven is not served. @param found what does not fit, without a full stop */
+export const damagedLog = (found: string): StartError =>
+  new StartError(`The start is refused: ${found}. What to do is in docs/how-to/restore.md, "A damaged log".`);
 
 export interface InstallationSettings {
   readonly dataDir: string;
@@ -64,6 +67,7 @@ export async function openInstallation(settings: InstallationSettings, deps: Ins
   try {
     return await open(settings, deps);
   } catch (error) {
+    if (error instanceof BrokenChainError) throw damagedLog(error.message);
     const ofTheOperator =
       error instanceof DataFolderError || error instanceof StoreSettingError || error instanceof WrongMasterKeyError;
     throw ofTheOperator ? new StartError(error.message) : error;
@@ -109,14 +113,14 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
     // There is nothing to serve yet, and the first event of the installation is not written by a wrong clock.
     throw new ServiceError('unavailable', wrongClock);
   }
-  const keyring = createKeyring((await ensureKeyring({ eventStore, masterKey, clock, ids })).content);
+  const { content, logChain } = await ensureKeyring({ eventStore, masterKey, clock, ids });
+  const keyring = createKeyring(content);
   closers.add('keyring', () => keyring.close());
-  const identity = await ensureServiceIdentity({ eventStore, keyring, clock, ids });
-  await recordKeyring({ eventStore, clock, ids });
+  const identity = await ensureServiceIdentity({ eventStore, keyring, logChain, clock, ids });
+  await recordKeyring({ eventStore, logChain, clock, ids });
   const readStore = await bindReadStore(opened, identity.installationId);
   // Another installation may have bound it meanwhile.
   await refuseAnother();
-  const logChain = createLogChain(await openLogChainKeys(eventStore, masterKey));
   return { eventStore, readStore, keyring, logChain, identity, clocks };
 }
 

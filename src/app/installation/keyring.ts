@@ -8,8 +8,7 @@ import { propose } from '../../commands/proposal.js';
 import { systemContext } from '../../commands/system.js';
 import { tuning } from '../../commands/tuning.js';
 import { readEvent } from '../../domain/log/upcast.js';
-import type { ServiceEvent, KeyringWrapped } from '../../domain/service/identity.js';
-import { serviceEvent } from '../../domain/service/identity.js';
+import type { KeyringWrapped } from '../../domain/service/identity.js';
 import { sleep } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
@@ -19,8 +18,12 @@ import { backoff, storeRetry } from '../../kernel/retry.js';
 import type { KeyringContent, WrappedKeyring } from '../../security/keyring.js';
 import type { MasterKey } from '../../security/master-key.js';
 import { digestOf, newKeyring, unwrapKeyring, wrapKeyring } from '../../security/keyring.js';
+import type { LogChain } from '../../security/log-chain/log-chain.js';
+import { createLogChain, logChainKeyOf } from '../../security/log-chain/log-chain.js';
 import type { AppendOutcome, EventStore } from '../../storage/event-store.js';
-import { lastRevision, newestEvent, wholeStream } from '../../storage/event-store.js';
+import { lastRevision, newestEvent } from '../../storage/event-store.js';
+import type { ServiceStreamOptions } from './service-stream.js';
+import { readService, writeService } from './service-stream.js';
 
 export interface KeyringOptions {
   readonly eventStore: EventStore;
@@ -32,13 +35,19 @@ export interface KeyringOptions {
 /** The master key does not open the keyring, or the keyring is not the installation's newest; the message says why. */
 export class WrongMasterKeyError extends Error {}
 
-/** A keyring of the log, and the revision of `svc-keyring` that holds it. */
+/** A keyring of the log. */
 export interface StoredKeyring {
   readonly content: KeyringContent;
+  /** Of `svc-keyring`, where it stands. */
   readonly revision: number;
+  /** The installation's log chain, under the key of the keyring. */
+  readonly logChain: LogChain;
 }
 
-/** The keyring of this installation, created if it does not exist. @throws WrongMasterKeyError, ServiceError `unavailable` */
+/**
+ * The keyring of this installation, created if it does not exist.
+ * @throws WrongMasterKeyError, BrokenChainError, ServiceError `unavailable`
+ */
 export async function ensureKeyring(options: KeyringOptions): Promise<StoredKeyring> {
   const { eventStore, masterKey } = options;
   for (let tries = 0; tries < tuning.gatewayAttempts; tries += 1) {
@@ -48,13 +57,16 @@ export async function ensureKeyring(options: KeyringOptions): Promise<StoredKeyr
       throw new WrongMasterKeyError(`the log lacks the keyring of its installation: ${streams.keyring} is empty`);
     }
     // Reading it back shows whether this append, another or none was written.
-    await append(options, streams.keyring, -1, { type: 'KeyringWrapped', data: wrapKeyring(masterKey, newKeyring()) });
+    await append(options, -1, wrapKeyring(masterKey, newKeyring()));
     await sleep(tries === 0 ? 0 : backoff(storeRetry, tries - 1));
   }
   throw new ServiceError('unavailable', 'the event store did not take the keyring of the service');
 }
 
-/** The newest keyring; undefined before the first start. @throws WrongMasterKeyError, ServiceError `unavailable` */
+/**
+ * The newest keyring; undefined before the first start.
+ * @throws WrongMasterKeyError, BrokenChainError, ServiceError `unavailable`
+ */
 export async function storedKeyring({
   eventStore,
   masterKey,
@@ -62,16 +74,9 @@ export async function storedKeyring({
   const stored = await wrappedKeyring(eventStore);
   if (stored === undefined) return undefined;
   const { wrapped, revision } = stored;
-  const content = unwrapKeyring(masterKey, wrapped);
-  if (content === undefined) {
-    throw new WrongMasterKeyError(
-      wrapped.master_key_id === masterKey.keyId
-        ? 'the keyring in the event log was altered and cannot be opened'
-        : `the master key ${masterKey.keyId} is not the one that the keyring of this installation is wrapped by, ` +
-            `${wrapped.master_key_id}; if it was being replaced, run keys:rotate-master again`,
-    );
-  }
-  const recorded = await recordedKeyring(eventStore);
+  const content = openWrappedKeyring(masterKey, wrapped);
+  const logChain = createLogChain(logChainKeyOf(content));
+  const { keyring: recorded } = await readService({ eventStore, logChain });
   const isNewest =
     recorded === undefined ||
     recorded.version < wrapped.version ||
@@ -82,23 +87,30 @@ export async function storedKeyring({
         `${recorded.version} of another content: the log was altered, or put together of two backups`,
     );
   }
-  return { content, revision };
+  return { content, revision, logChain };
+}
+
+/** @throws WrongMasterKeyError */
+export function openWrappedKeyring(masterKey: MasterKey, wrapped: WrappedKeyring): KeyringContent {
+  const content = unwrapKeyring(masterKey, wrapped);
+  if (content !== undefined) return content;
+  throw new WrongMasterKeyError(
+    wrapped.master_key_id === masterKey.keyId
+      ? 'the keyring in the event log was altered and cannot be opened'
+      : `the master key ${masterKey.keyId} is not the one that the keyring of this installation is wrapped by, ` +
+          `${wrapped.master_key_id}; if it was being replaced, run keys:rotate-master again`,
+  );
 }
 
 /** Records the keyring's version in `svc-service`, unless it is recorded. @throws ServiceError `unavailable` */
-export async function recordKeyring(options: Omit<KeyringOptions, 'masterKey'>): Promise<void> {
-  const { eventStore } = options;
-  for (let tries = 0; tries < tuning.gatewayAttempts; tries += 1) {
-    const stored = await wrappedKeyring(eventStore);
-    const recorded = await recordedKeyring(eventStore);
-    if (stored === undefined || (recorded?.version ?? 0) >= stored.wrapped.version) return;
-    const { installation_id, version } = stored.wrapped;
-    const data = { installation_id, version, digest: digestOf(stored.wrapped) };
-    const revision = (await lastRevision(eventStore, streams.service)) ?? -1;
-    await append(options, streams.service, revision, { type: 'KeyringRecorded', data });
-    await sleep(tries === 0 ? 0 : backoff(storeRetry, tries - 1));
-  }
-  throw new ServiceError('unavailable', 'the event store did not take the version of the keyring');
+export async function recordKeyring(options: ServiceStreamOptions): Promise<void> {
+  const stored = await wrappedKeyring(options.eventStore);
+  if (stored === undefined) return;
+  const { installation_id, version } = stored.wrapped;
+  await writeService(options, 'keyring', ({ keyring: recorded }) => {
+    if (recorded !== undefined && recorded.version >= version) return undefined;
+    return { type: 'KeyringRecorded', data: { installation_id, version, digest: digestOf(stored.wrapped) } };
+  });
 }
 
 /**
@@ -107,16 +119,16 @@ export async function recordKeyring(options: Omit<KeyringOptions, 'masterKey'>):
  */
 export async function replaceKeyring(
   options: KeyringOptions,
-  { revision }: StoredKeyring,
+  { revision, logChain }: StoredKeyring,
   content: KeyringContent,
 ): Promise<void> {
   const wrapped = wrapKeyring(options.masterKey, content);
-  const outcome = await append(options, streams.keyring, revision, { type: 'KeyringWrapped', data: wrapped });
+  const outcome = await append(options, revision, wrapped);
   const now = await wrappedKeyring(options.eventStore);
   if (now === undefined || digestOf(now.wrapped) !== digestOf(wrapped)) {
     throw new ServiceError('unavailable', `the event store did not take the new keyring (${outcome.kind})`);
   }
-  await recordKeyring(options);
+  await recordKeyring({ ...options, logChain });
 }
 
 async function wrappedKeyring(
@@ -128,24 +140,12 @@ async function wrappedKeyring(
   return { wrapped: data, revision: event.revision };
 }
 
-/** The newest record of `svc-service`, a stream of a few events. */
-async function recordedKeyring(
-  eventStore: EventStore,
-): Promise<{ readonly version: number; readonly digest: string } | undefined> {
-  let newest: Extract<ServiceEvent, { readonly type: 'KeyringRecorded' }> | undefined;
-  for await (const recorded of wholeStream(eventStore, streams.service)) {
-    const event = serviceEvent(readEvent(recorded));
-    if (event.type === 'KeyringRecorded') newest = event;
-  }
-  return newest?.data;
-}
-
 function append(
-  { eventStore, clock, ids }: Pick<KeyringOptions, 'eventStore' | 'clock' | 'ids'>,
-  stream: string,
+  { eventStore, clock, ids }: KeyringOptions,
   revision: number,
-  event: KeyringWrapped | ServiceEvent,
+  data: WrappedKeyring,
 ): Promise<AppendOutcome> {
+  const event: KeyringWrapped = { type: 'KeyringWrapped', data };
   const { events } = propose([event], systemContext('keyring'), clock, ids);
-  return eventStore.append(stream, revision < 0 ? 'no_stream' : revision, events);
+  return eventStore.append(streams.keyring, revision < 0 ? 'no_stream' : revision, events);
 }

@@ -33,7 +33,7 @@ export const remedyFor = (dataDir: string): string =>
   `The read store does not belong to this log: empty it (delete ${join(dataDir, 'read')}, or drop the database) and start again.`;
 
 /** The id of the log's installation; undefined before a service has started on it. @throws ServiceError `unavailable` */
-export async function installationOf(eventStore: EventStore): Promise<string | undefined> {
+export async function installationOf(eventStore: Pick<EventStore, 'read'>): Promise<string | undefined> {
   const event = await firstFrom(eventStore, streams.service, 'start');
   return event === undefined ? undefined : serviceEvent(readEvent(event)).data.installation_id;
 }

@@ -14,7 +14,7 @@ import { createIdempotencyTable, rememberKey } from '../aggregate/idempotency.js
 import type { RevertTable } from '../aggregate/reverts.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import type { Cell, Table } from '../aggregate/containers.js';
-import { isOfLogChain } from '../log-chain/declaration.js';
+import { namesHeads } from '../log-chain/heads.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { emptyChain } from '../log-chain/links.js';
 import { createCell, createTable } from '../aggregate/containers.js';
@@ -67,7 +67,7 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): rea
   const last = lastEvent(command);
   accounts.revision.set(last.revision);
   accounts.position.set(last.position);
-  if (isOfLogChain(command)) return ignored;
+  if (namesHeads(command)) return ignored;
   for (const recorded of command.events) {
     const event = accountEvent(recorded);
     const id = event.data.user_id;

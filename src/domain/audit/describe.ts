@@ -16,7 +16,7 @@ import {
   resourceTypes,
   singletonTypes,
 } from '../fleet/resources.js';
-import { asLogChainEvent, auditOfLogChainEvent, logSubject } from '../log-chain/declaration.js';
+import { namesHeads } from '../log-chain/heads.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { eventAudit } from '../resource/audit-change.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
@@ -43,17 +43,14 @@ interface AuditDescription {
 
 type Subject = AuditDescription['resource'];
 
-/** The entry of a command, or null if it has none: facts of agents, the first start. */
+/** The entry of a command, or null if it has none: facts of agents, the first start, heads of the log chain. */
 export function describeCommand(command: RecordedCommand): AuditDescription | null {
   const [first] = command.events;
+  if (namesHeads(command)) return null;
   switch (command.stream) {
     case streams.fleet:
       return entry(command, fleetSubject(first), command.events.map(auditOfFleetEvent), false);
     case streams.accounts: {
-      const ofTheLog = asLogChainEvent(first);
-      if (ofTheLog !== undefined) {
-        return entry(command, { ...logSubject, name: logSubject.id }, [auditOfLogChainEvent(ofTheLog)], false);
-      }
       const event = accountEvent(first);
       const type = event.type === 'SignedOut' ? sessionType : userType;
       const shown = { type, id: event.data.user_id, name: nameGiven(first) };

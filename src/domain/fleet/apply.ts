@@ -10,6 +10,7 @@ import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import type { Claim } from '../listeners/claims.js';
 import { claimKey } from '../listeners/claims.js';
+import { namesHeads } from '../log-chain/heads.js';
 import type { Owner } from '../references/references.js';
 import { ownerOf, splitOwner } from '../references/references.js';
 import type { EventContext } from '../resource/declaration.js';
@@ -33,16 +34,21 @@ import type { AnyResource, AnySingleton, AnyState, ResourceType } from './resour
  * @returns ids of the touched nodes; deleted nodes are among them, so that their sessions can be ended
  */
 export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySet<string> {
+  const { revision, position } = lastEvent(command);
+  const touched = namesHeads(command) ? new Set<string>() : applyEvents(fleet, command, revision);
+  fleet.revision.set(revision);
+  fleet.position.set(position);
+  return touched;
+}
+
+function applyEvents(fleet: Fleet, command: RecordedCommand, revision: number): ReadonlySet<string> {
   const touched = new Set<string>();
   for (const event of command.events) {
     for (const nodeId of applyEvent(fleet, event)) touched.add(nodeId);
   }
-  const last = lastEvent(command);
-  for (const nodeId of touched) if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, last.revision);
+  for (const nodeId of touched) if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, revision);
   rememberKey(fleet.idempotency, command.events[0], resourceOf(command.events[0]).id);
   rememberRevert(fleet.reverts, command);
-  fleet.revision.set(last.revision);
-  fleet.position.set(last.position);
   return touched;
 }
 
@@ -54,7 +60,6 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   // `touches` is judged on the fleet before the event.
   const touches = [...eventDeclaration(event).touches(fleet, event, context)];
   const declaring = declaringResource(event);
-  if (declaring.kind === 'log') return touches;
   if (declaring.kind === 'singleton') {
     const cell = fleet.singletons[declaring.type] as Cell<unknown>;
     cell.set(declaring.declaration.evolve(cell.value, event, context));

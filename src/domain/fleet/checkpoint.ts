@@ -7,7 +7,6 @@ import type { AcceptedKey } from '../aggregate/idempotency.js';
 import { putKey } from '../aggregate/idempotency.js';
 import type { Cell } from '../aggregate/containers.js';
 import type { ChainHead } from '../log-chain/links.js';
-import { emptyChain } from '../log-chain/links.js';
 import { putResource } from './apply.js';
 import type { Fleet } from './fleet.js';
 import { emptyFleet } from './fleet.js';
@@ -15,13 +14,12 @@ import type { AnyState, ResourceType } from './resources.js';
 import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes: older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 5;
+export const foldVersion = 6;
 
 interface Head {
   readonly revision: number;
   readonly position: number;
-  /** Missing for a fold of no command. */
-  readonly log_chain?: ChainHead;
+  readonly log_chain: ChainHead;
   readonly deleted_version: number;
   /** The singletons by their `checkpointField`. */
   readonly [field: string]: unknown;
@@ -42,7 +40,6 @@ export interface FleetCapture {
 export function captureFleet(fleet: Fleet): FleetCapture {
   const revision = fleet.revision.value;
   const position = fleet.position.value;
-  const chain = fleet.logChain.value;
   const values = singletonTypes.map((type) => [singletons[type].checkpointField, fleet.singletons[type].value]);
   const rows = (table: string, entries: Iterable<[string, unknown]>): Row[] =>
     [...entries].map(([id, value]): Row => [table, id, value]).sort((a, b) => (a[1] < b[1] ? -1 : 1));
@@ -54,7 +51,7 @@ export function captureFleet(fleet: Fleet): FleetCapture {
       revision,
       position,
       deleted_version: fleet.deletedVersion.value,
-      ...(chain.mac === '' ? {} : { log_chain: chain }),
+      log_chain: fleet.logChain.value,
     },
     rows: [
       ...resourceTypes.flatMap((type) => rows(resources[type].singular, fleet.tables[type].entries())),
@@ -98,7 +95,7 @@ function isHead(line: readonly ['head', Head] | Row): line is readonly ['head', 
 function restoreHead(fleet: Fleet, head: Head): void {
   fleet.revision.set(head.revision);
   fleet.position.set(head.position);
-  fleet.logChain.set(head.log_chain ?? emptyChain);
+  fleet.logChain.set(head.log_chain);
   fleet.deletedVersion.set(head.deleted_version);
   for (const type of singletonTypes)
     (fleet.singletons[type] as Cell<unknown>).set(head[singletons[type].checkpointField]);

@@ -7,7 +7,6 @@ import { l4Chain } from '../chain/declaration.js';
 import { credential } from '../credential/declaration.js';
 import { listenerPolicy } from '../listener-policy/declaration.js';
 import { l3Network } from '../l3-network/declaration.js';
-import { logChainEvents, logSubject } from '../log-chain/declaration.js';
 import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
 import type { AnyCommand, AnyEvent } from '../resource/lifecycle.js';
@@ -18,7 +17,6 @@ import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/upstream.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
-import type { LogChainEvent } from '../log-chain/declaration.js';
 
 /**
  * By type. Checkpoints have their lines in this order: a resource from which others take their claims comes before
@@ -68,17 +66,6 @@ export function resourceOfType(type: string): AnyResource | undefined {
 
 type EventTable = { readonly [type: string]: FleetEventDeclaration<AnyEvent> };
 
-/** The events of the log chain: they are of no resource and touch no node. */
-const logChain = {
-  id: logSubject.id,
-  events: Object.fromEntries(
-    Object.entries(logChainEvents).map(([type, declaration]) => [
-      type,
-      { ...declaration, undo: null, touches: () => [] },
-    ]),
-  ) as unknown as EventTable,
-};
-
 /** A declaration, found by one of its events. */
 type DeclaringResource =
   | {
@@ -88,8 +75,7 @@ type DeclaringResource =
       /** The field of its events' data that holds the resource's id. */
       readonly idField: string;
     }
-  | { readonly kind: 'singleton'; readonly type: SingletonType; readonly declaration: AnySingleton }
-  | { readonly kind: 'log'; readonly type: typeof logSubject.type; readonly declaration: typeof logChain };
+  | { readonly kind: 'singleton'; readonly type: SingletonType; readonly declaration: AnySingleton };
 
 const declaringResources: readonly DeclaringResource[] = [
   ...resourceTypes.map((type) => ({
@@ -103,7 +89,6 @@ const declaringResources: readonly DeclaringResource[] = [
     type,
     declaration: singletons[type] as unknown as AnySingleton,
   })),
-  { kind: 'log', type: logSubject.type, declaration: logChain },
 ];
 const byEventType: ReadonlyMap<string, DeclaringResource> = new Map(
   declaringResources.flatMap((declaring) =>
@@ -128,7 +113,6 @@ export const fleetEvents: EventTable = Object.assign(
   {},
   ...Object.values(resources).map(({ events }) => events),
   ...Object.values(singletons).map(({ events }) => events),
-  logChain.events,
 ) as EventTable;
 
 /** The resource that an event is about. */
@@ -146,7 +130,7 @@ type CommandsOf<D> = D extends { readonly decide: infer M }
   ? { [K in keyof M]: M[K] extends (fleet: never, command: infer C) => unknown ? C : never }[keyof M]
   : never;
 
-export type FleetEvent = EventsOf<Declared> | LogChainEvent;
+export type FleetEvent = EventsOf<Declared>;
 export type FleetCommand = CommandsOf<Declared>;
 
 /** A recorded event as an event of the fleet. Its type and shape must have passed `log/upcast.ts`. */

@@ -1,47 +1,38 @@
 /**
- * The log chain of a stream: each command carries a MAC over the MAC of the command before it and its own events, as they
- * are stored. Computes and checks these links, given a function that makes MACs; holds no key. The events of the chain
- * itself are in `declaration.ts`. Implements `docs/log-chain.md`.
- *
- * Before the chain of a stream has begun, a plain digest takes the place of the MAC. It is stored nowhere; the first link
- * covers it, and with it all earlier commands.
+ * The log chain of a stream: each command carries a MAC over the installation, the MAC of the command before it and its own
+ * events, as they are stored. Computes and checks these links, given a function that makes MACs; holds no key. The event
+ * with the heads of the other streams is in `heads.ts`. Implements `docs/log-chain.md`.
  */
 import type { CommandLink, ProposedEvent, RecordedCommand } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { canonicalJson } from '../../kernel/json.js';
-import { ok } from '../../kernel/result.js';
-import type { Decision } from '../resource/refusal.js';
-import { asLogChainEvent } from './declaration.js';
-import type { LogChainEvent } from './declaration.js';
+import { headsNamedBy } from './heads.js';
+import type { LogHead } from './heads.js';
 
-/** The head of a stream's chain after a command. */
+/** A stream's chain behind a command. */
 export interface ChainHead {
-  /** The key of the next link; null before the chain has begun. */
-  readonly keyId: string | null;
-  /** The MAC of the last command; before the chain has begun, a digest of all commands; empty for no commands. */
+  /** The MAC of the last command; empty before the first. */
   readonly mac: string;
+  /** The heads of other streams that the stream has named last. */
+  readonly named: readonly LogHead[];
 }
 
-export const emptyChain: ChainHead = { keyId: null, mac: '' };
+export const emptyChain: ChainHead = { mac: '', named: [] };
 
-/**
- * A MAC over a text, base64url; a plain digest where the key is null.
- * @returns undefined when the key is not known
- */
-export type MacOf = (keyId: string | null, text: string) => string | undefined;
+/** The key of an installation's chains, as a function: the MAC over a text, base64url. */
+export interface ChainMac {
+  readonly installationId: string;
+  macOf(text: string): string;
+}
 
 /** Why a command cannot stand where it stands. */
 export type BreakKind =
-  /** It carries no MAC, although the chain has begun. */
+  /** It carries no MAC. */
   | 'unlinked'
-  /** It carries a MAC, although no chain has begun. */
-  | 'too_early'
   /** It was written after another command than the one before it. */
   | 'misplaced'
   /** Its MAC does not fit its events. */
-  | 'altered'
-  /** It is linked under a key that this instance cannot have. */
-  | 'unknown_key';
+  | 'altered';
 
 /** The first command that does not fit. */
 export interface ChainBreak {
@@ -54,11 +45,8 @@ export interface ChainBreak {
 
 const reasons: { readonly [K in BreakKind]: string } = {
   unlinked: 'it carries no MAC',
-  too_early: 'it carries a MAC, but no log chain has begun before it',
   misplaced: 'it was not written after the command before it: one was dropped, inserted or moved',
-  altered: 'its MAC does not fit its events: it was altered',
-  unknown_key:
-    'it is linked under the key of another master key; if the master key was being replaced, run keys:rotate-master again',
+  altered: 'its MAC does not fit its events: it was altered, or another installation wrote it',
 };
 
 /** One sentence, without a full stop, for readiness and the log. */
@@ -77,18 +65,6 @@ export class BrokenChainError extends Error {
   }
 }
 
-/** Begins the chain of a stream, or takes it over to the key of this instance. */
-export interface EnsureLogChain {
-  readonly type: 'EnsureLogChain';
-  readonly keyId: string;
-}
-
-export function decideLogChain(head: ChainHead, { keyId }: EnsureLogChain): Decision<LogChainEvent> {
-  if (head.keyId === keyId) return ok([]);
-  if (head.keyId === null) return ok([{ type: 'LogChainStarted', data: { key_id: keyId } }]);
-  return ok([{ type: 'LogChainKeyChanged', data: { key_id: { from: head.keyId, to: keyId } } }]);
-}
-
 /** Characters of a MAC that `after` shows: 64 bits. */
 const shown = 11;
 const shownOf = (mac: string): string => mac.slice(0, shown);
@@ -97,7 +73,12 @@ const shownOf = (mac: string): string => mac.slice(0, shown);
  * The text that a link's MAC covers. @param before the whole MAC of the command before
  * @internal exported for tests
  */
-export function linkText(stream: string, before: string, events: readonly ProposedEvent[]): string {
+export function linkText(
+  installationId: string,
+  stream: string,
+  before: string,
+  events: readonly ProposedEvent[],
+): string {
   const last = events.length - 1;
   const content = events.map(({ id, type, data, metadata }, index) => [
     id,
@@ -106,28 +87,23 @@ export function linkText(stream: string, before: string, events: readonly Propos
     // The link cannot cover itself. Canonical JSON leaves out what is undefined.
     index === last && metadata.link !== undefined ? { ...metadata, link: undefined } : metadata,
   ]);
-  return canonicalJson(['svc-log-chain-1', stream, before, content]);
+  return canonicalJson(['svc-log-chain-1', installationId, stream, before, content]);
 }
 
 export interface Linked {
-  /** Undefined for a stream whose chain has not begun. */
-  readonly link: CommandLink | undefined;
+  readonly link: CommandLink;
   readonly head: ChainHead;
 }
 
-/**
- * Links a command that is about to be appended.
- * @throws Error when the key of the chain is not known
- */
-export function linkCommand(head: ChainHead, stream: string, events: readonly ProposedEvent[], macOf: MacOf): Linked {
-  const event = events[0] && asLogChainEvent(events[0]);
-  const keyId = keyOf(head, event);
-  const mac = macOf(keyId, linkText(stream, head.mac, events));
-  if (mac === undefined) throw new Error(`the key ${keyId} of the log chain of ${stream} is not known`);
-  return {
-    link: keyId === null ? undefined : { after: shownOf(head.mac), mac },
-    head: headAfter(keyId, mac, event),
-  };
+/** Links a command that is about to be appended. */
+export function linkCommand(
+  head: ChainHead,
+  stream: string,
+  events: readonly ProposedEvent[],
+  { installationId, macOf }: ChainMac,
+): Linked {
+  const mac = macOf(linkText(installationId, stream, head.mac, events));
+  return { link: { after: shownOf(head.mac), mac }, head: headAfter(head, mac, events) };
 }
 
 /**
@@ -135,24 +111,20 @@ export function linkCommand(head: ChainHead, stream: string, events: readonly Pr
  * @returns the head after it
  * @throws BrokenChainError
  */
-export function followChain(head: ChainHead, command: RecordedCommand, macOf: MacOf): ChainHead {
+export function followChain(head: ChainHead, command: RecordedCommand, { installationId, macOf }: ChainMac): ChainHead {
   const { stream, events } = command;
   const broken = (kind: BreakKind): BrokenChainError =>
     new BrokenChainError({ kind, stream, revision: events[0].revision, commandId: events[0].metadata.command.id });
-  const event = asLogChainEvent(events[0]);
-  const keyId = keyOf(head, event);
   const link = storedLink(command);
-  if (keyId === null && link !== undefined) throw broken('too_early');
-  if (keyId !== null && link === undefined) throw broken('unlinked');
-  if (link !== undefined && link.after !== shownOf(head.mac)) throw broken('misplaced');
-  const mac = macOf(keyId, linkText(stream, head.mac, events));
-  if (mac === undefined) throw broken('unknown_key');
-  if (link !== undefined && link.mac !== mac) throw broken('altered');
-  return headAfter(keyId, mac, event);
+  if (link === undefined) throw broken('unlinked');
+  if (link.after !== shownOf(head.mac)) throw broken('misplaced');
+  const mac = macOf(linkText(installationId, stream, head.mac, events));
+  if (link.mac !== mac) throw broken('altered');
+  return headAfter(head, mac, events);
 }
 
-function headAfter(keyId: string | null, mac: string, event: LogChainEvent | undefined): ChainHead {
-  return { keyId: event?.type === 'LogChainKeyChanged' ? event.data.key_id.to : keyId, mac };
+function headAfter({ named }: ChainHead, mac: string, [first]: readonly ProposedEvent[]): ChainHead {
+  return { mac, named: (first && headsNamedBy(first)) ?? named };
 }
 
 /** The link that a command carries, of any shape, because stored data may have been altered. */
@@ -160,13 +132,4 @@ export function storedLink(command: RecordedCommand): Partial<CommandLink> | und
   const link: unknown = lastEvent(command).metadata.link;
   if (link === undefined) return undefined;
   return typeof link === 'object' && link !== null ? (link as Partial<CommandLink>) : {};
-}
-
-/** The key that a command is linked under. The first one brings its own. */
-function keyOf(head: ChainHead, event: LogChainEvent | undefined): string | null {
-  if (head.keyId !== null) return head.keyId;
-  if (event?.type !== 'LogChainStarted') return null;
-  // Nothing has verified the event yet, so it may have any data.
-  const data: Partial<typeof event.data> | null = event.data;
-  return String(data?.key_id);
 }

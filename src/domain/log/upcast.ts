@@ -11,8 +11,8 @@ import type { AgentEvent } from '../agents/facts.js';
 import { agentEvents } from '../agents/facts.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import { fleetEvents } from '../fleet/resources.js';
-import type { LogChainKeySealed } from '../log-chain/declaration.js';
-import { logChainKeyEvents } from '../log-chain/declaration.js';
+import type { LogHeadsRecorded } from '../log-chain/heads.js';
+import { logChainEvents } from '../log-chain/heads.js';
 import type { EventSchema } from '../resource/declaration.js';
 import type { ServiceEvent, KeyringWrapped } from '../service/identity.js';
 import { serviceEvents, keyringEvents } from '../service/identity.js';
@@ -32,14 +32,14 @@ export class UnknownEventError extends Error {
 }
 
 type DomainEvent =
-  FleetEvent | AccountEvent | ServiceEvent | KeyringWrapped | LogChainKeySealed | AgentEvent | SigninEvent;
+  FleetEvent | AccountEvent | ServiceEvent | KeyringWrapped | LogHeadsRecorded | AgentEvent | SigninEvent;
 
 const schemas: { readonly [type: string]: EventSchema } = {
   ...fleetEvents,
   ...accountEvents,
   ...serviceEvents,
   ...keyringEvents,
-  ...logChainKeyEvents,
+  ...logChainEvents,
   ...agentEvents,
   ...signinEvents,
 };

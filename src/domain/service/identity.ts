@@ -47,9 +47,6 @@ export type ServiceEvent =
 
 export type ServiceKeyEvent = Extract<ServiceEvent, { readonly data: { readonly signing_private: SealedSecret } }>;
 
-/** True for an event with a key that signs tokens. */
-export const bringsSigningKey = (event: ServiceEvent): event is ServiceKeyEvent => event.type !== 'KeyringRecorded';
-
 export const serviceEvents: EventSchemas<ServiceEvent> = {
   ServiceIdentityCreated: { schemaVersion: 1 },
   TokenSigningKeyReplaced: { schemaVersion: 1 },

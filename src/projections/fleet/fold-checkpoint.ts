@@ -40,8 +40,9 @@ export async function loadFleet(
   const read = readFleet(stored, logChain);
   if (!read.ok) return refuse(read.error);
   const fleet = read.value;
-  const last = hasChain(fleet) ? await eventAt(store, stored.revision) : undefined;
-  return isInLog(fleet, last) ? fleet : refuse('the log does not hold the command that it ends with');
+  return isInLog(fleet, await eventAt(store, stored.revision))
+    ? fleet
+    : refuse('the log does not hold the command that it ends with');
 }
 
 /**
@@ -76,7 +77,7 @@ export function readFleet(stored: FoldCheckpoint, logChain: Pick<LogChain, 'seal
   const sealAt = stored.bytes.lastIndexOf(lineBreak, -2) + 1;
   const lines = stored.bytes.subarray(0, sealAt);
   if (Buffer.from(stored.bytes.subarray(sealAt)).toString('utf8') !== sealLine(logChain, sha256Of(lines))) {
-    return err('it was not sealed under this master key');
+    return err("it was not sealed under the key of this installation's log chain");
   }
   let fleet: Fleet;
   try {
@@ -89,15 +90,12 @@ export function readFleet(stored: FoldCheckpoint, logChain: Pick<LogChain, 'seal
   return ok(fleet);
 }
 
-const hasChain = ({ logChain }: Fleet): boolean => logChain.value.keyId !== null;
-
 /**
- * False when the log ends before the fold or went another way. Nothing is known of a log without a chain.
+ * False when the log ends before the fold or went another way.
  * @param last the event of the log at the fold's revision
  */
 export function isInLog(fleet: Fleet, last: RecordedEvent | undefined): boolean {
   const { revision, logChain } = fleet;
-  if (!hasChain(fleet)) return true;
   return (
     last?.revision === revision.value && storedLink({ stream: last.stream, events: [last] })?.mac === logChain.value.mac
   );

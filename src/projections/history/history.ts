@@ -15,8 +15,7 @@ import { ServiceError, errorText, unreachable } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import { createSemaphore } from '../../kernel/semaphore.js';
-import type { MacKeys } from '../../security/log-chain/keys.js';
-import type { LogChain } from '../../security/log-chain/log-chain.js';
+import type { LogChain, LogChainKey } from '../../security/log-chain/log-chain.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loadCheckpoint } from '../fleet/fold-checkpoint.js';
 import type { StoredFleet } from '../fleet/fold-checkpoint.js';
@@ -25,7 +24,7 @@ import type { StoredFleet } from '../fleet/fold-checkpoint.js';
 export interface Question {
   readonly nodeId: string;
   readonly generation: number;
-  readonly macKeys: MacKeys;
+  readonly chainKey: LogChainKey;
   /** Saves reading the events before it, if the thread can verify it. */
   readonly checkpoint: StoredFleet | undefined;
 }
@@ -67,7 +66,7 @@ class ThreadLostError extends Error {
 
 export interface HistoryOptions {
   readonly eventStore: EventStore;
-  readonly logChain: Pick<LogChain, 'macKeys' | 'found'>;
+  readonly logChain: Pick<LogChain, 'key' | 'found'>;
   readonly logger: Logger;
   /** The program of the threads. */
   readonly entry?: URL;
@@ -106,7 +105,7 @@ export function createHistory(options: HistoryOptions): History {
     const answer = async (): Promise<Answer> => {
       const checkpoint = await loadCheckpoint(eventStore, (revision) => !isPast(revision, generation));
       failed.signal.throwIfAborted();
-      const question: Question = { nodeId, generation, macKeys: logChain.macKeys(), checkpoint: own(checkpoint) };
+      const question: Question = { nodeId, generation, chainKey: logChain.key, checkpoint: own(checkpoint) };
       worker = startThread(entry, question, (reason) => failed.abort(new ThreadLostError(reason)));
       return converse(eventStore, worker, generation, failed.signal);
     };

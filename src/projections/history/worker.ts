@@ -10,7 +10,6 @@ import type { Fleet } from '../../domain/fleet/fleet.js';
 import { BrokenChainError } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { macOfKeys } from '../../security/log-chain/keys.js';
 import { createLogChain } from '../../security/log-chain/log-chain.js';
 import { createCommandAssembler } from '../../storage/follow.js';
 import { isInLog, readFleet } from '../fleet/fold-checkpoint.js';
@@ -18,8 +17,8 @@ import type { Part, Question, Said } from './history.js';
 
 if (parentPort === null) throw new Error('this program is started as a worker thread, not by itself');
 const port = parentPort;
-const { nodeId, generation, macKeys, checkpoint } = workerData as Question;
-const logChain = createLogChain({ current: macKeys.current, macOf: macOfKeys(macKeys), macKeys: () => macKeys });
+const { nodeId, generation, chainKey, checkpoint } = workerData as Question;
+const logChain = createLogChain(chainKey);
 const fleet = restored() ?? emptyFleet();
 const fold = earlierFold(fleet, nodeId, generation);
 const assembler = createCommandAssembler();

@@ -4,6 +4,7 @@
  */
 import { describeCommand } from '../../domain/audit/describe.js';
 import { signinEvent } from '../../domain/accounts/signin.js';
+import { headsNamedBy } from '../../domain/log-chain/heads.js';
 import { auditOfService, serviceEvent } from '../../domain/service/identity.js';
 import { timestamp } from '../../kernel/clock.js';
 import { lastEvent, streams } from '../../kernel/event.js';
@@ -126,6 +127,7 @@ export const audit: ReadModel<AuditFields> = {
     const { command, revert_of } = event.metadata;
     // A command has one entry, made from its first event.
     if (command.index !== 0 || !auditedStreams.has(event.stream)) return [];
+    if (headsNamedBy(event) !== undefined) return [];
     if (event.stream === streams.service && auditOfService(serviceEvent(event)) === null) return [];
     return revert_of === undefined ? [command.id] : [command.id, revert_of];
   },

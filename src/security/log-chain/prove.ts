@@ -2,19 +2,19 @@
  * Proves the log chain of a whole stream, from a store or an archive, and names the first command that does not fit. The
  * checks of a running instance are in `log-chain.ts`. Implements `docs/log-chain.md`.
  */
-import type { ChainHead } from '../../domain/log-chain/links.js';
-import { BrokenChainError, emptyChain, followChain } from '../../domain/log-chain/links.js';
+import type { LogHead } from '../../domain/log-chain/heads.js';
+import { headsNamedBy, headText } from '../../domain/log-chain/heads.js';
+import { BrokenChainError, emptyChain } from '../../domain/log-chain/links.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { lastEvent } from '../../kernel/event.js';
+import { chainedStreams, lastEvent } from '../../kernel/event.js';
 import { BrokenLogError, createCommandAssembler } from '../../storage/follow.js';
-import type { LogChainKeys } from './keys.js';
-import type { LogHead } from './log-chain.js';
+import type { LogChain } from './log-chain.js';
 
 export interface ProofOptions {
-  readonly keys: LogChainKeys;
+  readonly chain: Pick<LogChain, 'follow'>;
   /** Reads a stream from its start. */
   read(stream: string): AsyncIterable<RecordedEvent>;
-  /** Heads that were kept elsewhere. The stream must contain each, and end on one marked `last`. */
+  /** Heads that the stream must contain, and end on if they are marked `last`. */
   readonly expected: readonly ExpectedHead[];
   readonly signal: AbortSignal;
   onProgress(events: number): void;
@@ -22,15 +22,29 @@ export interface ProofOptions {
 
 export interface ExpectedHead extends LogHead {
   readonly last: boolean;
+  /** The stream that names it; undefined for one that was kept outside the log. */
+  readonly namedBy?: string;
+}
+
+/**
+ * The heads that the chained streams name of each other.
+ * @throws whatever `read` throws
+ */
+export async function namedHeads(read: ProofOptions['read'], signal: AbortSignal): Promise<readonly ExpectedHead[]> {
+  const heads: ExpectedHead[] = [];
+  for (const namedBy of chainedStreams) {
+    for await (const event of read(namedBy)) {
+      if (signal.aborted) return heads;
+      for (const head of headsNamedBy(event) ?? []) heads.push({ ...head, last: false, namedBy });
+    }
+  }
+  return heads;
 }
 
 export interface StreamProof {
   readonly stream: string;
-  /** Commands that carry a valid link. */
-  readonly linked: number;
-  /** Commands before the chain began; the first link covers them. */
-  readonly unlinked: number;
-  /** The MAC of the last command; undefined when no chain has begun. */
+  readonly commands: number;
+  /** Where the proven part ends; undefined when nothing is proven. */
   readonly head: LogHead | undefined;
   /** The first break; the stream is not read beyond it. */
   readonly finding: Finding | undefined;
@@ -43,6 +57,8 @@ export interface Finding {
   readonly revision: number;
   /** One sentence, without a full stop. */
   readonly text: string;
+  /** True for a command without a MAC. */
+  readonly unlinked: boolean;
 }
 
 /**
@@ -50,25 +66,26 @@ export interface Finding {
  * @throws whatever `read` throws
  */
 export async function proveStream(stream: string, options: ProofOptions): Promise<StreamProof> {
-  const { keys, read, signal } = options;
+  const { chain, read, signal } = options;
   const expected = options.expected.filter((one) => one.stream === stream);
+  const byRevision = new Map<number, ExpectedHead[]>();
+  for (const one of expected) byRevision.set(one.revision, [...(byRevision.get(one.revision) ?? []), one]);
   const found = new Set<ExpectedHead>();
   const assembler = createCommandAssembler();
-  let head: ChainHead = emptyChain;
+  let head = emptyChain;
   // `revision`: of the last proven command; `next`: of the next event.
-  let [linked, unlinked, revision, next] = [0, 0, -1, 0];
-  let broken: string | undefined;
+  let [proven, revision, next] = [0, -1, 0];
+  let broken: Omit<Finding, 'revision'> | undefined;
 
   /** @throws BrokenChainError, BrokenLogError */
   function prove(event: RecordedEvent): void {
     if (event.revision !== next) throw new BrokenLogError(gapText(stream, next, event.revision));
     next += 1;
     for (const command of assembler.add([event])) {
-      head = followChain(head, command, keys.macOf);
+      head = chain.follow(head, command);
       revision = lastEvent(command).revision;
-      if (head.keyId === null) unlinked += 1;
-      else linked += 1;
-      for (const one of expected) if (one.revision === revision && one.mac === head.mac) found.add(one);
+      proven += 1;
+      for (const one of byRevision.get(revision) ?? []) if (one.mac === head.mac) found.add(one);
     }
   }
 
@@ -78,19 +95,18 @@ export async function proveStream(stream: string, options: ProofOptions): Promis
       prove(event);
     } catch (error) {
       if (!(error instanceof BrokenChainError || error instanceof BrokenLogError)) throw error;
-      const foreign = error instanceof BrokenChainError && error.at.kind === 'unknown_key';
-      broken = foreign ? `${error.message} (the given one is ${keys.current})` : error.message;
+      broken = { text: error.message, unlinked: error instanceof BrokenChainError && error.at.kind === 'unlinked' };
       break;
     }
     options.onProgress(next);
   }
-  if (assembler.pending() && !signal.aborted) broken ??= `${stream} ends in the middle of a command`;
+  if (assembler.pending() && !signal.aborted)
+    broken ??= { text: `${stream} ends in the middle of a command`, unlinked: false };
   return {
     stream,
-    linked,
-    unlinked,
-    head: head.keyId === null ? undefined : { stream, revision, mac: head.mac },
-    finding: broken === undefined ? undefined : { revision: revision + 1, text: broken },
+    commands: proven,
+    head: proven === 0 ? undefined : { stream, revision, mac: head.mac },
+    finding: broken && { ...broken, revision: revision + 1 },
     missing: expected.flatMap((one) => problemOf(one, found.has(one), revision, broken !== undefined)),
   };
 }
@@ -100,8 +116,8 @@ const gapText = (stream: string, expected: number, revision: number): string =>
   (revision > expected ? 'events are missing' : 'events are repeated');
 
 function problemOf(expected: ExpectedHead, found: boolean, end: number, broken: boolean): readonly string[] {
-  const { stream, revision, mac, last } = expected;
-  const name = `the expected head ${stream}@${revision}:${mac}`;
+  const { stream, revision, last, namedBy } = expected;
+  const name = `the ${namedBy === undefined ? 'expected ' : ''}head ${headText(expected)}${namedBy === undefined ? '' : `, which ${namedBy} names`}`;
   if (found) return last && end > revision ? [`${stream} goes on to revision ${end} behind ${name}`] : [];
   if (revision > end) {
     return [

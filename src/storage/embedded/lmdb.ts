@@ -31,14 +31,16 @@ const keyEncoder = {
     Uint8Array.prototype.slice.call(source, start, end),
 };
 
+function openDatabase(root: RootDatabase<Buffer, Buffer>, name: string, kind: ValueKind): Database<unknown, Key> {
+  const options = { encoding: kind === 'text' ? 'string' : 'binary', keyEncoder } as const;
+  return root.openDB<unknown, Key>(name, options);
+}
+
 /** Opens and creates them in one transaction, because each has its flush. */
 function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {
   const { root, databases } = handles;
   root.transactionSync(() => {
-    for (const [name, kind] of kinds) {
-      const options = { encoding: kind === 'text' ? 'string' : 'binary', keyEncoder } as const;
-      databases.set(name, root.openDB<unknown, Key>(name, options));
-    }
+    for (const [name, kind] of kinds) databases.set(name, openDatabase(root, name, kind));
   });
 }
 
@@ -72,6 +74,22 @@ export function openHandles<Name extends string>(
     void root.close();
     throw error;
   }
+}
+
+/**
+ * Opens the files for reading alone, beside the process that writes them: LMDB keeps what a reader has begun to read, and
+ * a reader changes nothing but its row in the table of readers.
+ * @throws the library's error when there are none
+ */
+export function openForReading<Name extends string>(
+  path: string,
+  kinds: ReadonlyMap<Name, ValueKind>,
+): Pick<Handles<Name>, 'root' | 'databases'> {
+  const options = { encoding: 'binary', keyEncoding: 'binary' } as const;
+  const root = open<Buffer, Buffer>({ path, noSubdir: false, readOnly: true, maxDbs: kinds.size + 1, ...options });
+  const databases = new Map<Name, Database<unknown, Key>>();
+  for (const [name, kind] of kinds) databases.set(name, openDatabase(root, name, kind));
+  return { root, databases };
 }
 
 /** How much of the file LMDB uses. @throws Error when the library does not report it */

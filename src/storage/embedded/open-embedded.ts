@@ -5,13 +5,14 @@
 import { join, resolve } from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
-import { makePrivate, syncFolder, systemErrorCode } from '../../kernel/files.js';
+import { makePrivate, syncFolder } from '../../kernel/files.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../read-store.js';
 import { lockFolderName, lockFolder } from './folder-lock.js';
 import { openEventStore, type EmbeddedEventStore } from './log/event-store.js';
 import { createOwnership } from './ownership.js';
 import { openReadStore } from './read/read-store.js';
+import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 
 export interface EmbeddedOptions {
@@ -91,14 +92,9 @@ async function writeMarker(folder: string): Promise<void> {
   await syncFolder(folder);
 }
 
-async function checkMarker(folder: string): Promise<void> {
-  let text: string;
-  try {
-    text = await readFile(join(folder, markerName), 'utf8');
-  } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return writeMarker(folder);
-    throw error;
-  }
+/** @throws DataFolderError for a folder of a newer format; the file system's error */
+export async function checkMarker(folder: string): Promise<void> {
+  const text = await readFile(join(folder, markerName), 'utf8');
   let format: unknown;
   try {
     const marker: unknown = JSON.parse(text);
@@ -149,6 +145,7 @@ async function openDataFolder(dataDir: string): Promise<DataFolder> {
     );
   }
   try {
+    if (!existsSync(join(path, markerName))) await writeMarker(path);
     await checkMarker(path);
   } catch (error) {
     await lock.release();

@@ -1,16 +1,14 @@
 /**
- * Writes an archive of a whole installation: its log in order, and the documents that cannot be computed from the log.
- * Writes to `<path>.part` and renames it when complete; an interrupted export continues after its last complete block.
- * Only reads the stores, so the service may keep running if they allow it. Secrets stay sealed.
+ * Writes an archive of a whole installation: its log, in order. Writes to `<path>.part` and renames it when complete; an interrupted export continues after its last complete block.
+ * Only reads, so the service may keep running. Secrets stay sealed.
  */
 import { open, rename, rm, stat, truncate } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
-import type { EventStore, ResumePoint, Retention } from '../event-store.js';
+import type { LogReader, ResumePoint, Retention } from '../event-store.js';
 import { readWholeLog } from '../follow.js';
-import type { CollectionSpec, ReadStore } from '../read-store.js';
 import {
   ArchiveDamagedError,
   archiveFormat,
@@ -32,15 +30,14 @@ export interface ArchiveScope {
   /** Prefix of the names of the streams. */
   readonly prefix: string;
   readonly retentions: readonly { readonly stream: string; readonly retention: Retention }[];
-  /** Collections to carry over that no projection writes, such as last-good snapshots. */
-  readonly collections: readonly CollectionSpec[];
 }
 
 export interface ExportOptions extends ArchiveScope {
   readonly path: string;
-  readonly eventStore: EventStore;
-  readonly readStore: ReadStore;
+  readonly eventStore: LogReader;
   readonly installationId: string | null;
+  /** See `ArchiveHeader`; `eventStore` leaves out what lies behind it. */
+  readonly upTo: string | null;
   readonly archiveId: string;
   /** RFC 3339. */
   readonly exportedAt: string;
@@ -108,12 +105,10 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
     log.end();
     await blocks.close();
     if (options.signal.aborted) return undefined;
-    const documents = await writeDocuments(options, blocks);
     const summary = log.summary();
     const totals: ArchiveTotals = {
       events: summary.events,
       commands: summary.commands,
-      documents,
       last_position: summary.lastPosition,
       content_sha256: summary.contentSha256,
     };
@@ -127,12 +122,13 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
   }
 }
 
-const headerOf = ({ archiveId, installationId, exportedAt }: ExportOptions): ArchiveHeader => ({
+const headerOf = ({ archiveId, installationId, upTo, exportedAt }: ExportOptions): ArchiveHeader => ({
   kind: 'header',
   format: archiveFormat,
   version: archiveVersion,
   archive_id: archiveId,
   installation_id: installationId,
+  up_to: upTo,
   exported_at: exportedAt,
 });
 
@@ -168,25 +164,6 @@ function createBlocks(file: FileHandle, start: Chain): Blocks {
   };
 }
 
-async function writeDocuments({ readStore, collections, signal }: ExportOptions, blocks: Blocks): Promise<number> {
-  let documents = 0;
-  for (const spec of collections) {
-    const collection = await readStore.collection(spec);
-    for (let after: string | undefined; ;) {
-      const items = await collection.list(after, archiveBounds.documentsAtOnce);
-      after = items.at(-1)?.id;
-      for (const { id, fields } of items) {
-        await blocks.add({ kind: 'document', collection: spec.name, version: spec.version, id, fields });
-        await blocks.closeIfFull();
-      }
-      documents += items.length;
-      if (items.length < archiveBounds.documentsAtOnce || signal.aborted) break;
-    }
-  }
-  await blocks.close();
-  return documents;
-}
-
 /** The state of an interrupted export of this installation, after removing an incomplete block. */
 async function continued(part: string, options: ExportOptions): Promise<Begun> {
   const fresh = (): Begun => ({ chain: chainStart, log: createLogCheck(options.check), point: 'start' });
@@ -197,12 +174,14 @@ async function continued(part: string, options: ExportOptions): Promise<Begun> {
   let last: RecordedEvent | undefined;
   try {
     for await (const block of readArchive(part)) {
-      // Documents may have changed and the log may have grown since, so documents are written again.
-      if (block.kind === 'end' || block.items.some(({ kind }) => kind === 'document')) break;
+      if (block.kind === 'end') break;
       for (const item of block.items) {
-        if (item.kind === 'header' && item.installation_id !== options.installationId) {
+        if (
+          item.kind === 'header' &&
+          (item.installation_id !== options.installationId || item.up_to !== options.upTo)
+        ) {
           throw new ExportRefusedError(
-            `${part} is an unfinished export of another installation: delete it or name another file`,
+            `${part} is an unfinished export of another installation, or up to another place: delete it or name another file`,
           );
         }
         if (item.kind !== 'event') continue;

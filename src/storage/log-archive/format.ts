@@ -1,13 +1,12 @@
 /**
- * The lines of a log archive, the text file that moves a whole installation and can be checked without this program.
+ * The lines of a log archive, the text file that holds a whole installation and can be checked without this program.
  * JSON lines in blocks: each block ends with the running SHA-256 over everything before it, and the last line has the
  * totals, which the same chain covers. `read-archive.ts` and `export-log.ts` read and write the files.
  */
 import { createHash } from 'node:crypto';
 import type { EventMetadata, RecordedEvent } from '../../kernel/event.js';
-import type { Json, JsonObject } from '../../kernel/json.js';
+import type { JsonObject } from '../../kernel/json.js';
 import type { Retention } from '../event-store.js';
-import type { Fields, FieldValue } from '../read-store.js';
 
 export const archiveFormat = 'gateway-control-log';
 /** Raise it when earlier releases cannot read the new form. */
@@ -18,11 +17,10 @@ export const archiveBounds = {
   /** A block of lines is closed, with its checksum, at either bound. One block is held in memory at a time. */
   blockLines: 1000,
   blockBytes: 1024 * 1024,
-  /** The longest line that is read: a last-good snapshot of the largest size, sealed, in base64. */
-  lineBytes: 32 * 1024 * 1024,
+  /** The longest line that is read: an event of the largest size, with room for escapes. */
+  lineBytes: 4 * 1024 * 1024,
   /** Problems that are listed; all are counted. */
   problems: 100,
-  documentsAtOnce: 200,
 } as const;
 
 export interface ArchiveHeader {
@@ -33,6 +31,8 @@ export interface ArchiveHeader {
   readonly archive_id: string;
   /** Null for a log that no service has started with. */
   readonly installation_id: string | null;
+  /** `STREAM@REVISION` that the log was cut behind; null for a whole log. */
+  readonly up_to: string | null;
   /** RFC 3339. */
   readonly exported_at: string;
 }
@@ -40,7 +40,6 @@ export interface ArchiveHeader {
 export interface ArchiveTotals {
   readonly events: number;
   readonly commands: number;
-  readonly documents: number;
   /** Position of the last event in the exported store; 0 without events. */
   readonly last_position: number;
   /** Digest of the events without their positions; see `log-check.ts`. */
@@ -50,15 +49,7 @@ export interface ArchiveTotals {
 export type ArchiveItem =
   | ArchiveHeader
   | { readonly kind: 'retention'; readonly stream: string; readonly retention: Retention }
-  | { readonly kind: 'event'; readonly event: RecordedEvent }
-  /** From a collection that no projection writes, such as last-good snapshots. */
-  | {
-      readonly kind: 'document';
-      readonly collection: string;
-      readonly version: number;
-      readonly id: string;
-      readonly fields: Fields;
-    };
+  | { readonly kind: 'event'; readonly event: RecordedEvent };
 
 /** The file is not an archive, is incomplete, or was altered. The message is one sentence that names the line. */
 export class ArchiveDamagedError extends Error {
@@ -82,25 +73,11 @@ export function encodeItem(item: ArchiveItem): string {
       const { stream, revision, position, id, type, data, metadata } = item.event;
       return `${JSON.stringify({ kind: 'event', stream, revision, position, id, type, data, metadata })}\n`;
     }
-    case 'document': {
-      const { collection, version, id, fields } = item;
-      const values = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, encodeValue(value)]));
-      return `${JSON.stringify({ kind: 'document', collection, version, id, fields: values })}\n`;
-    }
     default: {
       const never: never = item;
       throw new Error(`unknown archive item ${JSON.stringify(never)}`);
     }
   }
-}
-
-const encodeValue = (value: FieldValue): Json =>
-  value instanceof Uint8Array ? { $bytes: Buffer.from(value).toString('base64') } : value;
-
-function decodeValue(value: Json): FieldValue {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
-  const bytes = (value as JsonObject)['$bytes'];
-  return typeof bytes === 'string' ? new Uint8Array(Buffer.from(bytes, 'base64')) : value;
 }
 
 const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
@@ -129,14 +106,6 @@ export function decodeItem(line: unknown): ArchiveItem | undefined {
       if (typeof stream !== 'string' || typeof id !== 'string' || typeof type !== 'string') return undefined;
       if (!isCount(revision) || !isCount(position) || !isObject(data) || !isMetadata(metadata)) return undefined;
       return { kind: 'event', event: { stream, revision, position, id, type, data: data as JsonObject, metadata } };
-    }
-    case 'document': {
-      const { collection, version, id, fields } = line;
-      if (typeof collection !== 'string' || !isCount(version) || typeof id !== 'string' || !isObject(fields)) {
-        return undefined;
-      }
-      const values = Object.entries(fields).map(([name, value]) => [name, decodeValue(value as Json)] as const);
-      return { kind: 'document', collection, version, id, fields: Object.fromEntries(values) };
     }
     default:
       return undefined;
@@ -178,13 +147,9 @@ export function endLine(chain: Chain, totals: ArchiveTotals): string {
 
 /** @returns undefined when the line has no totals */
 export function decodeTotals(line: { readonly [key: string]: unknown }): ArchiveTotals | undefined {
-  const { events, commands, documents, last_position, content_sha256 } = line;
-  return isCount(events) &&
-    isCount(commands) &&
-    isCount(documents) &&
-    isCount(last_position) &&
-    isString(content_sha256)
-    ? { events, commands, documents, last_position, content_sha256 }
+  const { events, commands, last_position, content_sha256 } = line;
+  return isCount(events) && isCount(commands) && isCount(last_position) && isString(content_sha256)
+    ? { events, commands, last_position, content_sha256 }
     : undefined;
 }
 

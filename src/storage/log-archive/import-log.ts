@@ -15,8 +15,8 @@ import { eventBytes } from '../event-json.js';
 import type { EventStore } from '../event-store.js';
 import { firstFrom, lastRevision } from '../event-store.js';
 import { giveUpMs } from '../follow.js';
-import type { CollectionSpec, ReadStore } from '../read-store.js';
-import { archiveBounds, type ArchiveItem } from './format.js';
+import type { ReadStore } from '../read-store.js';
+import type { ArchiveItem } from './format.js';
 import { readArchive } from './read-archive.js';
 
 export interface ImportOptions {
@@ -25,8 +25,6 @@ export interface ImportOptions {
   readonly readStore: ReadStore;
   /** Prefix of the streams of an installation; the target must have none. */
   readonly prefix: string;
-  /** Collections that an archive may contain. */
-  readonly collections: readonly CollectionSpec[];
   /** Projections that must not have started: their positions would belong to another log. */
   readonly projections: readonly { readonly name: string; readonly version: number }[];
   readonly signal: AbortSignal;
@@ -38,7 +36,6 @@ export interface ImportReport {
   readonly events: number;
   /** How many of them an earlier, interrupted run had written. */
   readonly skipped: number;
-  readonly documents: number;
   /** Streams whose revisions start at 0 again, with the original revision of their first event. */
   readonly renumbered: readonly { readonly stream: string; readonly first: number }[];
   /** False when this archive had been imported completely before and nothing was done. */
@@ -65,7 +62,7 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
   const { path, eventStore, readStore, signal } = options;
   const streams = new Map<string, StreamState>();
   const retentions: Extract<ArchiveItem, { readonly kind: 'retention' }>[] = [];
-  let [events, skipped, documents] = [0, 0, 0];
+  let [events, skipped] = [0, 0];
   let archiveId: string | undefined;
 
   async function stateOf(event: RecordedEvent): Promise<StreamState> {
@@ -111,7 +108,7 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
       if (item.kind === 'retention') retentions.push(item);
       if (item.kind !== 'header') continue;
       if (await alreadyDone(options, item.archive_id)) {
-        return { events: 0, skipped: 0, documents: 0, renumbered: [], written: false };
+        return { events: 0, skipped: 0, renumbered: [], written: false };
       }
       archiveId = item.archive_id;
     }
@@ -119,7 +116,6 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
       await write(group);
       if (signal.aborted) return undefined;
     }
-    documents += await writeDocuments(options, part.items);
     options.onProgress(part.bytes, events, skipped);
   }
   for (const [stream, { next }] of streams) {
@@ -136,7 +132,7 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
   const renumbered = [...streams]
     .filter(([, { first }]) => first > 0)
     .map(([stream, { first }]) => ({ stream, first }));
-  return { events, skipped, documents, renumbered, written: true };
+  return { events, skipped, renumbered, written: true };
 }
 
 /** Marks an empty target. @returns true when it already contains this archive @throws ImportRefusedError */
@@ -160,9 +156,9 @@ async function alreadyDone(options: ImportOptions, archiveId: string): Promise<b
  * @throws ServiceError `unavailable`
  */
 export async function whatIsThere(
-  options: Pick<ImportOptions, 'eventStore' | 'readStore' | 'prefix' | 'collections' | 'projections' | 'signal'>,
+  options: Pick<ImportOptions, 'eventStore' | 'readStore' | 'prefix' | 'projections' | 'signal'>,
 ): Promise<string | undefined> {
-  const { eventStore, readStore, prefix, collections, projections, signal } = options;
+  const { eventStore, readStore, prefix, projections, signal } = options;
   const enough = new AbortController();
   const deadline = AbortSignal.timeout(giveUpMs);
   const subscription = { prefix, after: 'start', signal: AbortSignal.any([signal, enough.signal, deadline]) } as const;
@@ -179,11 +175,6 @@ export async function whatIsThere(
     enough.abort();
   }
   if (!caughtUp) return `its log could not be checked within ${giveUpMs / 1000} s`;
-  for (const spec of collections) {
-    if ((await (await readStore.collection(spec)).list(undefined, 1)).length > 0) {
-      return `its read store has documents in ${spec.name}`;
-    }
-  }
   for (const { name, version } of projections) {
     const began = await readStore.loadCheckpoint(name, version);
     if (began !== undefined || (await readStore.activeVersion(name)) !== undefined) {
@@ -217,26 +208,6 @@ function* groupsOf(items: readonly ArchiveItem[]): Generator<readonly RecordedEv
     [command, commandBytes] = [[], 0];
   }
   if (group.length > 0) yield group;
-}
-
-async function writeDocuments(
-  { readStore, collections }: ImportOptions,
-  items: readonly ArchiveItem[],
-): Promise<number> {
-  const documents = items.filter((item) => item.kind === 'document');
-  for (const name of new Set(documents.map(({ collection }) => collection))) {
-    const ofCollection = documents.filter(({ collection }) => collection === name);
-    const version = ofCollection[0]?.version;
-    const spec = collections.find((candidate) => candidate.name === name && candidate.version === version);
-    if (spec === undefined) {
-      throw new ImportRefusedError(`the archive contains the collection ${name}, which this release does not know`);
-    }
-    const collection = await readStore.collection(spec);
-    for (let from = 0; from < ofCollection.length; from += archiveBounds.documentsAtOnce) {
-      await collection.set(ofCollection.slice(from, from + archiveBounds.documentsAtOnce));
-    }
-  }
-  return documents.length;
 }
 
 /**

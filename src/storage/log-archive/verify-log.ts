@@ -3,7 +3,7 @@
  */
 import { stat } from 'node:fs/promises';
 import { errorText } from '../../kernel/errors.js';
-import type { EventStore } from '../event-store.js';
+import type { LogReader } from '../event-store.js';
 import { BrokenLogError, readWholeLog } from '../follow.js';
 import { ArchiveDamagedError } from './format.js';
 import type { ArchiveHeader, ArchiveTotals } from './format.js';
@@ -20,8 +20,6 @@ export interface VerifyReport {
   readonly damaged: boolean;
   /** Only for an archive. */
   readonly header?: ArchiveHeader | undefined;
-  /** Documents per collection of an archive. */
-  readonly documents: ReadonlyMap<string, number>;
 }
 
 export interface VerifyOptions {
@@ -39,7 +37,6 @@ export async function verifyArchive(
 ): Promise<VerifyReport> {
   const { size } = await stat(path);
   const log = createLogCheck(options.check);
-  const documents = new Map<string, number>();
   const problems: string[] = [];
   let header: ArchiveHeader | undefined;
   let totals: ArchiveTotals | undefined;
@@ -51,7 +48,6 @@ export async function verifyArchive(
       else {
         for (const item of part.items) {
           if (item.kind === 'header') header = item;
-          if (item.kind === 'document') documents.set(item.collection, (documents.get(item.collection) ?? 0) + 1);
           if (item.kind !== 'event') continue;
           log.add(item.event);
           events += 1;
@@ -65,33 +61,28 @@ export async function verifyArchive(
     problems.push(error.message);
   }
   const summary = log.summary();
-  const documentCount = [...documents.values()].reduce((sum, count) => sum + count, 0);
-  if (totals !== undefined && !adds(totals, summary, documentCount)) {
+  if (totals !== undefined && !adds(totals, summary)) {
     problems.push('the totals in the last line do not match the lines before it');
   }
-  return { ...reportOf(log, problems), damaged: problems.length > 0, header, documents };
+  return { ...reportOf(log, problems), damaged: problems.length > 0, header };
 }
 
 /** @param others problems that the check of the events does not see */
-const reportOf = (
-  log: LogCheck,
-  others: readonly string[],
-): Omit<VerifyReport, 'header' | 'documents' | 'damaged'> => ({
+const reportOf = (log: LogCheck, others: readonly string[]): Omit<VerifyReport, 'header' | 'damaged'> => ({
   log: log.summary(),
   problems: [...others, ...log.problems],
   problemCount: others.length + log.problemCount,
 });
 
-const adds = (totals: ArchiveTotals, log: LogSummary, documents: number): boolean =>
+const adds = (totals: ArchiveTotals, log: LogSummary): boolean =>
   totals.events === log.events &&
   totals.commands === log.commands &&
-  totals.documents === documents &&
   totals.last_position === log.lastPosition &&
   totals.content_sha256 === log.contentSha256;
 
 /** Verifies the log of a store as far as a subscription delivers it. @throws ServiceError `unavailable` */
 export async function verifyLog(
-  eventStore: EventStore,
+  eventStore: LogReader,
   options: VerifyOptions & {
     readonly prefix: string;
     onProgress(position: number, head: number, events: number): void;
@@ -112,5 +103,5 @@ export async function verifyLog(
     if (!(error instanceof BrokenLogError)) throw error;
     problems.push(`${errorText(error)}; the log after it was not checked`);
   }
-  return { ...reportOf(log, problems), damaged: problems.length > 0, documents: new Map() };
+  return { ...reportOf(log, problems), damaged: problems.length > 0 };
 }

@@ -2,67 +2,30 @@
  * The embedded event log: the port `EventStore` on one LMDB environment. Puts the parts of this folder together and
  * turns their failures into the port's answers. Implements `docs/architecture.md#storage`.
  */
-import { startLoop, yieldToEventLoop } from '../../../kernel/background.js';
+import { startLoop } from '../../../kernel/background.js';
 import type { Clock } from '../../../kernel/clock.js';
 import { errorText, ServiceError } from '../../../kernel/errors.js';
-import type { ProposedEvent, RecordedEvent } from '../../../kernel/event.js';
+import type { ProposedEvent } from '../../../kernel/event.js';
 import type { Logger } from '../../../kernel/logger.js';
-import { assertAppendable, bounds } from '../../bounds.js';
-import type { AppendOutcome, EventStore, ExpectedRevision, ReadOptions } from '../../event-store.js';
+import { assertAppendable } from '../../bounds.js';
+import type { AppendOutcome, EventStore, ExpectedRevision } from '../../event-store.js';
 import { oneAtATime } from '../../one-at-a-time.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter } from '../group-writer.js';
 import type { Ownership } from '../ownership.js';
 import { createRecentAppends, decideAppend } from './append.js';
-import { encodeEvent, decodeEvent, recordedAtOf } from './event-codec.js';
+import { encodeEvent } from './event-codec.js';
 import { loadCheckpoint, saveCheckpoint } from './fold-checkpoints.js';
-import {
-  ensureStream,
-  logDatabases,
-  metaKeys,
-  putStreamRecord,
-  readCounters,
-  type LogBatch,
-  eventKey,
-  readStreamRecord,
-  revisionOf,
-  type LogEnvironment,
-  type StreamRecord,
-} from './layout.js';
+import { ensureStream, logDatabases, metaKeys, putStreamRecord, type LogBatch } from './layout.js';
 import { createLogTime, newestRecordedAt } from './log-time.js';
-import { createStreamNames, createWakeUp, subscribeLog } from './subscription.js';
+import { answered, readLog } from './reading.js';
+import { createWakeUp } from './subscription.js';
 import { trimStreams } from './trim.js';
 import { tuning } from '../tuning.js';
 
 export interface EmbeddedEventStore extends EventStore {
   /** Removes expired appends, a bounded number per stream. @returns how many */
   trim(): Promise<number>;
-}
-
-function unavailable(error: unknown): ServiceError {
-  if (error instanceof ServiceError) return error;
-  return new ServiceError('unavailable', 'The event store cannot be read now.', { cause: error });
-}
-
-/** @throws ServiceError `unavailable` whatever `work` throws */
-async function answered<T>(work: () => T | Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw unavailable(error);
-  }
-}
-
-async function* translated<T>(inner: AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
-  try {
-    yield* inner;
-  } catch (error) {
-    throw unavailable(error);
-  }
-}
-
-async function* eventsOf(slices: AsyncIterable<readonly RecordedEvent[]>): AsyncGenerator<RecordedEvent, void, void> {
-  for await (const slice of slices) for (const event of slice) yield event;
 }
 
 /**
@@ -74,7 +37,6 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
   const wakeUp = createWakeUp();
   const writer = createGroupWriter(environment, wakeUp.notify);
   const recent = createRecentAppends();
-  const nameOf = createStreamNames(environment);
   const saving = oneAtATime<string>();
   const time = createLogTime(environment, clock);
   let closing: Promise<void> | undefined;
@@ -140,8 +102,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
 
   return {
     append,
-    read: (stream, options) => translated(eventsOf(readSlices(environment, stream, options, time.now))),
-    subscribe: (options) => translated(subscribeLog({ environment, nameOf, wakeUp }, options)),
+    ...readLog({ environment, now: time.now, wakeUp }),
     async setRetention(stream, retention) {
       await run((batch) => {
         const record = ensureStream(batch, stream);
@@ -151,7 +112,6 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
     loadFoldCheckpoint: (name) => answered(() => loadCheckpoint(environment, name)),
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveCheckpoint(environment, run, name, checkpoint)),
     starved: () => 0,
-    headPosition: () => answered(() => readCounters(environment.get).position),
     time: () =>
       answered(() => {
         const at = newestRecordedAt(environment);
@@ -169,60 +129,4 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
       return closing;
     },
   };
-}
-
-/** The revisions that a read covers: from `from`, inclusive, to `to`, exclusive, in either direction. */
-interface Window {
-  readonly from: number;
-  readonly to: number;
-}
-
-function visibleWindow(record: StreamRecord, options: ReadOptions): Window {
-  const { maxCount } = record.retention;
-  const oldest = maxCount === undefined ? 0 : Math.max(0, record.head - maxCount + 1);
-  const next = record.head + 1;
-  if (options.direction === 'forward') {
-    const from = typeof options.from === 'number' ? options.from : 0;
-    return { from: Math.max(from, oldest), to: next };
-  }
-  const from = typeof options.from === 'number' ? options.from : record.head;
-  return { from: oldest, to: Math.min(from + 1, next) };
-}
-
-/** Yields slices of decoded events, which needs far fewer async steps than one event at a time. */
-async function* readSlices(
-  environment: LogEnvironment,
-  stream: string,
-  options: ReadOptions,
-  now: () => number,
-): AsyncGenerator<readonly RecordedEvent[], void, void> {
-  const record = readStreamRecord(environment.get, stream);
-  if (record === undefined) return;
-  let { from, to } = visibleWindow(record, options);
-  const reverse = options.direction === 'backward';
-  const { maxAgeSeconds } = record.retention;
-  const since = maxAgeSeconds === undefined ? 0 : now() - maxAgeSeconds * 1000;
-  let wanted = options.maxCount;
-  while (wanted > 0 && from < to) {
-    const slice = environment.texts('events', {
-      from: eventKey(record.number, from),
-      to: eventKey(record.number, to),
-      reverse,
-      limit: Math.min(wanted, tuning.sliceEntries),
-      maxBytes: bounds.itemBytes,
-    });
-    if (slice.length === 0) return;
-    const events: RecordedEvent[] = [];
-    for (const { key, text } of slice) {
-      if (since > 0 && recordedAtOf(text) < since) continue;
-      events.push(decodeEvent(text, stream, revisionOf(key)));
-    }
-    wanted -= events.length;
-    if (events.length > 0) yield events;
-    const last = slice.at(-1);
-    if (last === undefined) return;
-    if (reverse) to = revisionOf(last.key);
-    else from = revisionOf(last.key) + 1;
-    if (wanted > 0 && from < to) await yieldToEventLoop();
-  }
 }

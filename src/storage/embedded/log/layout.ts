@@ -8,6 +8,7 @@
 import type { Retention } from '../../event-store.js';
 import type { Environment } from '../environment.js';
 import type { Batch } from '../group-writer.js';
+import type { Reads } from '../lmdb.js';
 
 export const logDatabases = {
   events: 'text',
@@ -19,6 +20,7 @@ export const logDatabases = {
 } as const;
 export type LogDatabase = keyof typeof logDatabases;
 export type LogEnvironment = Environment<LogDatabase>;
+export type LogReads = Reads<LogDatabase>;
 export type LogBatch = Batch<LogDatabase>;
 
 export interface StreamRecord {

@@ -9,15 +9,7 @@
 import type { Clock } from '../../../kernel/clock.js';
 import { tuning } from '../tuning.js';
 import { recordedAtOf } from './event-codec.js';
-import {
-  decodeAppend,
-  eventKey,
-  metaKeys,
-  positionKey,
-  readCounters,
-  type LogBatch,
-  type LogEnvironment,
-} from './layout.js';
+import { decodeAppend, eventKey, metaKeys, positionKey, readCounters, type LogBatch, type LogReads } from './layout.js';
 
 export interface LogTime {
   /** Milliseconds since the epoch. May go back with the wall clock. */
@@ -28,7 +20,7 @@ export interface LogTime {
   save(batch: LogBatch): void;
 }
 
-export function createLogTime(environment: LogEnvironment, clock: Clock): LogTime {
+export function createLogTime(environment: LogReads, clock: Clock): LogTime {
   const saved = environment.get('meta', metaKeys.time);
   let newest = newestRecordedAt(environment);
   let measuredAt = clock.monotonic();
@@ -56,7 +48,7 @@ export function createLogTime(environment: LogEnvironment, clock: Clock): LogTim
  * When the newest event of the log was recorded, which is never trimmed (`trim.ts`): milliseconds since the epoch, or
  * undefined for an empty log.
  */
-export function newestRecordedAt(environment: LogEnvironment): number | undefined {
+export function newestRecordedAt(environment: LogReads): number | undefined {
   const { position } = readCounters(environment.get);
   const range = { from: positionKey(0), to: positionKey(position + 1), reverse: true, limit: 1 };
   const [entry] = environment.entries('appends', range);

@@ -14,7 +14,7 @@ import {
   positionKey,
   revisionOf,
   type AppendRecord,
-  type LogEnvironment,
+  type LogReads,
 } from './layout.js';
 import { tuning } from '../tuning.js';
 import { bounds } from '../../bounds.js';
@@ -31,7 +31,7 @@ const pointAt = (position: number): ResumePoint => ({ commit: position, prepare:
 /** Names of streams by number. Numbers are never reused, so names can be cached. */
 export type StreamNames = (stream: number) => string;
 
-export function createStreamNames(environment: LogEnvironment): StreamNames {
+export function createStreamNames(environment: LogReads): StreamNames {
   const names = new Map<number, string>();
   return (stream) => {
     const cached = names.get(stream);
@@ -92,14 +92,14 @@ export function createWakeUp(): WakeUp {
 const appendsAtOnce = 256;
 
 /** The append that contains `after` and later events, if any: a subscription may resume in the middle of an append. */
-function appendAround(environment: LogEnvironment, after: number): AppendRecord[] {
+function appendAround(environment: LogReads, after: number): AppendRecord[] {
   return environment
     .entries('appends', { from: positionKey(0), to: positionKey(after + 1), reverse: true, limit: 1 })
     .map(({ key, value }) => decodeAppend(key, value))
     .filter(({ position, count }) => position + count - 1 > after);
 }
 
-function appendsAbove(environment: LogEnvironment, after: number): AppendRecord[] {
+function appendsAbove(environment: LogReads, after: number): AppendRecord[] {
   const range = { from: positionKey(after + 1), to: positionKey(Number.MAX_SAFE_INTEGER), limit: appendsAtOnce };
   return environment.entries('appends', range).map(({ key, value }) => decodeAppend(key, value));
 }
@@ -129,7 +129,7 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
 
 /** Everything that the subscriptions of one log share. */
 export interface LogReading {
-  readonly environment: LogEnvironment;
+  readonly environment: LogReads;
   readonly nameOf: StreamNames;
   readonly wakeUp: WakeUp;
 }

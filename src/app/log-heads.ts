@@ -1,0 +1,88 @@
+/**
+ * The heads of the log chains, which the chained streams name of one another: a start checks those that were named last,
+ * and each start, and each day, names the present ones. Implements `docs/log-chain.md`.
+ */
+import type { Gateway } from '../commands/port.js';
+import { systemContext } from '../commands/system.js';
+import type { LogHead, RecordLogHeads } from '../domain/log-chain/heads.js';
+import { headText, namesAll } from '../domain/log-chain/heads.js';
+import type { ChainHead } from '../domain/log-chain/links.js';
+import { storedLink } from '../domain/log-chain/links.js';
+import { startLoop } from '../kernel/background.js';
+import type { Loop } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
+import { chainedStreams, streams } from '../kernel/event.js';
+import type { Logger } from '../kernel/logger.js';
+import type { EventStore } from '../storage/event-store.js';
+import { firstFrom } from '../storage/event-store.js';
+import type { ServiceStreamOptions } from './installation/service-stream.js';
+import { writeService } from './installation/service-stream.js';
+
+/** Where the chain of each stream stands in memory; revision -1 for a stream without events. */
+export type HeadOf = (stream: string) => { readonly revision: number; readonly chain: ChainHead };
+
+/**
+ * Looks in the log for the heads that each stream has named last.
+ * @returns what does not fit, as one sentence without a full stop; undefined when all fits
+ * @throws ServiceError `unavailable`
+ */
+export async function missingHead(eventStore: EventStore, headOf: HeadOf): Promise<string | undefined> {
+  for (const namedBy of chainedStreams) {
+    for (const head of headOf(namedBy).chain.named) {
+      const event = await firstFrom(eventStore, head.stream, head.revision);
+      const link = event && storedLink({ stream: head.stream, events: [event] });
+      if (event?.revision === head.revision && link?.mac === head.mac) continue;
+      return `${head.stream} does not hold its head ${headText(head)}, which ${namedBy} names: it was rolled back, or written anew`;
+    }
+  }
+  return undefined;
+}
+
+export interface RecordHeadsOptions {
+  readonly headOf: HeadOf;
+  readonly fleet: Gateway<unknown, RecordLogHeads>;
+  readonly accounts: Gateway<unknown, RecordLogHeads>;
+  readonly service: ServiceStreamOptions;
+  readonly logger: Logger;
+}
+
+/** Has each stream name the heads of the other two. @throws ServiceError `unavailable` */
+export async function recordHeads({ headOf, fleet, accounts, service, logger }: RecordHeadsOptions): Promise<void> {
+  const heads = (): readonly LogHead[] =>
+    chainedStreams.flatMap((stream) => {
+      const { revision, chain } = headOf(stream);
+      return revision < 0 ? [] : [{ stream, revision, mac: chain.mac }];
+    });
+  const others = (stream: string): readonly LogHead[] => heads().filter((head) => head.stream !== stream);
+  // A head that is kept outside proves later that nothing before it was changed or cut off.
+  logger.info({ heads: heads().map(headText) }, 'the log chains hold');
+  const context = systemContext('log heads');
+  for (const [stream, gateway] of [[streams.fleet, fleet] as const, [streams.accounts, accounts] as const]) {
+    await gateway.execute({ type: 'RecordLogHeads', heads: others(stream) }, context, () => undefined);
+  }
+  const named = others(streams.service);
+  await writeService(service, 'log heads', ({ logChain }) =>
+    namesAll(logChain.named, named) ? undefined : { type: 'LogHeadsRecorded', data: { heads: named } },
+  );
+}
+
+const lookEveryMs = 60_000;
+const dayMs = 24 * 60 * 60 * 1_000;
+
+/** Names the heads each day, and tries again each minute while that cannot be written. */
+export function recordHeadsDaily(
+  options: RecordHeadsOptions & { readonly clock: Clock; readOnly(): string | undefined },
+): Loop {
+  const { clock, logger, readOnly } = options;
+  let recordedAt = clock.monotonic();
+  return startLoop(
+    lookEveryMs,
+    async () => {
+      if (clock.monotonic() - recordedAt < dayMs || readOnly() !== undefined) return;
+      await recordHeads(options);
+      recordedAt = clock.monotonic();
+    },
+    (error) => logger.warn({ error: errorText(error) }, 'the heads of the log chains could not be recorded yet'),
+  );
+}

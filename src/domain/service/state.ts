@@ -1,0 +1,54 @@
+/**
+ * The fold of `svc-service`: the identity, the key that signs tokens, the newest keyring, and where the log chain stands.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ */
+import { unreachable } from '../../kernel/errors.js';
+import type { RecordedCommand } from '../../kernel/event.js';
+import { lastEvent } from '../../kernel/event.js';
+import { namesHeads } from '../log-chain/heads.js';
+import type { ChainHead } from '../log-chain/links.js';
+import { emptyChain } from '../log-chain/links.js';
+import type { ServiceEvent, ServiceKeyEvent } from './identity.js';
+import { serviceEvent } from './identity.js';
+
+type DataOf<T extends ServiceEvent['type']> = Extract<ServiceEvent, { readonly type: T }>['data'];
+
+export interface ServiceState {
+  /** Of the last event; -1 before any. */
+  readonly revision: number;
+  readonly position: number;
+  readonly logChain: ChainHead;
+  readonly identity: DataOf<'ServiceIdentityCreated'> | undefined;
+  /** The key that signs tokens. */
+  readonly signingKey: ServiceKeyEvent['data'] | undefined;
+  readonly keyring: DataOf<'KeyringRecorded'> | undefined;
+}
+
+export const emptyService: ServiceState = {
+  revision: -1,
+  position: 0,
+  logChain: emptyChain,
+  identity: undefined,
+  signingKey: undefined,
+  keyring: undefined,
+};
+
+/** Applies a command, which `log/upcast.ts` has read. @param logChain behind it */
+export function applyService(state: ServiceState, command: RecordedCommand, logChain: ChainHead): ServiceState {
+  const { revision, position } = lastEvent(command);
+  const next = { ...state, revision, position, logChain };
+  return namesHeads(command) ? next : evolve(next, serviceEvent(command.events[0]));
+}
+
+function evolve(state: ServiceState, event: ServiceEvent): ServiceState {
+  switch (event.type) {
+    case 'ServiceIdentityCreated':
+      return { ...state, identity: event.data, signingKey: event.data };
+    case 'TokenSigningKeyReplaced':
+      return { ...state, signingKey: event.data };
+    case 'KeyringRecorded':
+      return { ...state, keyring: event.data };
+    default:
+      return unreachable(event);
+  }
+}

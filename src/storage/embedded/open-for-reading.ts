@@ -1,0 +1,46 @@
+/**
+ * Opens the log of a data folder for reading alone, while a service writes to it or none does: for an export and a proof.
+ * Takes no lock, and sees what was committed when it reads. Implements `docs/how-to/back-up.md`.
+ */
+import { join, resolve } from 'node:path';
+import type { Clock } from '../../kernel/clock.js';
+import { errorText } from '../../kernel/errors.js';
+import type { LogReader } from '../event-store.js';
+import { createReads, openForReading } from './lmdb.js';
+import { createLogTime } from './log/log-time.js';
+import { logDatabases, type LogDatabase } from './log/layout.js';
+import { readLog } from './log/reading.js';
+import { createWakeUp } from './log/subscription.js';
+import type { ValueKind } from './lmdb.js';
+import { checkMarker, DataFolderError } from './open-embedded.js';
+
+/** @throws DataFolderError when the folder has no log, or one of a newer format */
+export async function openLogForReading(
+  dataDir: string,
+  clock: Clock,
+): Promise<LogReader & { close(): Promise<void> }> {
+  const path = resolve(dataDir);
+  await checkMarker(path);
+  const kinds = new Map(Object.entries(logDatabases) as [LogDatabase, ValueKind][]);
+  try {
+    const { root, databases } = openForReading(join(path, 'log'), kinds);
+    const environment = createReads<LogDatabase>((name) => {
+      const database = databases.get(name);
+      if (database === undefined) throw new Error(`the log has no ${name}`);
+      // A later commit of the writer is seen by a new transaction alone.
+      root.resetReadTxn();
+      return database;
+    });
+    const wakeUp = createWakeUp();
+    const { now } = createLogTime(environment, clock);
+    return {
+      ...readLog({ environment, now, wakeUp }),
+      async close() {
+        wakeUp.close();
+        await root.close();
+      },
+    };
+  } catch (error) {
+    throw new DataFolderError(`The log in ${path} cannot be read: ${errorText(error)}.`, { cause: error });
+  }
+}
