@@ -119,7 +119,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const { eventStore } = appends;
 
   // The parts that follow the log.
-  const facts = createFactRecorder({ eventStore, clock, ids, logger });
+  const facts = createFactRecorder({ eventStore, clock: clocks.shared, ids, logger });
   closers.add('facts', () => facts.close());
   const accountsView = openAccounts(eventStore, logChain, logger);
   closers.add('accounts', () => accountsView.close());

@@ -27,6 +27,11 @@ export interface StoreClocks {
    */
   now(): number;
   /**
+   * A clock that all instances on these stores share, for times that are compared across instances: the read store's, or the
+   * event store's where the read store has none; this instance's own where neither has one, as on embedded stores.
+   */
+  readonly shared: Clock;
+  /**
    * The time that everything goes by which deletes what is old, in milliseconds since the epoch: now by the slowest of all
    * clocks, the log's own measure of time included, and never beyond the newest event of the log. What is removed too early
    * may be lost, so a clock that is wrong for an hour must not make anything older.
@@ -130,6 +135,14 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     return Math.min(clock.now(), ...carried);
   }
 
+  function sharedNow(): number {
+    for (const name of ['read store', 'event store']) {
+      const entry = compared.get(name);
+      if (entry?.time.kind === 'clock') return clockOf(entry);
+    }
+    return clock.now();
+  }
+
   const notRead = (): boolean => stores.some(([name]) => !compared.has(name) && !silent.has(name));
 
   await look();
@@ -140,6 +153,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     problems,
     differences: () => new Map([...compared].map(([name, entry]) => [name, aheadMs(entry) / 1000])),
     now: slowest,
+    shared: { now: sharedNow, monotonic: clock.monotonic },
     deletionTime(newest) {
       if (newest === undefined || notRead() || problems().length > 0) return undefined;
       const measured = [...compared.values()].flatMap(({ time }) => (time.kind === 'not_before' ? time.measured : []));

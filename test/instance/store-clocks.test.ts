@@ -3,7 +3,12 @@
  * of these tests are gateways on one log, each with a wall clock of its own.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createFactRecorder } from '../../src/commands/facts.js';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
+import { evolveAgentFacts, neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import type { Clock } from '../../src/kernel/clock.js';
+import { agentsStream } from '../../src/kernel/event.js';
+import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { StoreClocks } from '../../src/instance/store-clocks.js';
 import { watchStoreClocks } from '../../src/instance/store-clocks.js';
@@ -13,7 +18,9 @@ import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode } from '../support/fleet.js';
 import type { ManualClock } from '../support/manual-clock.js';
 import { createManualClock } from '../support/manual-clock.js';
+import { readAll } from '../storage/contract/appending.js';
 import { until } from '../support/delivery-fixture.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 
 const second = 1_000;
 const hour = 3_600 * second;
@@ -239,4 +246,49 @@ describe('the comparison', () => {
     own.skewMs = -hour;
     expect(clocks.now()).toBe(own.now());
   });
+});
+
+const sessionOpened = (session_id: string): AgentEvent => ({
+  type: 'AgentSessionOpened',
+  data: {
+    node_id: 'node',
+    session_id,
+    instance_id: session_id,
+    agent_version: session_id,
+    public_ipv4: '',
+    public_ipv6: '',
+    detected_addresses: [],
+    multiplex: false,
+    multiplex_port: 0,
+  },
+});
+
+test('facts of instances whose clocks are apart, within bounds, are in the order in which they happened', async () => {
+  const clock = createManualClock();
+  const stores = storesInMemory();
+  const readStore = storeWith(() => ({ kind: 'clock', at: clock.now() }));
+  const eventStore = storeWith(() => ({ kind: 'clock', at: clock.now() - 500 }));
+  const recorders = await Promise.all(
+    [20 * second, 0].map(async (skewMs) => {
+      const { shared } = await watch(skewable(clock, skewMs), eventStore, readStore);
+      return createFactRecorder({ eventStore: stores.eventStore, clock: shared, ids: randomIds, logger: silentLogger });
+    }),
+  );
+  for (const [index, facts] of recorders.entries()) {
+    const session = `session ${index}`;
+    await facts.agent('node', sessionOpened(session), session);
+    clock.advance(second);
+  }
+  let folded = neverConnected;
+  for (const { data, type, metadata } of await readAll(stores.eventStore, agentsStream('node'))) {
+    folded = evolveAgentFacts(
+      folded,
+      { type, data } as unknown as AgentEvent,
+      metadata.occurred_at,
+      metadata.request_id,
+    );
+  }
+  expect(folded.agent_version).toBe('session 1');
+  for (const facts of recorders) await facts.close();
+  await stores.close();
 });

@@ -5,7 +5,7 @@
  * When both an apply and a reject are known, the later one in the log counts. But facts may arrive late: an instance
  * that was cut off from the log writes them when it reaches it again. So a session that is older than the recorded one
  * tells nothing, nor does what was reported before the recorded one was opened, and generations below the applied one
- * count as late.
+ * count as late. Times are of the clock that all instances share (`src/instance/store-clocks.ts`).
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { AgentEvent, ApplyError } from './facts.js';
