@@ -110,7 +110,7 @@ async function flood({ nodeId, controlPsk, target, perSecond, seconds }: Flood):
   };
 
   const hello = { nodeId: '', publicIpv4: '', publicIpv6: '', agentVersion: 'flooder', multiplex: false };
-  const value = { ...hello, multiplexPort: 0, detectedAddresses: [] };
+  const value = { ...hello, multiplexPort: 0, detectedAddresses: [], features: [], processId: Buffer.alloc(0) };
   await send(AgentPayload.encode({ payload: { $case: 'hello', value } }).finish());
   const { payload, entries } = heavyHeartbeat();
   const began = performance.now();

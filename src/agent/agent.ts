@@ -2,6 +2,7 @@
  * The reference agent as one object, data plane and session loop together: for `main.ts`, and for tests, which run it in their
  * own process.
  */
+import { randomBytes } from 'node:crypto';
 import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import { systemClock } from '../kernel/clock.js';
@@ -48,6 +49,8 @@ export interface AgentHandle {
 export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
   const { config, logger = silentLogger, clock = systemClock, random = Math.random, events = {} } = options;
   const gateway = options.gateway ?? createRuntime({ rejectUnsupported: config.rejectUnsupported, logger, clock });
+  // The counters of the gateway begin at 0 with it.
+  const processId = randomBytes(16);
   let lastReport: ConfigApplyReport | undefined;
 
   const loop = startSessionLoop({
@@ -65,6 +68,8 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
         multiplex: false,
         multiplexPort: 0,
         detectedAddresses: detected,
+        features: [],
+        processId,
       };
     },
     usage: createUsageMeter(),

@@ -113,7 +113,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     membership,
     claims,
     address: transport.address,
-    measured: [transport, standingFacts, credentials],
+    measured: [transport, { metrics: telemetry.trafficMetrics }, standingFacts, credentials],
   };
 }
 

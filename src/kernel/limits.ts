@@ -186,6 +186,7 @@ export const limits = {
     metricsListeners: 4096,
     metricsUpstreams: 16_384,
     detectedAddresses: 64,
+    features: 32,
     stringBytes: 1024,
   },
   /** Limits of the reference agent (`src/agent/control/session-loop.ts`). */

@@ -21,7 +21,10 @@ import type {
   ReportedMetrics,
   ReportedTable,
 } from './port.js';
-import { linksIn, listenersIn } from './reported.js';
+import type { Counters, ProcessTotals, Rows } from './process-totals.js';
+import { absentSums, noTotals, withReport } from './process-totals.js';
+import { linksIn, listenersIn, rowsIn } from './reported.js';
+import type { TrafficMetrics } from './traffic-metrics.js';
 import { tuning } from './tuning.js';
 
 const MiB = 1024 * 1024;
@@ -32,9 +35,9 @@ const spec = (name: string): CollectionSpec => ({ name, version: 1 });
 const telemetryCollections = {
   seen: spec('node_seen'),
   heartbeats: spec('node_heartbeats'),
-  runtime: spec('node_runtime'),
-  links: spec('node_links'),
-  metrics: { name: 'node_metrics', version: 2 },
+  runtime: { name: 'node_runtime', version: 2 },
+  links: { name: 'node_links', version: 2 },
+  metrics: { name: 'node_metrics', version: 3 },
 } as const;
 
 type SeenFields = { readonly last_seen_at: string };
@@ -45,15 +48,30 @@ type HeartbeatFields = {
   readonly uptime_seconds: number;
 };
 type MetricsFields = {
+  readonly process_id: string;
   readonly reported_at: string;
   readonly report: MetricsFacts;
   readonly health_since: { readonly [cluster: string]: string };
 };
 
-/** A stored table: a `HeartbeatRequest` of the wire with nothing but that list. */
-type TableFields = { readonly wire: Uint8Array };
+/** A stored table: a `HeartbeatRequest` of the wire with nothing but that list, and what is added to its counters. */
+type TableFields = {
+  readonly wire: Uint8Array;
+  readonly process_id: string;
+  readonly before: { readonly [row: string]: Counters };
+  readonly absent: { readonly [row: string]: Counters };
+  readonly gone: Counters;
+};
+
+const totalsOf = ({ process_id, before, absent, gone }: TableFields): ProcessTotals => ({
+  processId: process_id,
+  before: new Map(Object.entries(before)),
+  absent: new Map(Object.entries(absent)),
+  gone,
+});
 
 interface Metrics {
+  readonly processId: string;
   readonly at: number;
   readonly report: MetricsFacts;
 }
@@ -68,7 +86,7 @@ export interface NodeDocuments {
   seen(nodeId: string, at: number): void;
   /** A heartbeat is a sign of life as well, and replaces an earlier one that has not been written. */
   heartbeat(nodeId: string, facts: HeartbeatFacts, at: number): void;
-  metrics(nodeId: string, report: MetricsFacts, at: number): void;
+  metrics(nodeId: string, report: MetricsFacts, processId: string, at: number): void;
   /** Another instance may have written the node's tables meanwhile: its next ones are written in any case. */
   rewrite(nodeId: string): void;
   vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
@@ -94,7 +112,7 @@ async function openCollections(readStore: ReadStore) {
 type Collections = Awaited<ReturnType<typeof openCollections>>;
 
 /** Gathers reports and writes them batch by batch, the newest of each node. */
-function createWriter(collections: Collections, logger: Logger) {
+function createWriter(collections: Collections, logger: Logger, traffic: Pick<TrafficMetrics, 'note'>) {
   const { waitingNodes } = tuning;
   const runtime = createChangedTables(collections.runtime, waitingNodes);
   const links = createChangedTables(collections.links, waitingNodes);
@@ -119,8 +137,10 @@ function createWriter(collections: Collections, logger: Logger) {
     });
 
   const writeHeartbeats = async (entries: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
-    await runtime.write(entries.map(([nodeId, { facts }]) => [nodeId, facts.runtime_listeners] as const));
-    await links.write(entries.map(([nodeId, { facts }]) => [nodeId, facts.link_metrics] as const));
+    const tables = (table: 'runtime_listeners' | 'link_metrics') =>
+      entries.map(([nodeId, { facts }]) => [nodeId, facts.process_id, facts[table]] as const);
+    await runtime.write(tables('runtime_listeners'));
+    await links.write(tables('link_metrics'));
     // Last: a time that is newer than its tables would be wrong.
     await put(
       collections.heartbeats,
@@ -138,11 +158,16 @@ function createWriter(collections: Collections, logger: Logger) {
     );
     await put(
       collections.metrics,
-      entries.map(([nodeId, { at, report }]) => {
+      entries.map(([nodeId, { at, report, processId: process_id }]) => {
         const reported_at = timestamp(at);
-        return [nodeId, { reported_at, report, health_since: healthSince(report, reported_at, stored.get(nodeId)) }];
+        const health_since = healthSince(report, reported_at, stored.get(nodeId));
+        return [nodeId, { reported_at, process_id, report, health_since }];
       }),
     );
+    for (const [nodeId, { report, processId }] of entries) {
+      const before = stored.get(nodeId);
+      traffic.note(report, before?.process_id === processId ? before.report : undefined);
+    }
   };
 
   const batches = {
@@ -184,9 +209,13 @@ function createWriter(collections: Collections, logger: Logger) {
 }
 
 /** @throws ServiceError `unavailable` */
-export async function openNodeDocuments(readStore: ReadStore, logger: Logger): Promise<NodeDocuments> {
+export async function openNodeDocuments(
+  readStore: ReadStore,
+  logger: Logger,
+  traffic: Pick<TrafficMetrics, 'note'>,
+): Promise<NodeDocuments> {
   const collections = await openCollections(readStore);
-  const { batches, ...writer } = createWriter(collections, logger);
+  const { batches, ...writer } = createWriter(collections, logger, traffic);
 
   /** The tables of nodes with the time of their heartbeats. The time is read first, so it is never newer than the table. */
   async function reported<F extends Fields, R>(
@@ -205,7 +234,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       batches.heartbeats.put(nodeId, { at, facts });
       batches.seen.delete(nodeId);
     },
-    metrics: (nodeId, report, at) => batches.metrics.put(nodeId, { at, report }),
+    metrics: (nodeId, report, processId, at) => batches.metrics.put(nodeId, { at, report, processId }),
     rewrite: writer.rewrite,
     async vitals(nodeIds) {
       const [seen, heartbeats] = await Promise.all([
@@ -230,12 +259,13 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     listeners: (nodeIds) =>
       reported(nodeIds, collections.runtime, (reported_at, table) => ({
         reported_at,
-        listeners: table === undefined ? [] : listenersIn(table.wire),
+        listeners: table === undefined ? [] : listenersIn(table.wire, totalsOf(table).before),
+        gone: table === undefined ? {} : absentSums(totalsOf(table)),
       })),
     links: (nodeIds) =>
       reported(nodeIds, collections.links, (reported_at, table) => ({
         reported_at,
-        links: table === undefined ? [] : linksIn(table.wire),
+        links: table === undefined ? [] : linksIn(table.wire, totalsOf(table).before),
       })),
     reportedMetrics: (nodeIds) => byId(collections.metrics, nodeIds),
     async forget(nodeIds) {
@@ -247,22 +277,52 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
   };
 }
 
+/** What was written of a node last. */
+interface Written {
+  readonly hash: string;
+  readonly rows: Rows;
+  readonly totals: ProcessTotals;
+}
+
 /**
  * One table per node, written only when it differs from the one that this instance wrote last: tables are large, and come
- * unchanged with most heartbeats. Keeps a hash of each, never the table.
+ * unchanged with most heartbeats. Keeps a hash and the counters of each, never the table.
  */
-function createChangedTables(collection: Pick<Collection<TableFields>, 'set'>, rememberedNodes: number) {
-  const hashes = createLru<string, string>({ maxEntries: rememberedNodes });
+function createChangedTables(collection: Collection<TableFields>, rememberedNodes: number) {
+  const written = createLru<string, Written>({ maxEntries: rememberedNodes });
   return {
     /** @throws ServiceError `unavailable` */
-    async write(entries: readonly (readonly [nodeId: string, table: ReportedTable])[]): Promise<void> {
-      const changed = entries.filter(([nodeId, { hash }]) => hashes.get(nodeId) !== hash);
+    async write(
+      entries: readonly (readonly [nodeId: string, processId: string, table: ReportedTable])[],
+    ): Promise<void> {
+      const changed = entries.filter(([nodeId, processId, { hash }]) => {
+        const last = written.get(nodeId);
+        return last?.hash !== hash || last.totals.processId !== processId;
+      });
       if (changed.length === 0) return;
-      await collection.set(changed.map(([nodeId, { bytes }]) => ({ id: nodeId, fields: { wire: bytes } })));
-      for (const [nodeId, { hash }] of changed) hashes.set(nodeId, hash);
+      const unknown = changed.flatMap(([nodeId]) => (written.get(nodeId) === undefined ? [nodeId] : []));
+      const stored = await byId(collection, unknown);
+      const next = changed.map(([nodeId, processId, table]): [string, Written & Pick<ReportedTable, 'bytes'>] => {
+        const rows = table.rows();
+        const fields = stored.get(nodeId);
+        const last = written.get(nodeId);
+        const before = last?.totals ?? (fields === undefined ? noTotals : totalsOf(fields));
+        const lastRows = last?.rows ?? (fields === undefined ? new Map<string, Counters>() : rowsIn(fields.wire));
+        const totals = withReport(before, lastRows, processId, rows);
+        return [nodeId, { hash: table.hash, rows, totals, bytes: table.bytes }];
+      });
+      await put(
+        collection,
+        next.map(([nodeId, { bytes: wire, totals }]) => {
+          const { processId: process_id, gone } = totals;
+          const [before, absent] = [Object.fromEntries(totals.before), Object.fromEntries(totals.absent)];
+          return [nodeId, { wire, process_id, before, absent, gone }];
+        }),
+      );
+      for (const [nodeId, { hash, rows, totals }] of next) written.set(nodeId, { hash, rows, totals });
     },
-    /** The node's next table is written even if it has not changed. */
-    forget: hashes.delete,
+    /** The node's next table is written even if it has not changed, behind what is stored. */
+    forget: written.delete,
   };
 }
 

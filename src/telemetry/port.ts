@@ -2,6 +2,9 @@
  * Telemetry as the agent transport and REST see it: presence and the newest reports of each node. None of it is an
  * event. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
+import type { Counter } from 'prom-client';
+import type { Counters, Rows } from './process-totals.js';
+
 export interface RuntimeRoute {
   readonly service: string;
   readonly payload: string;
@@ -40,15 +43,19 @@ export interface LinkSample {
   readonly active_sessions: number;
 }
 
-/** A list of a heartbeat, validated and otherwise unchanged; `reported-tables.ts` makes and reads it. */
+/** A list of a heartbeat, validated and otherwise unchanged; `reported.ts` makes and reads it. */
 export interface ReportedTable {
   /** A `HeartbeatRequest` with nothing but that list. */
   readonly bytes: Uint8Array;
   /** SHA-256 of the bytes: most tables come again unchanged. */
   readonly hash: string;
+  /** The counters of its rows. */
+  rows(): Rows;
 }
 
 export interface HeartbeatFacts {
+  /** Of the agent's process, lower-case hex; empty when it does not name it. */
+  readonly process_id: string;
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
@@ -65,14 +72,16 @@ export interface NodeVitals {
   readonly uptime_seconds: number | null;
 }
 
-/** The runtime table of a node's last heartbeat. */
+/** The runtime table of a node's last heartbeat; counters are sums over the agent's processes. */
 export interface ReportedListeners {
   /** RFC 3339. */
   readonly reported_at: string;
   readonly listeners: readonly RuntimeListener[];
+  /** Sums of listeners that are reported no longer, by the names of their counters. */
+  readonly gone: Counters;
 }
 
-/** The links of a node's last heartbeat. */
+/** The links of a node's last heartbeat; counters are sums over the agent's processes. */
 export interface ReportedLinks {
   /** RFC 3339. */
   readonly reported_at: string;
@@ -143,7 +152,8 @@ export interface Telemetry {
    * @param heartbeat if the payload was one; the newest of a node replaces the others
    */
   alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number, heartbeat?: HeartbeatFacts): void;
-  metrics(nodeId: string, report: MetricsFacts): void;
+  /** @param processId as in `HeartbeatFacts` */
+  metrics(nodeId: string, report: MetricsFacts, processId: string): void;
   sessionEnded(nodeId: string, sessionId: string): Promise<void>;
   /** Calls back with each session whose node another session has taken over; noticed when its lease is renewed. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
@@ -158,6 +168,8 @@ export interface Telemetry {
   listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
   links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
   reportedMetrics(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedMetrics>>;
+  /** What nodes have carried, for `/metrics`. */
+  trafficMetrics(): readonly Counter[];
   /** Heartbeats that this instance took in the last minute. */
   heartbeatsPerMinute(): number;
   /** Writes the batches. */

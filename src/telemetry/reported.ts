@@ -11,22 +11,58 @@ import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/con
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportedTable, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
+import type { Counters, Rows } from './process-totals.js';
+import { sumOf } from './process-totals.js';
 
-export function heartbeatFacts(heartbeat: HeartbeatRequest): HeartbeatFacts {
+/** @param processId see `HeartbeatFacts` */
+export function heartbeatFacts(heartbeat: HeartbeatRequest, processId: string): HeartbeatFacts {
+  const { linkMetrics, runtimeListeners } = heartbeat;
   return {
+    process_id: processId,
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
-    link_metrics: tableOf({ linkMetrics: heartbeat.linkMetrics }),
-    runtime_listeners: tableOf({ runtimeListeners: heartbeat.runtimeListeners }),
+    link_metrics: tableOf({ linkMetrics }, () => linkRows(linkMetrics)),
+    runtime_listeners: tableOf({ runtimeListeners }, () => listenerRows(runtimeListeners)),
   };
 }
 
 const empty = HeartbeatRequest.create();
 
-function tableOf(list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>): ReportedTable {
-  return reportedTable(HeartbeatRequest.encode({ ...empty, ...list }).finish());
+function tableOf(
+  list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>,
+  rows: () => Rows,
+): ReportedTable {
+  return reportedTable(HeartbeatRequest.encode({ ...empty, ...list }).finish(), rows);
 }
+
+const listenerKey = ({ transport, listenAddr, listenPort }: WireListener): string =>
+  `${transport}/${listenAddr}/${listenPort}`;
+
+const listenerRows = (listeners: readonly WireListener[]): Rows =>
+  new Map(
+    listeners.map((listener) => {
+      const { bytesIn, bytesOut, totalSessions, errorSessions } = listener;
+      const counters = {
+        bytes_in: bytesIn,
+        bytes_out: bytesOut,
+        total_sessions: totalSessions,
+        error_sessions: errorSessions,
+      };
+      return [listenerKey(listener), reportedOf(counters)] as const;
+    }),
+  );
+
+const linkKey = ({ resourceType, resourceId, peerNodeId, peerEndpoint, outer }: LinkMetric): string =>
+  [resourceType, resourceId, peerNodeId, peerEndpoint, outer].join('/');
+
+const linkRows = (links: readonly LinkMetric[]): Rows =>
+  new Map(links.map((link) => [linkKey(link), reportedOf({ bytes_in: link.bytesIn, bytes_out: link.bytesOut })]));
+
+const reportedOf = (counters: { readonly [name: string]: bigint | undefined }): Counters =>
+  Object.fromEntries(
+    Object.entries(counters).flatMap(([name, value]) => (value === undefined ? [] : [[name, wholeNumber(value)]])),
+  );
 
 /** What is kept of a report. */
 export function metricsFacts(report: MetricsReport): MetricsFacts {
@@ -87,18 +123,38 @@ function share(value: number): number {
 }
 
 /** @param bytes of a `HeartbeatRequest` with nothing but one of its lists @internal exported for tests */
-export function reportedTable(bytes: Uint8Array): ReportedTable {
-  return { bytes, hash: bytes.length === 0 ? '' : hash('sha256', bytes, 'base64url') };
+export function reportedTable(bytes: Uint8Array, rows: () => Rows): ReportedTable {
+  return { rows, bytes, hash: bytes.length === 0 ? '' : hash('sha256', bytes, 'base64url') };
 }
 
-/** @param bytes of a `HeartbeatRequest` with that list, found valid when it came */
-export function listenersIn(bytes: Uint8Array): readonly RuntimeListener[] {
-  return HeartbeatRequest.decode(bytes).runtimeListeners.map(runtimeListener);
+/** The rows of a stored table. @param bytes of a `HeartbeatRequest` with one list, found valid when it came */
+export function rowsIn(bytes: Uint8Array): Rows {
+  const { runtimeListeners, linkMetrics } = HeartbeatRequest.decode(bytes);
+  return new Map([...listenerRows(runtimeListeners), ...linkRows(linkMetrics)]);
 }
 
-/** @param bytes of a `HeartbeatRequest` with that list, found valid when it came */
-export function linksIn(bytes: Uint8Array): readonly LinkSample[] {
-  return HeartbeatRequest.decode(bytes).linkMetrics.map(linkSample);
+/**
+ * @param bytes of a `HeartbeatRequest` with that list, found valid when it came
+ * @param before what earlier processes have counted
+ */
+export function listenersIn(bytes: Uint8Array, before: Rows): readonly RuntimeListener[] {
+  return HeartbeatRequest.decode(bytes).runtimeListeners.map((listener) => ({
+    ...runtimeListener(listener),
+    ...summed(listenerRows([listener]), before),
+  }));
+}
+
+/** As `listenersIn`. */
+export function linksIn(bytes: Uint8Array, before: Rows): readonly LinkSample[] {
+  return HeartbeatRequest.decode(bytes).linkMetrics.map((link) => ({
+    ...linkSample(link),
+    ...summed(linkRows([link]), before),
+  }));
+}
+
+function summed(rows: Rows, before: Rows): Counters {
+  const [[key, counters] = ['', {}]] = rows;
+  return sumOf(counters, before.get(key) ?? {});
 }
 
 /** A 64-bit counter as a number that JSON and JavaScript keep exactly, or the largest of those. */

@@ -8,6 +8,7 @@ import type { ReadStore } from '../storage/read-store.js';
 import { openNodeDocuments } from './node-documents.js';
 import type { Telemetry } from './port.js';
 import { createPresence } from './presence.js';
+import { createTrafficMetrics } from './traffic-metrics.js';
 
 export interface TelemetryDeps {
   readonly readStore: ReadStore;
@@ -22,7 +23,8 @@ export interface TelemetryService extends Telemetry {
 
 /** @throws ServiceError `unavailable` */
 export async function createTelemetry({ readStore, clock, logger }: TelemetryDeps): Promise<TelemetryService> {
-  const documents = await openNodeDocuments(readStore, logger);
+  const traffic = createTrafficMetrics();
+  const documents = await openNodeDocuments(readStore, logger, traffic);
   const presence = createPresence(readStore.leases, logger);
   const rate = createRate(clock);
   return {
@@ -38,7 +40,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
       documents.heartbeat(nodeId, heartbeat, clock.now());
     },
     heartbeatsPerMinute: rate.perMinute,
-    metrics: (nodeId, report) => documents.metrics(nodeId, report, clock.now()),
+    metrics: (nodeId, report, processId) => documents.metrics(nodeId, report, processId, clock.now()),
     sessionEnded: presence.ended,
     onLost: presence.onLost,
     presence: presence.of,
@@ -48,6 +50,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
     listeners: documents.listeners,
     links: documents.links,
     reportedMetrics: documents.reportedMetrics,
+    trafficMetrics: traffic.metrics,
     forget: documents.forget,
     async flush() {
       await presence.flush();

@@ -123,6 +123,7 @@ describe('a node id', () => {
 describe('a list', () => {
   const many = (count: number): readonly object[] => Array.from({ length: count }, () => ({}));
   test.each<[string, number, (count: number) => AgentMessage]>([
+    ['features', 32, (count) => hello({ features: Array.from({ length: count }, () => 'f') })],
     ['detected_addresses', 64, (count) => hello({ detectedAddresses: Array.from({ length: count }, () => '::1') })],
     ['link_metrics', 16_384, (count) => heartbeat({ linkMetrics: many(count) })],
     ['runtime_listeners', 4_096, (count) => heartbeat({ runtimeListeners: many(count) })],
@@ -133,6 +134,13 @@ describe('a list', () => {
     expect(read(of(most))).toMatchObject({ kind: 'message', entries: most + outer });
     expect(why(of(most + 1))).toBe(`${name}: too many entries`);
   });
+});
+
+test('a process id has 16 bytes, or none', () => {
+  const named = (bytes: number) => hello({ processId: Buffer.alloc(bytes, 1) });
+  for (const bytes of [0, 16]) expect(read(named(bytes)).kind).toBe('message');
+  for (const bytes of [1, 15, 17, 1_024])
+    expect(why(named(bytes))).toBe('hello.process_id: expected 16 bytes, or none');
 });
 
 describe('a payload', () => {

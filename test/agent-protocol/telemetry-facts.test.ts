@@ -57,13 +57,14 @@ describe('a heartbeat', () => {
         { transport: 'udp' },
       ],
     });
-    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeat);
+    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeat, 'ab');
     const shown = {
       ...figures,
-      link_metrics: linksIn(link_metrics.bytes),
-      runtime_listeners: listenersIn(runtime_listeners.bytes),
+      link_metrics: linksIn(link_metrics.bytes, new Map()),
+      runtime_listeners: listenersIn(runtime_listeners.bytes, new Map()),
     };
     expect(shown).toStrictEqual({
+      process_id: 'ab',
       cpu_usage: 0.25,
       memory_usage: 0.5,
       uptime_seconds: 77,
@@ -147,6 +148,7 @@ describe('a heartbeat', () => {
   ])('has shares between 0 and 1: %d is stored as %d', (sent, stored) => {
     const { cpu_usage, memory_usage } = heartbeatFacts(
       HeartbeatRequest.fromPartial({ cpuUsage: sent, memoryUsage: sent }),
+      '',
     );
     expect([cpu_usage, memory_usage]).toEqual([stored, stored]);
   });

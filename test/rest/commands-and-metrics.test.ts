@@ -95,7 +95,7 @@ describe('metrics', () => {
     });
   async function report(facts: MetricsFacts): Promise<string> {
     clock.advance(1000);
-    rest.telemetry.metrics(nodeId, facts);
+    rest.telemetry.metrics(nodeId, facts, '');
     await rest.telemetry.flush();
     return now();
   }

@@ -201,6 +201,18 @@ describe('of a fleet with known content', () => {
     await agent.disconnect();
   });
 
+  test('traffic never falls: a restarted agent counts from 0, and a listener is closed', async () => {
+    await post('/api/nodes', { name: 'restarting' });
+    const id = ids['restarting'] ?? '';
+    const carried = (port: number, bytes_in: number) => ({ ...listener(port), bytes_in });
+    const before = await stats(rest);
+    const traffic = async () => (await stats(rest)).traffic.bytes_in - before.traffic.bytes_in;
+    await rest.report(id, { process_id: 'aa', runtime_listeners: [carried(80, 500), carried(81, 20)] });
+    await eventually(traffic).toBe(520);
+    await rest.report(id, { process_id: 'bb', runtime_listeners: [carried(80, 600)] });
+    await eventually(traffic).toBe(1_120);
+  });
+
   test('many who ask at a time have the reports read once', async () => {
     await eventually(async () => {
       const read = vi.spyOn(rest.deps.telemetry, 'online');

@@ -61,7 +61,7 @@ test('counts nodes by status, intended listeners by state, and upstreams by heal
       latency_p99_ms: 1,
     }));
     const gateway = { requests: 1, errors: 0, worker_restarts: 0, latency_p50_ms: 1, latency_p99_ms: 1, upstreams };
-    rest.telemetry.metrics(nodeId, { connections: null, bandwidth: null, gateway });
+    rest.telemetry.metrics(nodeId, { connections: null, bandwidth: null, gateway }, '');
   };
   reported(edge, { [web]: false, [mail]: true, 'a route': false });
   reported(other, { [web]: true });

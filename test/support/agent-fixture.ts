@@ -323,6 +323,7 @@ function createFakeTelemetry(): FakeTelemetry {
     listeners: unused,
     links: unused,
     reportedMetrics: unused,
+    trafficMetrics: unused,
     heartbeatsPerMinute: unused,
     flush: async () => undefined,
     close: async () => undefined,

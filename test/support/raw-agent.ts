@@ -101,6 +101,8 @@ export function helloOf(partial: Partial<AgentHello> = {}): Sayable {
     multiplex: false,
     multiplexPort: 0,
     detectedAddresses: [],
+    features: [],
+    processId: Buffer.alloc(0),
     ...partial,
   };
   return { $case: 'hello', value };

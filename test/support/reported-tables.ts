@@ -1,10 +1,11 @@
 /** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { reportedTable } from '../../src/telemetry/reported.js';
+import { reportedTable, rowsIn } from '../../src/telemetry/reported.js';
 import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
 
-export interface Reported extends Omit<HeartbeatFacts, 'link_metrics' | 'runtime_listeners'> {
+export interface Reported extends Omit<HeartbeatFacts, 'process_id' | 'link_metrics' | 'runtime_listeners'> {
+  readonly process_id?: string;
   readonly link_metrics: readonly LinkSample[];
   readonly runtime_listeners: readonly RuntimeListener[];
 }
@@ -49,10 +50,13 @@ export function linksOnWire(links: readonly LinkSample[]): Uint8Array {
   return HeartbeatRequest.encode(HeartbeatRequest.fromPartial({ linkMetrics } as object)).finish();
 }
 
+const tableOf = (bytes: Uint8Array) => reportedTable(bytes, () => rowsIn(bytes));
+
 export function heartbeatFactsOf({ link_metrics, runtime_listeners, ...figures }: Reported): HeartbeatFacts {
   return {
+    process_id: '',
     ...figures,
-    link_metrics: reportedTable(linksOnWire(link_metrics)),
-    runtime_listeners: reportedTable(listenersOnWire(runtime_listeners)),
+    link_metrics: tableOf(linksOnWire(link_metrics)),
+    runtime_listeners: tableOf(listenersOnWire(runtime_listeners)),
   };
 }

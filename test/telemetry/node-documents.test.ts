@@ -61,8 +61,8 @@ const presence: PresenceFacts = { session_id: 's', instance_id: 'i', pushed_gene
 const beatOf = (telemetry: Telemetry, nodeId: string, heartbeat: HeartbeatFacts): void =>
   telemetry.alive(nodeId, presence, 30_000, heartbeat);
 const start = () => createTelemetry({ readStore: counting(), clock, logger: silentLogger });
-const stored = async (name: string, nodeId: string): Promise<Fields | undefined> =>
-  (await (await stores.readStore.collection({ name, version: 1 })).get(nodeId))?.fields;
+const stored = async (name: string, nodeId: string, version = 1): Promise<Fields | undefined> =>
+  (await (await stores.readStore.collection({ name, version })).get(nodeId))?.fields;
 
 const heartbeat = (cpu_usage: number, state = 'listening'): Reported => ({
   cpu_usage,
@@ -104,8 +104,10 @@ describe('a heartbeat', () => {
     beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.25), link_metrics: [link] }));
     await telemetry.flush();
     expect(await stored('node_heartbeats', 'n1')).toMatchObject({ reported_at: '2025-01-01T00:00:00.000Z' });
-    expect(await stored('node_runtime', 'n1')).toEqual({ wire: listenersOnWire(heartbeat(0.25).runtime_listeners) });
-    expect(await stored('node_links', 'n1')).toEqual({ wire: linksOnWire([link]) });
+    expect(await stored('node_runtime', 'n1', 2)).toMatchObject({
+      wire: listenersOnWire(heartbeat(0.25).runtime_listeners),
+    });
+    expect(await stored('node_links', 'n1', 2)).toMatchObject({ wire: linksOnWire([link]) });
     await telemetry.close();
   });
 
@@ -122,7 +124,9 @@ describe('a heartbeat', () => {
     beat(0.3);
     await telemetry.flush();
     expect(await stored('node_heartbeats', 'n1')).toMatchObject({ cpu_usage: 0.3 });
-    expect(await stored('node_runtime', 'n1')).toEqual({ wire: listenersOnWire(heartbeat(0.3).runtime_listeners) });
+    expect(await stored('node_runtime', 'n1', 2)).toMatchObject({
+      wire: listenersOnWire(heartbeat(0.3).runtime_listeners),
+    });
     expect(writes.get('node_runtime')).toBe(2);
     await telemetry.close();
   });
@@ -143,7 +147,7 @@ describe('a heartbeat', () => {
     await telemetry.flush();
     beat('third');
     await telemetry.flush();
-    expect(await stored('node_runtime', 'n1')).toEqual({
+    expect(await stored('node_runtime', 'n1', 2)).toMatchObject({
       wire: listenersOnWire(heartbeat(0.1, 'third').runtime_listeners),
     });
     await telemetry.close();
@@ -163,10 +167,10 @@ describe('a heartbeat', () => {
     beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.3, 'failed'), link_metrics: [{ ...link, rtt_ms: 4 }] }));
     await telemetry.flush();
     expect(Object.fromEntries(writes)).toEqual({ node_runtime: 2, node_links: 2, node_heartbeats: 5 });
-    expect(await stored('node_runtime', 'n1')).toEqual({
+    expect(await stored('node_runtime', 'n1', 2)).toMatchObject({
       wire: listenersOnWire(heartbeat(0.3, 'failed').runtime_listeners),
     });
-    expect(await stored('node_links', 'n1')).toEqual({ wire: linksOnWire([{ ...link, rtt_ms: 4 }]) });
+    expect(await stored('node_links', 'n1', 2)).toMatchObject({ wire: linksOnWire([{ ...link, rtt_ms: 4 }]) });
     await telemetry.close();
   });
 
@@ -176,7 +180,7 @@ describe('a heartbeat', () => {
     await telemetry.flush();
     beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), runtime_listeners: [] }));
     await telemetry.flush();
-    expect(await stored('node_runtime', 'n1')).toEqual({ wire: new Uint8Array(0) });
+    expect(await stored('node_runtime', 'n1', 2)).toMatchObject({ wire: new Uint8Array(0) });
     await telemetry.close();
   });
 
@@ -190,8 +194,10 @@ describe('a heartbeat', () => {
     await one.sessionOpened('n1', facts, 30_000);
     beatOf(one, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
     await one.flush();
-    expect(await stored('node_runtime', 'n1')).toEqual({ wire: listenersOnWire(heartbeat(0.1).runtime_listeners) });
-    expect(await stored('node_links', 'n1')).toEqual({ wire: linksOnWire([link]) });
+    expect(await stored('node_runtime', 'n1', 2)).toMatchObject({
+      wire: listenersOnWire(heartbeat(0.1).runtime_listeners),
+    });
+    expect(await stored('node_links', 'n1', 2)).toMatchObject({ wire: linksOnWire([link]) });
     await one.close();
     await two.close();
   });
@@ -257,7 +263,7 @@ describe('the vitals of a list of nodes', () => {
       telemetry.alive(nodeId, facts, 30_000);
       await telemetry.flush();
       beatOf(telemetry, nodeId, heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
-      telemetry.metrics(nodeId, nothingMeasured);
+      telemetry.metrics(nodeId, nothingMeasured, '');
     }
     await telemetry.flush();
     reads.clear();
@@ -282,7 +288,7 @@ describe('the tables of a list of nodes', () => {
     const reported_at = '2025-01-01T00:00:00.000Z';
     const nodes = ['n2', 'n1', 'n3'];
     const { runtime_listeners: listeners } = heartbeat(0.25);
-    expect(await telemetry.listeners(nodes)).toEqual(new Map([['n1', { reported_at, listeners }]]));
+    expect(await telemetry.listeners(nodes)).toEqual(new Map([['n1', { reported_at, listeners, gone: {} }]]));
     expect(await telemetry.links(nodes)).toEqual(new Map([['n1', { reported_at, links: [link] }]]));
     await telemetry.close();
   });
@@ -291,6 +297,7 @@ describe('the tables of a list of nodes', () => {
     const telemetry = await start();
     beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.25)));
     await telemetry.flush();
+    reads.clear();
     await telemetry.listeners(['n1', 'n2', 'n3']);
     expect([...reads]).toEqual([
       ['node_heartbeats', 1],
@@ -322,7 +329,7 @@ describe('metrics', () => {
   it('are the last report, with the time of the report that changed the health of each upstream', async () => {
     const telemetry = await start();
     const since = async (report: MetricsFacts) => {
-      telemetry.metrics('n1', report);
+      telemetry.metrics('n1', report, '');
       await telemetry.flush();
       clock.advance(1000);
       const reported = (await telemetry.reportedMetrics(['n1', 'n2'])).get('n1');
@@ -344,14 +351,107 @@ describe('a deleted node', () => {
     const facts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
     telemetry.alive('n1', facts, 30_000);
     beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
-    telemetry.metrics('n1', nothingMeasured);
+    telemetry.metrics('n1', nothingMeasured, '');
     await telemetry.flush();
     beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.2)));
     await telemetry.forget(['n1']);
     await telemetry.flush();
-    for (const name of ['node_seen', 'node_heartbeats', 'node_runtime', 'node_links', 'node_metrics']) {
-      expect([name, await stored(name, 'n1')]).toEqual([name, undefined]);
+    for (const [name, version] of [
+      ['node_seen', 1],
+      ['node_heartbeats', 1],
+      ['node_runtime', 2],
+      ['node_links', 2],
+      ['node_metrics', 3],
+    ] as const) {
+      expect([name, await stored(name, 'n1', version)]).toEqual([name, undefined]);
     }
     await telemetry.close();
+  });
+});
+
+describe('counters of listeners and links', () => {
+  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'running', routes: [] };
+  const reported = (process_id: string, bytes: number, ...more: readonly number[]): HeartbeatFacts =>
+    heartbeatFactsOf({
+      ...heartbeat(0.1),
+      process_id,
+      link_metrics: [{ ...link, bytes_in: bytes }],
+      runtime_listeners: [bytes, ...more].map((bytes_in, index) => ({
+        ...listener,
+        listen_port: 443 + index,
+        bytes_in,
+        total_sessions: 1,
+      })),
+    });
+  const shown = async (telemetry: Telemetry) => {
+    await telemetry.flush();
+    const { listeners = [], gone = {} } = (await telemetry.listeners(['n1'])).get('n1') ?? {};
+    const links = (await telemetry.links(['n1'])).get('n1')?.links ?? [];
+    return { listeners: listeners.map(({ bytes_in }) => bytes_in), links: links.map(({ bytes_in }) => bytes_in), gone };
+  };
+
+  it('go on over a restart of the agent, whichever instance it connects to, and whatever it has counted by then', async () => {
+    const one = await start();
+    beatOf(one, 'n1', reported('aa', 70));
+    expect(await shown(one)).toMatchObject({ listeners: [70], links: [70] });
+    beatOf(one, 'n1', reported('bb', 80));
+    expect(await shown(one)).toMatchObject({ listeners: [150], links: [150] });
+    await one.close();
+    const other = await start();
+    await other.sessionOpened('n1', presence, 30_000);
+    beatOf(other, 'n1', reported('bb', 85));
+    expect(await shown(other)).toMatchObject({ listeners: [155], links: [155] });
+    beatOf(other, 'n1', reported('cc', 0));
+    expect(await shown(other)).toMatchObject({ listeners: [155], links: [155] });
+    await other.close();
+  });
+
+  it('of an agent that does not name its process go on when they fall', async () => {
+    const telemetry = await start();
+    for (const bytes of [70, 5, 6]) {
+      beatOf(telemetry, 'n1', reported('', bytes));
+      await telemetry.flush();
+    }
+    expect(await shown(telemetry)).toMatchObject({ listeners: [76], links: [76] });
+    await telemetry.close();
+  });
+
+  it('of a listener that is closed are kept for the totals', async () => {
+    const telemetry = await start();
+    beatOf(telemetry, 'n1', reported('aa', 70, 30));
+    expect(await shown(telemetry)).toEqual({ listeners: [70, 30], links: [70], gone: {} });
+    beatOf(telemetry, 'n1', reported('aa', 71));
+    expect(await shown(telemetry)).toEqual({ listeners: [71], links: [71], gone: { bytes_in: 30, total_sessions: 1 } });
+    beatOf(telemetry, 'n1', reported('aa', 71, 31));
+    expect(await shown(telemetry)).toEqual({ listeners: [71, 31], links: [71], gone: {} });
+    await telemetry.close();
+  });
+});
+
+describe('the traffic of metrics reports', () => {
+  const report = (accepted: number): MetricsFacts => ({
+    connections: { active: 0, accepted, closed: 0, failed: 0, handshake_failures: 0 },
+    bandwidth: null,
+    gateway: null,
+  });
+  const accepted = async (telemetry: Telemetry): Promise<number | undefined> => {
+    await telemetry.flush();
+    const [connections] = telemetry.trafficMetrics();
+    return (await connections?.get())?.values.find(({ labels }) => labels['event'] === 'accepted')?.value;
+  };
+
+  it('is counted from 0 for each process, and from its last report for one that another instance has heard', async () => {
+    const one = await start();
+    one.metrics('n1', report(7), 'aa');
+    expect(await accepted(one)).toBe(7);
+    one.metrics('n1', report(10), 'aa');
+    expect(await accepted(one)).toBe(10);
+    one.metrics('n1', report(12), 'bb');
+    expect(await accepted(one)).toBe(22);
+    await one.close();
+    const other = await start();
+    other.metrics('n1', report(15), 'bb');
+    expect(await accepted(other)).toBe(3);
+    await other.close();
   });
 });

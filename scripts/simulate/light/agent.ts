@@ -348,6 +348,8 @@ const hello = {
   multiplex: false,
   multiplexPort: 0,
   detectedAddresses: [],
+  features: [],
+  processId: Buffer.alloc(0),
 };
 
 const endOf = (status: number | undefined, detail: string): ConnectionEnd =>

@@ -29,10 +29,16 @@ type ReadPayload =
 const { agent } = limits;
 
 const maxPort = 65_535;
+const processIdBytes = 16;
 
 /** Field numbers of `AgentPayload` and of the messages in it. */
 const payloadShape: WireShape = {
-  1: { nested: { 7: { counted: { name: 'detected_addresses', max: agent.detectedAddresses } } } },
+  1: {
+    nested: {
+      7: { counted: { name: 'detected_addresses', max: agent.detectedAddresses } },
+      8: { counted: { name: 'features', max: agent.features } },
+    },
+  },
   2: {
     nested: {
       3: { nested: {} },
@@ -103,8 +109,12 @@ function foreignNode(message: { readonly nodeId: string }, nodeId: string): stri
 }
 
 function ofHello(hello: AgentHello): string | undefined {
-  if (hello.multiplexPort < 0 || hello.multiplexPort > maxPort) return 'hello.multiplex_port: expected 0 to 65535';
-  return longText('hello', [hello.publicIpv4, hello.publicIpv6, hello.agentVersion, ...hello.detectedAddresses]);
+  const { multiplexPort, processId, publicIpv4, publicIpv6, agentVersion, detectedAddresses, features } = hello;
+  if (multiplexPort < 0 || multiplexPort > maxPort) return 'hello.multiplex_port: expected 0 to 65535';
+  if (processId.length !== 0 && processId.length !== processIdBytes) {
+    return `hello.process_id: expected ${processIdBytes} bytes, or none`;
+  }
+  return longText('hello', [publicIpv4, publicIpv6, agentVersion, ...detectedAddresses, ...features]);
 }
 
 function ofHeartbeat(heartbeat: HeartbeatRequest): string | undefined {

@@ -102,6 +102,8 @@ class AttachedSession implements LiveSession {
   readonly #reading: Reading;
   #state: SessionState;
   #proven = false;
+  /** Lower-case hex; empty for an agent that does not name its process. */
+  #processId = '';
   #over = false;
   readonly nodeId: string;
   readonly id: string;
@@ -269,6 +271,7 @@ class AttachedSession implements LiveSession {
     const { telemetry, counters } = this.#deps;
     switch (output.kind) {
       case 'hello':
+        this.#processId = Buffer.from(output.hello.processId).toString('hex');
         this.#config.open(nodeId, this.id, this.#outbox);
         this.#deps.onHello(this, output.hello).catch((error: unknown) => {
           this.#drainAfter(error, 'agent drained: its session cannot be recorded');
@@ -282,7 +285,12 @@ class AttachedSession implements LiveSession {
         return;
       case 'heartbeat':
         counters.heartbeats += 1;
-        telemetry.alive(nodeId, this.presence(), this.offlineAfterMs, heartbeatFacts(output.heartbeat));
+        telemetry.alive(
+          nodeId,
+          this.presence(),
+          this.offlineAfterMs,
+          heartbeatFacts(output.heartbeat, this.#processId),
+        );
         this.#heartbeats.answer(output.heartbeat);
         return;
       case 'config_request':
@@ -296,7 +304,7 @@ class AttachedSession implements LiveSession {
         return;
       case 'metrics':
         counters.reported.note(this.id, output.metrics);
-        telemetry.metrics(nodeId, metricsFacts(output.metrics));
+        telemetry.metrics(nodeId, metricsFacts(output.metrics), this.#processId);
         return;
       case 'send_unchanged':
         this.send(unchanged(output.generation));

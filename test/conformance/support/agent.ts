@@ -392,6 +392,8 @@ export const hello = (value: Partial<Extract<Said, { $case: 'hello' }>['value']>
     multiplex: false,
     multiplexPort: 0,
     detectedAddresses: [],
+    features: [],
+    processId: Buffer.alloc(0),
     ...value,
   },
 });

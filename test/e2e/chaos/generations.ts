@@ -104,6 +104,8 @@ export function startWatchedAgent(
       multiplex: false,
       multiplexPort: 0,
       detectedAddresses: [],
+      features: [],
+      processId: Buffer.alloc(0),
     }),
     usage: () => ({ cpu: 0, memory: 0 }),
     logger: silentLogger,

@@ -72,10 +72,13 @@ const trafficSums = z
     bytes_in: sum('Bytes from clients', 1_048_576),
     bytes_out: sum('Bytes to clients', 524_288),
     active_sessions: sum('Open sessions of online nodes', 17),
-    total_sessions: sum('Sessions since the agents started', 5_210),
+    total_sessions: sum('Sessions, over all processes of the agents', 5_210),
     error_sessions: sum('Sessions that failed', 3),
   })
-  .meta({ id: 'TrafficSums', description: 'Sums over the listeners that agents reported last' });
+  .meta({
+    id: 'TrafficSums',
+    description: 'Sums over the listeners of all nodes and the processes of their agents; they never fall',
+  });
 
 const controlFigures = z
   .object({

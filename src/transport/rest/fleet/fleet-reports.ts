@@ -122,7 +122,7 @@ function shortOf(
   agent: NodeAgentFacts | undefined,
   listeners: ReportedListeners | undefined,
 ): Omit<NodeReport, 'lossy' | 'unhealthy'> {
-  let traffic = noTraffic;
+  let traffic = addTraffic(noTraffic, listeners?.gone ?? {});
   for (const listener of listeners?.listeners ?? []) traffic = addTraffic(traffic, listener);
   return {
     agent: agent && agentInShort(agent),

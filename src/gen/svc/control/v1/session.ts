@@ -156,6 +156,10 @@ export interface AgentHello {
   readonly multiplexPort: number;
   /** Addresses of the node's interfaces. */
   readonly detectedAddresses: readonly string[];
+  /** What the agent can do beyond this version of the protocol, by name. */
+  readonly features: readonly string[];
+  /** 16 random bytes, made when the agent's process starts: counters begin at 0 with it. */
+  readonly processId: Buffer;
 }
 
 /**
@@ -834,6 +838,8 @@ function createBaseAgentHello(): AgentHello {
     multiplex: false,
     multiplexPort: 0,
     detectedAddresses: [],
+    features: [],
+    processId: Buffer.alloc(0),
   };
 }
 
@@ -859,6 +865,12 @@ export const AgentHello: MessageFns<AgentHello> = {
     }
     for (const v of message.detectedAddresses) {
       writer.uint32(58).string(v!);
+    }
+    for (const v of message.features) {
+      writer.uint32(66).string(v!);
+    }
+    if (message.processId.length !== 0) {
+      writer.uint32(74).bytes(message.processId);
     }
     return writer;
   },
@@ -932,6 +944,22 @@ export const AgentHello: MessageFns<AgentHello> = {
             message.detectedAddresses.push(reader.string());
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.features.push(reader.string());
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.processId = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -956,6 +984,8 @@ export const AgentHello: MessageFns<AgentHello> = {
     message.multiplex = object.multiplex ?? false;
     message.multiplexPort = object.multiplexPort ?? 0;
     message.detectedAddresses = object.detectedAddresses?.map((e) => e) || [];
+    message.features = object.features?.map((e) => e) || [];
+    message.processId = object.processId ?? Buffer.alloc(0);
     return message;
   },
 };

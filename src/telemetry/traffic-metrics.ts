@@ -1,0 +1,63 @@
+/**
+ * What nodes have carried since this instance started, by the growth of their metrics reports; no node is named. The growth
+ * is told when a report is stored, beside the one before it, so that no interval of a process is lost
+ * (`node-documents.ts`). Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ */
+import { Counter } from 'prom-client';
+import type { MetricsFacts } from './port.js';
+import { growthOf } from './process-totals.js';
+
+/** Where a counter of the report is added. `of` gives undefined where the agent did not report that part. */
+interface Total {
+  readonly counter: Counter;
+  readonly labels: Readonly<Record<string, string>>;
+  of(report: MetricsFacts): number | undefined;
+}
+
+export interface TrafficMetrics {
+  /** @param before the report before it of the same process, or of none that is named; undefined when there is none */
+  note(report: MetricsFacts, before: MetricsFacts | undefined): void;
+  metrics(): readonly Counter[];
+}
+
+const counterOf = (name: string, what: string, labelNames: readonly string[] = []): Counter =>
+  new Counter({
+    name,
+    help: `${what}, as the agents of this instance reported`,
+    labelNames: [...labelNames],
+    registers: [],
+  });
+
+export function createTrafficMetrics(): TrafficMetrics {
+  const connections = counterOf('svc_node_connections_total', 'Connections of nodes by what became of them', ['event']);
+  const bytes = counterOf('svc_node_bytes_total', 'Bytes that nodes carried', ['direction']);
+  const requests = counterOf('svc_node_requests_total', 'HTTP requests that nodes served');
+  const errors = counterOf('svc_node_request_errors_total', 'HTTP requests that nodes could not serve');
+  const restarts = counterOf('svc_node_worker_restarts_total', 'Restarts of gateway workers on nodes');
+  const totals: readonly Total[] = [
+    { counter: connections, labels: { event: 'accepted' }, of: (report) => report.connections?.accepted },
+    { counter: connections, labels: { event: 'closed' }, of: (report) => report.connections?.closed },
+    { counter: connections, labels: { event: 'failed' }, of: (report) => report.connections?.failed },
+    {
+      counter: connections,
+      labels: { event: 'handshake_failed' },
+      of: (report) => report.connections?.handshake_failures,
+    },
+    { counter: bytes, labels: { direction: 'in' }, of: (report) => report.bandwidth?.bytes_in },
+    { counter: bytes, labels: { direction: 'out' }, of: (report) => report.bandwidth?.bytes_out },
+    { counter: requests, labels: {}, of: (report) => report.gateway?.requests },
+    { counter: errors, labels: {}, of: (report) => report.gateway?.errors },
+    { counter: restarts, labels: {}, of: (report) => report.gateway?.worker_restarts },
+  ];
+  // A counter with labels shows a value only once it has been counted.
+  for (const { counter, labels } of totals) counter.inc(labels, 0);
+  return {
+    note(report, before) {
+      for (const { counter, labels, of } of totals) {
+        const now = of(report);
+        if (now !== undefined) counter.inc(labels, growthOf(before && of(before), now));
+      }
+    },
+    metrics: () => [connections, bytes, requests, errors, restarts],
+  };
+}
