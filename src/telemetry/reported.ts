@@ -12,7 +12,7 @@ import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportedTable, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 import type { Counters, Rows } from './process-totals.js';
-import { sumOf } from './process-totals.js';
+import { rowsOf, sumOf } from './process-totals.js';
 
 /** @param processId see `HeartbeatFacts` */
 export function heartbeatFacts(heartbeat: HeartbeatRequest, processId: string): HeartbeatFacts {
@@ -22,8 +22,8 @@ export function heartbeatFacts(heartbeat: HeartbeatRequest, processId: string): 
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
-    link_metrics: tableOf({ linkMetrics }, () => linkRows(linkMetrics)),
-    runtime_listeners: tableOf({ runtimeListeners }, () => listenerRows(runtimeListeners)),
+    link_metrics: tableOf({ linkMetrics }, () => rowsOf(linkMetrics.map(linkRow))),
+    runtime_listeners: tableOf({ runtimeListeners }, () => rowsOf(runtimeListeners.map(listenerRow))),
   };
 }
 
@@ -39,25 +39,24 @@ function tableOf(
 const listenerKey = ({ transport, listenAddr, listenPort }: WireListener): string =>
   `${transport}/${listenAddr}/${listenPort}`;
 
-const listenerRows = (listeners: readonly WireListener[]): Rows =>
-  new Map(
-    listeners.map((listener) => {
-      const { bytesIn, bytesOut, totalSessions, errorSessions } = listener;
-      const counters = {
-        bytes_in: bytesIn,
-        bytes_out: bytesOut,
-        total_sessions: totalSessions,
-        error_sessions: errorSessions,
-      };
-      return [listenerKey(listener), reportedOf(counters)] as const;
-    }),
-  );
+function listenerRow(listener: WireListener): readonly [key: string, counters: Counters] {
+  const { bytesIn, bytesOut, totalSessions, errorSessions } = listener;
+  const counters = {
+    bytes_in: bytesIn,
+    bytes_out: bytesOut,
+    total_sessions: totalSessions,
+    error_sessions: errorSessions,
+  };
+  return [listenerKey(listener), reportedOf(counters)];
+}
 
 const linkKey = ({ resourceType, resourceId, peerNodeId, peerEndpoint, outer }: LinkMetric): string =>
   [resourceType, resourceId, peerNodeId, peerEndpoint, outer].join('/');
 
-const linkRows = (links: readonly LinkMetric[]): Rows =>
-  new Map(links.map((link) => [linkKey(link), reportedOf({ bytes_in: link.bytesIn, bytes_out: link.bytesOut })]));
+const linkRow = (link: LinkMetric): readonly [key: string, counters: Counters] => [
+  linkKey(link),
+  reportedOf({ bytes_in: link.bytesIn, bytes_out: link.bytesOut }),
+];
 
 const reportedOf = (counters: { readonly [name: string]: bigint | undefined }): Counters =>
   Object.fromEntries(
@@ -130,7 +129,7 @@ export function reportedTable(bytes: Uint8Array, rows: () => Rows): ReportedTabl
 /** The rows of a stored table. @param bytes of a `HeartbeatRequest` with one list, found valid when it came */
 export function rowsIn(bytes: Uint8Array): Rows {
   const { runtimeListeners, linkMetrics } = HeartbeatRequest.decode(bytes);
-  return new Map([...listenerRows(runtimeListeners), ...linkRows(linkMetrics)]);
+  return rowsOf([...runtimeListeners.map(listenerRow), ...linkMetrics.map(linkRow)]);
 }
 
 /**
@@ -138,23 +137,29 @@ export function rowsIn(bytes: Uint8Array): Rows {
  * @param before what earlier processes have counted
  */
 export function listenersIn(bytes: Uint8Array, before: Rows): readonly RuntimeListener[] {
-  return HeartbeatRequest.decode(bytes).runtimeListeners.map((listener) => ({
-    ...runtimeListener(listener),
-    ...summed(listenerRows([listener]), before),
-  }));
+  const { runtimeListeners } = HeartbeatRequest.decode(bytes);
+  return summed(runtimeListeners.map(runtimeListener), runtimeListeners.map(listenerRow), before);
 }
 
 /** As `listenersIn`. */
 export function linksIn(bytes: Uint8Array, before: Rows): readonly LinkSample[] {
-  return HeartbeatRequest.decode(bytes).linkMetrics.map((link) => ({
-    ...linkSample(link),
-    ...summed(linkRows([link]), before),
-  }));
+  const { linkMetrics } = HeartbeatRequest.decode(bytes);
+  return summed(linkMetrics.map(linkSample), linkMetrics.map(linkRow), before);
 }
 
-function summed(rows: Rows, before: Rows): Counters {
-  const [[key, counters] = ['', {}]] = rows;
-  return sumOf(counters, before.get(key) ?? {});
+/** Adds to each row what came before; of several rows with one key, to the first. */
+function summed<R extends object>(
+  shown: readonly R[],
+  rows: readonly (readonly [key: string, counters: Counters])[],
+  before: Rows,
+): readonly R[] {
+  const rest = new Map(before);
+  return shown.map((row, index) => {
+    const [key = '', counters = {}] = rows[index] ?? [];
+    const offset = rest.get(key);
+    rest.delete(key);
+    return offset === undefined ? row : { ...row, ...sumOf(counters, offset) };
+  });
 }
 
 /** A 64-bit counter as a number that JSON and JavaScript keep exactly, or the largest of those. */

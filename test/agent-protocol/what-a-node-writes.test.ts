@@ -69,7 +69,8 @@ test('texts of a hello that are no IP literals are not recorded', async () => {
 test('a node that opens sessions in a loop writes no more than its budget, and the newest session is recorded in the end', async () => {
   const began = clock.monotonic();
   let last = '';
-  for (let round = 0; round < 150; round += 1) {
+  // A machine that is slow gives the budget more time, so the burst may last longer.
+  for (let round = 0; round < 150 || (round < 600 && versionsOf(await log()).includes(last)); round += 1) {
     last = `${round}`.padEnd(1024, 'v');
     await hello(last, longestAddresses);
     // The budget of sessions is one a second.

@@ -47,13 +47,17 @@ interface Limits {
   readonly inAll?: number;
   readonly perAddress?: number;
   readonly trustedProxies?: readonly string[];
+  /** No request is too slow. */
+  readonly patient?: boolean;
 }
 
-async function serve({ trustedProxies = [], tls, ...bounds }: Limits = {}) {
+const patience = { headersMs: 60_000, requestMs: 60_000, checkEveryMs: 20 };
+
+async function serve({ trustedProxies = [], tls, patient = false, ...bounds }: Limits = {}) {
   const sockets = createRestSockets({ trustedProxies, refusals, ...bounds });
   const handler = (request: IncomingMessage, response: ServerResponse): void => void answerBody(request, response);
   const answers = createAnswersUnderWay({ refusals });
-  const server = createHttpServer(handler, { tls, sockets, answers, timeouts });
+  const server = createHttpServer(handler, { tls, sockets, answers, timeouts: patient ? patience : timeouts });
   server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, refusals));
   server.listen(0, '127.0.0.1');
   servers.push(server);
@@ -189,14 +193,49 @@ describe('open connections are bounded', () => {
     expect(await works(port, '127.0.0.3')).toBe(false);
   });
 
-  test('in all, proxies included', async () => {
-    const { port } = await serve({ inAll: 2, trustedProxies: ['127.0.0.2/32'] });
-    expect([await works(port), await works(port, '127.0.0.2'), await works(port, '127.0.0.2')]).toEqual([
-      true,
-      true,
-      false,
-    ]);
+  test('in all, proxies included, as long as each has a request under way', async () => {
+    const { port, server } = await serve({ inAll: 2, trustedProxies: ['127.0.0.2/32'], patient: true });
+    let underWay = 0;
+    server.on('request', () => (underWay += 1));
+    const unfinished = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n1';
+    for (const address of ['127.0.0.1', '127.0.0.2']) {
+      const client = await dial(port, address);
+      client.socket.write(unfinished);
+    }
+    await eventually(() => underWay).toBe(2);
+    expect(await works(port, '127.0.0.2')).toBe(false);
     expect(refused).toEqual([{ reason: 'rest_connections', address: '127.0.0.2' }]);
+  });
+
+  test('by the longest idle connection of the address that holds most, for a newcomer', async () => {
+    const { port, sockets } = await serve({ inAll: 4, trustedProxies: ['127.0.0.9/32'], patient: true });
+    const held: Client[] = [];
+    for (const address of ['127.0.0.9', '127.0.0.9', '127.0.0.2', '127.0.0.3']) held.push(await dial(port, address));
+    await eventually(() => sockets.open).toBe(4);
+    expect(await works(port, '127.0.0.4')).toBe(true);
+    // Of clients with as many the first; a proxy's only when no other is idle.
+    await eventually(() => held.map((client) => client.closed())).toEqual([false, false, true, false]);
+    const second = await dial(port, '127.0.0.3');
+    await eventually(() => second.closed() || held[3]?.closed()).toBe(true);
+    expect(await works(port, '127.0.0.5')).toBe(true);
+    expect(refused.every(({ reason }) => reason === 'rest_connection_for_a_newcomer')).toBe(true);
+    expect(held.slice(0, 2).map((client) => client.closed())).toEqual([false, false]);
+  });
+
+  test('over TLS, where a request that is under way keeps its connection', async () => {
+    const { port, sockets } = await serve({ inAll: 2, tls: createCertificate(), patient: true });
+    const busy = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    opened.push(busy);
+    busy.on('error', () => undefined);
+    await once(busy, 'secureConnect');
+    busy.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n1');
+    const idle = await dial(port, '127.0.0.2');
+    await eventually(() => sockets.open).toBe(2);
+    const newcomer = await dial(port, '127.0.0.3');
+    await eventually(() => idle.closed()).toBe(true);
+    busy.write('2');
+    const [answer] = (await once(busy, 'data')) as [Buffer];
+    expect([answer.toString(), newcomer.closed()]).toEqual([expect.stringContaining('HTTP/1.1 200'), false]);
   });
 });
 

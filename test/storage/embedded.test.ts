@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createSpaceReserve } from '../../src/storage/embedded/data-file.js';
+import { commitBytes, createSpaceReserve } from '../../src/storage/embedded/data-file.js';
 import { openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { LogItem } from '../../src/storage/event-store.js';
 import { collectLog, commandOf, isDrop, readAll } from './contract/appending.js';
@@ -285,15 +285,25 @@ describe('the reserve of space', () => {
     const file = join(path, 'file');
     await writeFile(file, Buffer.alloc(10_000, 'x'));
     const reserve = createSpaceReserve(file);
-    await reserve.ensure(4096, 100_000);
+    await reserve.ensure(4096, 100_000, () => true);
     const size = (await stat(file)).size;
     expect(size).toBeGreaterThanOrEqual(104_096);
     const content = await readFile(file);
     expect(content.subarray(0, 10_000).equals(Buffer.alloc(10_000, 'x'))).toBe(true);
     expect(content.subarray(10_000).equals(Buffer.alloc(size - 10_000))).toBe(true);
-    await reserve.ensure(4096, 100_000);
+    await reserve.ensure(4096, 100_000, () => true);
     expect((await stat(file)).size).toBe(size);
     await reserve.close();
     await rm(path, { recursive: true });
+  });
+
+  it('is bounded by the bytes of a commit and the pages there are, however many changes it has', () => {
+    const entries = Array.from({ length: 25_000 }, (_, index) => [`${index}`.padStart(60, '0'), Buffer.of(1)] as const);
+    const MiB = 1024 * 1024;
+    // A page for each of them would be 221 MB.
+    expect(commitBytes([entries], 1 * MiB)).toBeLessThan(10 * MiB);
+    expect(commitBytes([entries], 1 * MiB)).toBeGreaterThan(25_000 * 61);
+    const large = [['key', Buffer.alloc(3 * MiB)] as const];
+    expect(commitBytes([large], 1 * MiB)).toBeGreaterThan(3 * MiB);
   });
 });

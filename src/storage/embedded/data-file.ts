@@ -10,6 +10,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
 
 const pageBytes = 4096;
+/** What LMDB adds to an entry in its leaf, at most. */
+const entryBytes = 32;
+/** A smaller value stands in its leaf whatever its key: LMDB puts at least two entries into a leaf. */
+const leafValueBytes = 1024;
 const zeros = Buffer.alloc(1024 * 1024);
 /** Written in addition to what is needed, so that most commits need not extend the file. */
 const extraBytes = { min: 1024 * 1024, max: 16 * 1024 * 1024 };
@@ -17,23 +21,32 @@ const extraBytes = { min: 1024 * 1024, max: 16 * 1024 * 1024 };
 export interface SpaceReserve {
   /**
    * Makes sure that `need` bytes can be written after the first `used` bytes of the file.
+   * @param mayShrink whether the file is still this process's: what was taken is given back then when it is not enough
    * @throws the file system's error, such as ENOSPC; no used byte was touched
    */
-  ensure(used: number, need: number): Promise<void>;
+  ensure(used: number, need: number, mayShrink: () => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * A generous upper bound of what a commit writes: per change, its leaf page, a split of it and the pages of its value;
- * once, the branch pages and the free list.
+ * A generous upper bound of what a commit writes: per change, its leaf page, a split of it and the pages of its value; once,
+ * the branch pages and the free list. Many small changes share their leaves: all of them together cannot touch more than
+ * all pages there are, and new ones for what is new.
  * @param changes of each database
+ * @param used bytes of the file before the commit
  */
-export function commitBytes(changes: readonly Iterable<readonly [string, Buffer | undefined]>[]): number {
-  let pages = 64;
+export function commitBytes(changes: readonly Iterable<readonly [string, Buffer | undefined]>[], used: number): number {
+  let [leaves, values, bytes] = [0, 0, 0];
   for (const entries of changes) {
-    for (const [, value] of entries) pages += 2 + (value === undefined ? 0 : Math.ceil(value.length / pageBytes));
+    for (const [key, value] of entries) {
+      leaves += 2;
+      bytes += key.length + (value?.length ?? 0) + entryBytes;
+      // A value that is larger has pages of its own, beside its leaf.
+      if (value !== undefined && value.length > leafValueBytes) values += 1 + Math.ceil(value.length / pageBytes);
+    }
   }
-  return Math.ceil(pages * 1.1) * pageBytes;
+  const shared = Math.ceil((used + 2 * bytes) / pageBytes);
+  return Math.ceil((64 + values + Math.min(leaves, shared)) * 1.1) * pageBytes;
 }
 
 export function createSpaceReserve(path: string): SpaceReserve {
@@ -44,7 +57,7 @@ export function createSpaceReserve(path: string): SpaceReserve {
    */
   let refused = 0;
   return {
-    async ensure(used, wanted) {
+    async ensure(used, wanted, mayShrink) {
       const need = Math.max(wanted, refused);
       if (used + need <= size) {
         refused = 0;
@@ -53,6 +66,7 @@ export function createSpaceReserve(path: string): SpaceReserve {
       // Zeros are only ever appended to the file, whatever `used` says and whoever else writes to it.
       file ??= await open(path, 'a');
       size = (await file.stat()).size;
+      const before = size;
       const extra = Math.min(extraBytes.max, Math.max(extraBytes.min, used / 8));
       const target = used + need + Math.ceil(extra / pageBytes) * pageBytes;
       while (size < target) {
@@ -64,6 +78,11 @@ export function createSpaceReserve(path: string): SpaceReserve {
           // The extra is optional.
           if (used + need <= size) break;
           refused = need;
+          // A disk that is full to its last byte would fail everything else on it, too.
+          if (size > before && (await file.stat()).size === size && mayShrink()) {
+            await file.truncate(before);
+            size = before;
+          }
           throw error;
         }
       }

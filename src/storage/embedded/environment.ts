@@ -206,7 +206,9 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
       const current = files.current();
       if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };
       try {
-        await reserve.ensure(usedBytes(current.root), commitBytes(changes.map(([, entries]) => entries)));
+        const used = usedBytes(current.root);
+        const entries = changes.map(([, entriesOf]) => entriesOf);
+        await reserve.ensure(used, commitBytes(entries, used), () => files.whyUndone() === undefined);
       } catch (error) {
         const cause = errorText(error);
         failed({ cause }, 'the storage has no room for a commit');
