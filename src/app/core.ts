@@ -107,9 +107,9 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const [clock, ids] = [systemClock, randomIds];
   const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
   closers.add('refusals', () => refusals.close());
-  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests' });
+  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
   closers.add('request log', () => requestLog.close());
-  const sessionLog = createBudgetedLogger({ logger, clock, what: 'changes of sessions' });
+  const sessionLog = createBudgetedLogger({ logger, clock, what: 'changes of sessions', source: 'node_id' });
   closers.add('session log', () => sessionLog.close());
 
   const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: options.onWaiting };

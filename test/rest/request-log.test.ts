@@ -167,14 +167,15 @@ test('the size of an answer in pieces is that of its pieces; a client that goes 
   left();
 });
 
-test('a flood of requests of one caller is bounded, and what is left out is told', async () => {
+test('a flood of requests of one caller is bounded, leaves room for others, and what is left out is told', async () => {
   const clock = createManualClock();
   const budgeted = createBudgetedLogger({
     logger: rest.deps.logger,
     clock,
     what: 'requests',
-    linesPerSecond: 2,
-    burst: 3,
+    source: 'address',
+    linesPerSecond: 8,
+    burst: 12,
   });
   vi.spyOn(rest.deps, 'requestLog', 'get').mockReturnValue(budgeted);
   for (let i = 0; i < 10; i += 1) await rest.call('GET', '/api/nodes');
@@ -183,9 +184,13 @@ test('a flood of requests of one caller is bounded, and what is left out is told
   for (let i = 0; i < 10; i += 1) await rest.call('GET', '/api/nodes');
   expect(lines()).toHaveLength(5);
   expect(budgeted.leftOut()).toBe(15);
+  // Others have what the one may not take.
+  for (let i = 0; i < 10; i += 1) budgeted.info({ address: '192.0.2.7' }, 'request of another');
+  expect(lines('request of another')).toHaveLength(3);
+  expect(budgeted.leftOut()).toBe(22);
   budgeted.close();
   expect(lines('more requests than are logged one by one')).toEqual([
-    expect.objectContaining({ level: 'warn', left_out: 15 }),
+    expect.objectContaining({ level: 'warn', left_out: 22 }),
   ]);
 });
 

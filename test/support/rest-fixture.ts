@@ -197,7 +197,7 @@ export async function startRest(
 
   const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
   closers.add('refusals', () => refusals.close());
-  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests' });
+  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
   closers.add('request log', () => requestLog.close());
   const deps: RestDeps = {
     commands: createCommandHandlers({
