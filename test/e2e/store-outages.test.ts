@@ -371,6 +371,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
     for (const store of ['event store', 'read store']) {
       expect(lines(`"store":"${store}"`)).toBe(6);
     }
-    expect(lines('')).toBeLessThan(400);
+    // Requests aside: the test itself makes as many as the machine gives it time for.
+    expect(lines('') - lines('"msg":"request"')).toBeLessThan(200);
   });
 });

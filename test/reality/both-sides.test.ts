@@ -64,7 +64,8 @@ describe.each<[string, (client: Socket, behind: Socket) => Promise<unknown>]>([
   ['half-closed without a word', async (client, behind) => (client.end(), await once(behind, 'end'))],
 ])('a connection that is %s', (_state, reach) => {
   async function reached(): Promise<{ readonly client: Socket; readonly behind: Socket }> {
-    await start();
+    // One is as many as there may be, so it makes room.
+    await start(undefined, { mirrored: 1 });
     const both = await join();
     await reach(both.client, both.behind);
     expect(openConnections()).toEqual({ mirrored: 1, targets: 1 });

@@ -14,6 +14,7 @@ import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { eventually } from '../support/eventually.js';
 import { proxyHeader } from '../support/proxy-header.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
+import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
 
 let target: TlsTarget;
@@ -194,6 +195,7 @@ describe('with a target that is no TLS server', () => {
   async function withServer(
     serve: (socket: Socket) => void,
     run: (fixture: RealityFixture) => Promise<void>,
+    settings: Partial<RealitySettings> = {},
   ): Promise<void> {
     const sockets: Socket[] = [];
     const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -203,7 +205,7 @@ describe('with a target that is no TLS server', () => {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const fixture = await startRealityFixture((server.address() as AddressInfo).port);
+    const fixture = await startRealityFixture((server.address() as AddressInfo).port, settings);
     try {
       await run(fixture);
     } finally {
@@ -266,16 +268,29 @@ describe('with a target that is no TLS server', () => {
     );
   });
 
-  test('a connection that is silent in both directions for too long is closed', async () => {
+  test('a connection that is silent stays as long as the target lets it, unless there are many', async () => {
     await withServer(
       () => undefined,
       async (fixture) => {
-        const socket = await fixture.dial();
-        await eventually(() => fixture.listener.listener.stats().open.mirrored).toBe(1);
-        const ended = once(socket.resume(), 'end');
-        fixture.listener.clock.advance(121_000);
+        const mirrored = (): number => fixture.listener.listener.stats().open.mirrored;
+        const first = await fixture.dial();
+        await eventually(mirrored).toBe(1);
+        const ended = once(first.resume(), 'end');
+        // Two of four are not many; of what the listener closes, something would be told within a second.
+        await fixture.dial();
+        await eventually(mirrored).toBe(2);
+        fixture.listener.clock.advance(700_000);
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        expect(mirrored()).toBe(2);
+        await fixture.dial();
+        await eventually(() => {
+          fixture.listener.clock.advance(121_000);
+          return mirrored();
+        }).toBeLessThan(3);
         await ended;
+        expect(fixture.listener.refusals).toEqual([]);
       },
+      { mirrored: 4 },
     );
   });
 });

@@ -1,9 +1,11 @@
 /**
  * The certificates that a server shows to an agent: how they are read, which browsers also take compressed (RFC 8446,
- * section 4.4.2; RFC 8879), and whether browsers would accept them for a name. That only decides the text of an error and how
- * the agent leaves: nothing is entrusted to such a server.
+ * section 4.4.2; RFC 8879), whether browsers would accept them for a name, and whether the server has the key of its own (section
+ * 4.4.3). For a target that only decides the text of an error and how the agent leaves: nothing is entrusted to it. But an
+ * agent that took a copied chain for the target's, as no browser does, would give itself away.
  */
-import { X509Certificate } from 'node:crypto';
+import { X509Certificate, constants, verify } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { brotliDecompressSync } from 'node:zlib';
 import { messageType } from '../../channel/tls/codes.js';
@@ -48,6 +50,50 @@ function decompress(body: Buffer): Buffer | undefined {
   } catch {
     return undefined;
   }
+}
+
+export interface Proof {
+  /** A signature scheme. */
+  readonly scheme: number;
+  readonly bytes: Buffer;
+}
+
+/** The content of a CertificateVerify; undefined if it is malformed. */
+export function readProof(body: Buffer): Proof | undefined {
+  return unlessMalformed(() => {
+    const reader = createReader(body);
+    const scheme = reader.uint(2);
+    const bytes = reader.vector(2);
+    reader.end();
+    return { scheme, bytes };
+  });
+}
+
+/** The schemes of the agent's hello that TLS 1.3 allows, by the type of key that each needs. */
+const schemes: ReadonlyMap<number, { readonly key: string; readonly hash: string | null }> = new Map([
+  [0x0403, { key: 'ec', hash: 'sha256' }],
+  [0x0503, { key: 'ec', hash: 'sha384' }],
+  [0x0804, { key: 'rsa', hash: 'sha256' }],
+  [0x0805, { key: 'rsa', hash: 'sha384' }],
+  [0x0806, { key: 'rsa', hash: 'sha512' }],
+]);
+
+/**
+ * Whether the server has the key of its certificate.
+ * @param certificate DER
+ * @param content what its CertificateVerify signs
+ */
+export function hasItsKey(certificate: Buffer, content: Uint8Array, { scheme, bytes }: Proof): boolean {
+  const { key: type, hash } = schemes.get(scheme) ?? {};
+  let key: KeyObject;
+  try {
+    key = new X509Certificate(certificate).publicKey;
+  } catch {
+    return false;
+  }
+  if (hash === undefined || key.asymmetricKeyType !== type) return false;
+  const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+  return verify(hash, content, type === 'rsa' ? { key, ...padding } : key, bytes);
 }
 
 let parsedRoots: readonly X509Certificate[] | undefined;

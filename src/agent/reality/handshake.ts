@@ -3,8 +3,10 @@
  * service answered, or the target. Implements the client of `docs/reality.md`.
  */
 import { timingSafeEqual } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import type { KeyObject, X509Certificate } from 'node:crypto';
+import { get } from 'node:http';
 import { connect } from 'node:http2';
+import { finished } from 'node:stream/promises';
 import type { Duplex } from 'node:stream';
 import { authKeyOf, sealClaim, shortIdFromHex } from '../../channel/reality/auth.js';
 import type { SessionClaim } from '../../channel/reality/auth.js';
@@ -36,7 +38,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 import { buildBrowserHello } from './browser-hello.js';
-import { readCertificates, isTrusted } from './certificates.js';
+import { hasItsKey, isTrusted, readCertificates, readProof } from './certificates.js';
 import type { RealityAccess } from './endpoint.js';
 
 /** The client's program version, as stated in its claim. */
@@ -58,6 +60,7 @@ interface Flight {
 /**
  * Opens REALITY on a connection. The stream inside ends with the connection; on a failure the connection is closed.
  * @param timeoutMs for the whole handshake
+ * @param roots authorities of targets' certificates; by default those that Node knows
  * @returns the stream inside, or what went wrong, for the log
  */
 export async function openReality(
@@ -65,14 +68,20 @@ export async function openReality(
   access: RealityAccess,
   clock: Clock,
   timeoutMs: number,
+  roots?: () => readonly X509Certificate[],
 ): Promise<Result<Duplex, string>> {
-  const opened = await withDeadline(open(socket, access, clock), timeoutMs);
+  const opened = await withDeadline(open(socket, access, clock, roots), timeoutMs);
   if (opened !== timedOut && opened.ok) return opened;
   socket.destroy();
   return opened === timedOut ? err(`no complete handshake within ${timeoutMs} ms`) : opened;
 }
 
-async function open(socket: Duplex, access: RealityAccess, clock: Clock): Promise<Result<Duplex, string>> {
+async function open(
+  socket: Duplex,
+  access: RealityAccess,
+  clock: Clock,
+  roots: (() => readonly X509Certificate[]) | undefined,
+): Promise<Result<Duplex, string>> {
   const shares = createClientShares();
   const hello = buildBrowserHello(access.serverName, shares);
   const authKey = authKeyOf(shares.x25519, access.publicKey, hello.random);
@@ -104,9 +113,13 @@ async function open(socket: Duplex, access: RealityAccess, clock: Clock): Promis
     alertWith(alert.decryptError);
     return err('the service did not prove the key of its certificate');
   }
-  if (key === undefined && !isTrusted(flight.certificates, access.serverName, clock.now())) {
+  if (key === undefined && !isTrusted(flight.certificates, access.serverName, clock.now(), roots)) {
     alertWith(alert.badCertificate);
     return err('somebody answered whose certificate is neither that of the service nor of a known authority');
+  }
+  if (key === undefined && !provesChain(flight)) {
+    alertWith(alert.decryptError);
+    return err(`somebody answered with a certificate of ${access.serverName} whose key it does not have`);
   }
   const finished = message(messageType.finished, finishedMac(suite, secrets.client, transcript.hash()));
   socket.write(Buffer.concat([changeCipherSpecRecord, sendHandshake.seal(recordType.handshake, finished)]));
@@ -125,15 +138,13 @@ async function open(socket: Duplex, access: RealityAccess, clock: Clock): Promis
 }
 
 function provesItsKey(key: KeyObject, { certificateHash, certificateVerify }: Flight): boolean {
-  const proof = unlessMalformed(() => {
-    const reader = createReader(certificateVerify);
-    const algorithm = reader.uint(2);
-    const bytes = reader.vector(2);
-    reader.end();
-    return { algorithm, bytes };
-  });
-  if (proof?.algorithm !== signature.ed25519) return false;
-  return isSignedBy(key, signedContent(certificateHash), proof.bytes);
+  const proof = readProof(certificateVerify);
+  return proof?.scheme === signature.ed25519 && isSignedBy(key, signedContent(certificateHash), proof.bytes);
+}
+
+function provesChain({ certificates: [own], certificateHash, certificateVerify }: Flight): boolean {
+  const proof = readProof(certificateVerify);
+  return own !== undefined && proof !== undefined && hasItsKey(own, signedContent(certificateHash), proof);
 }
 
 async function readHello(socket: Duplex, records: RecordReader): Promise<ServerHello | string> {
@@ -257,6 +268,7 @@ function readProtocol(body: Buffer): string | undefined {
 }
 
 const visitMs = 5_000;
+const leaveMs = 1_000;
 const pageBytesMax = 256 * 1024;
 
 /**
@@ -264,19 +276,54 @@ const pageBytesMax = 256 * 1024;
  * out. Never fails; the stream is closed afterwards.
  */
 async function visit(stream: Duplex, serverName: string, protocol: string | undefined): Promise<void> {
-  if (protocol === 'h2') await withDeadline(readPage(stream, serverName), visitMs);
+  await withDeadline(protocol === 'h2' ? readPage(stream, serverName) : readPlainPage(stream, serverName), visitMs);
+  // With close_notify, as a browser leaves.
+  if (!stream.destroyed) stream.end();
+  await withDeadline(
+    finished(stream).catch(() => undefined),
+    leaveMs,
+  );
   stream.destroy();
+}
+
+const browser = { 'user-agent': 'Mozilla/5.0', accept: 'text/html,*/*' };
+
+/** Over HTTP/1.1. */
+function readPlainPage(stream: Duplex, serverName: string): Promise<void> {
+  return new Promise((resolve) => {
+    const page = get({
+      path: '/',
+      headers: { host: serverName, connection: 'keep-alive', ...browser },
+      createConnection: () => stream,
+    });
+    const done = (): void => {
+      page.off('error', done);
+      page.on('error', () => undefined);
+      resolve();
+    };
+    page.on('error', done);
+    page.on('close', done);
+    page.on('response', (response) => {
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > pageBytesMax) done();
+      });
+      response.on('end', done);
+      response.on('error', done);
+    });
+  });
 }
 
 function readPage(stream: Duplex, serverName: string): Promise<void> {
   return new Promise((resolve) => {
     const session = connect(`https://${serverName}`, { createConnection: () => stream });
     const done = (): void => {
-      session.destroy();
+      session.close();
       resolve();
     };
     session.on('error', done);
-    const page = session.request({ ':path': '/', 'user-agent': 'Mozilla/5.0', accept: 'text/html,*/*' });
+    const page = session.request({ ':path': '/', ':authority': serverName, ...browser });
     let bytes = 0;
     page.on('data', (chunk: Buffer) => {
       bytes += chunk.length;

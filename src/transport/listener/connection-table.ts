@@ -41,6 +41,7 @@ export interface ConnectionTable<T> {
   withoutSession(): Iterable<Entry<T>>;
   /** The connection that has been mirrored for longest. */
   longestMirrored(): Entry<T> | undefined;
+  isMirrored(entry: Entry<T>): boolean;
   readonly size: number;
   kinds(): ConnectionKinds;
 }
@@ -209,6 +210,7 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
       }
     },
     longestMirrored: () => mirrored.first?.value,
+    isMirrored: (entry) => memberOf(entry).inMirrored !== undefined,
     get size() {
       return size;
     },

@@ -21,6 +21,7 @@ import { Connection } from './connection.js';
 import type { AgentConnection, SessionMarks } from './connection.js';
 import { sniff } from './sniff.js';
 import type { Sniffed } from './sniff.js';
+import type { Mirroring } from './mirroring.js';
 import { createMirroring } from './mirroring.js';
 import type { MetCounts } from './mirroring.js';
 import { createReality } from './reality/reality.js';
@@ -91,21 +92,27 @@ export interface Listener {
 
 /**
  * Closes connections that have used up their time, again and again until it is stopped.
- * @param reality whether silent peers are spliced to a target instead
+ * @param mirroring with REALITY, where silent peers are joined to a target instead
  */
 function startSweep(
   table: ConnectionTable<Connection>,
   clock: Clock,
-  reality: boolean,
+  mirroring: Pick<Mirroring, 'many'> | undefined,
   close: (entry: Entry<Connection>, reason: Closing) => void,
 ): NodeJS.Timeout {
   const sweep = setInterval(() => {
     const now = clock.monotonic();
-    if (!reality) closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
+    if (mirroring === undefined)
+      closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
     else mirrorSilent(now);
     closeWhile(table.longestWithoutSession, (since) => now - since > limits.agent.withoutSessionMs, 'idle');
-    closeWhile(table.longestMirrored, (since) => now - since > realityTuning.mirroredMs, 'spent');
-    for (const entry of table.withoutSession()) if (entry.value.isCostly?.() === true) close(entry, 'costly');
+    // A visitor stays as long as the target lets him: he would notice a time that is not the target's.
+    if (mirroring?.many() === true) {
+      closeWhile(table.longestMirrored, (since) => now - since > realityTuning.mirroredMs, 'spent');
+    }
+    for (const entry of table.withoutSession()) {
+      if (entry.value.isCostly?.() === true) close(entry, table.isMirrored(entry) ? 'spent' : 'costly');
+    }
   }, sweepMs);
   const closeWhile = (
     next: () => Entry<Connection> | undefined,
@@ -145,6 +152,8 @@ interface Connections {
   /** Ends one, and counts and logs why. */
   end(entry: Entry<Connection>, reason: Closing): void;
   readonly table: ConnectionTable<Connection>;
+  /** Undefined without REALITY. */
+  readonly mirroring: Pick<Mirroring, 'many'> | undefined;
   stats(targetConnections: number): ListenerStats;
   /** Ends those of the REALITY target. */
   endMirrored(): void;
@@ -216,6 +225,7 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
 
   return {
     table,
+    mirroring,
     end,
     take(socket) {
       // The system knows the address of a peer only while the peer is connected, so the address is read once and kept.
@@ -282,7 +292,7 @@ export async function startListener(options: ListenerOptions, accept: AcceptAgen
     { noDelay: true, keepAlive: true, allowHalfOpen: reality !== undefined },
     connections.take,
   );
-  const sweep = startSweep(connections.table, clock, reality !== undefined, connections.end);
+  const sweep = startSweep(connections.table, clock, connections.mirroring, connections.end);
   try {
     await bind(server, options);
   } catch (error) {

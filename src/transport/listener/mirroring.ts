@@ -34,6 +34,8 @@ export interface Mirroring {
   /** Resolves when the connection is over, or an agent's. */
   mirror(entry: Entry<Connection>): Promise<void>;
   counts(): MetCounts;
+  /** True while so many are mirrored that those which have been silent, or here for long, make room. */
+  many(): boolean;
 }
 
 /** Input that anybody may send is not worth a line; the effect of a wrong setting of an agent is. */
@@ -44,7 +46,7 @@ const strangers: { readonly [reason in Exclude<StrangerReason, 'other'>]: string
   replayed: 'a ClientHello of an agent came a second time; the target answered it',
 };
 const unusableTarget =
-  'the target answered an agent itself: expected a SVC_REALITY_TARGET that speaks TLS 1.3 with X25519 or X25519MLKEM768';
+  'the target answered an agent itself: expected a SVC_REALITY_TARGET that speaks TLS 1.3 with X25519 or X25519MLKEM768 and asks for no client certificate';
 
 export function createMirroring(deps: MirroringDeps): Mirroring {
   const { reality, table, clock, refusals } = deps;
@@ -77,12 +79,15 @@ export function createMirroring(deps: MirroringDeps): Mirroring {
     }
   };
 
+  const many = (): boolean => table.kinds().mirrored > deps.atOnce / 2;
+
   return {
     counts: () => ({ ...counts }),
+    many,
     async mirror(entry) {
       const { value: connection } = entry;
       table.mirrored(entry, connection.remoteAddress, clock.monotonic());
-      connection.watch(isSpent(connection.socket, clock));
+      connection.watch(isSpent(connection.socket, clock, many));
       const oldest = table.longestMirrored();
       if (oldest !== undefined && table.kinds().mirrored > deps.atOnce) deps.close(oldest, 'crowded');
       await reality.meet(connection.socket, (met) => settle(entry, met));
@@ -90,8 +95,11 @@ export function createMirroring(deps: MirroringDeps): Mirroring {
   };
 }
 
-/** Whether a mirrored connection has used up its bytes, or has been silent for too long; asked again and again. */
-function isSpent(socket: Socket, clock: Clock): () => boolean {
+/**
+ * Whether a mirrored connection has used up its bytes; or whether it has been silent for long although its client has not
+ * taken everything, which holds memory, or there are many. Asked again and again.
+ */
+function isSpent(socket: Socket, clock: Clock, many: () => boolean): () => boolean {
   let bytes = 0;
   let since = clock.monotonic();
   return () => {
@@ -99,6 +107,7 @@ function isSpent(socket: Socket, clock: Clock): () => boolean {
     const current = socket.bytesRead + socket.bytesWritten;
     if (current !== bytes) since = now;
     bytes = current;
-    return bytes > tuning.mirroredBytes || now - since > tuning.mirroredIdleMs;
+    const isSilent = now - since > tuning.mirroredIdleMs;
+    return bytes > tuning.mirroredBytes || (isSilent && (socket.writableLength > 0 || many()));
   };
 }

@@ -27,8 +27,8 @@ export const tuning = {
   mirrored: 4096,
   /** Bytes of one mirrored connection, both directions together. */
   mirroredBytes: 256 * MiB,
+  /** While more than half of them are there: how long one may stay, and how long without a byte either way. */
   mirroredMs: 600 * SECOND,
-  /** Without a byte either way. */
   mirroredIdleMs: 120 * SECOND,
   /** How long the target is watched after a handshake for unsolicited data. */
   probeMs: 5 * SECOND,
