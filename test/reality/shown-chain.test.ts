@@ -1,6 +1,6 @@
 /**
  * An agent that is shown the target's own chain: it looks for the server's key, as a browser does, and visits the page of a
- * target that has it (`docs/reality.md#the-client`). The authority is one of the test.
+ * target that has it (`docs/reality.md#the-certificate`). The authority is one of the test.
  */
 import { X509Certificate, constants, createPrivateKey, randomBytes, sign } from 'node:crypto';
 import { execFileSync, spawnSync } from 'node:child_process';
