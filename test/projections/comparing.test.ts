@@ -123,6 +123,32 @@ describe('read models that hold what the log says', () => {
   });
 });
 
+describe('an index that does not find a document', () => {
+  it('is told, though every document is what the log says', async () => {
+    await written(set(['a', 'b'], 'one'));
+    const losing: ReadStore = {
+      ...readStore,
+      async collection<F extends Fields>(spec: Parameters<ReadStore['collection']>[0]) {
+        const inner = await readStore.collection<F>(spec);
+        if (spec.name !== 'nodes') return inner;
+        return {
+          ...inner,
+          find: async (query: Parameters<typeof inner.find>[0]) =>
+            (await inner.find(query)).filter(({ id }) => id !== 'b'),
+          count: async (range: Parameters<typeof inner.count>[0]) => (await inner.count(range)) - 1,
+        };
+      },
+    };
+    expect(await check({ readStore: losing })).toEqual({
+      documents: 2,
+      differences: ['nodes: the index finds 1 documents of "kept" and counts 1; 2 say that they are in it, such as b'],
+      differenceCount: 1,
+      behind: 0,
+    });
+    expect(await check()).toMatchObject({ differences: [], differenceCount: 0 });
+  });
+});
+
 describe('a difference is told', () => {
   const long = 'x'.repeat(158);
   it.each<[string, (fields: Fields) => Fields | undefined, number, string]>([

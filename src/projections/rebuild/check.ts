@@ -25,6 +25,7 @@ import type { Group } from '../engine/group.js';
 import { placeOf, readLayout, versionIn } from '../engine/layout.js';
 import type { Layout } from '../engine/layout.js';
 import type { ReadModel } from '../read-model.js';
+import { indexDifferences } from './check-index.js';
 import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';
 import { tuning } from '../tuning.js';
 
@@ -104,7 +105,10 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
       const expired = (fields: Fields): boolean => over !== undefined && isInRange(index, fields, over);
       const side = { expired, name, inUse, copy, fresh, options, release, layout, lastDelete };
       const done = await compareCollections(side, findings);
-      if (!done) return undefined;
+      const wrong = done && index !== undefined ? await indexDifferences(name, inUse, index, options.signal) : [];
+      if (!done || wrong === undefined) return undefined;
+      findings.differenceCount += wrong.length;
+      findings.differences.push(...wrong.slice(0, tuning.compareShown - findings.differences.length));
     }
     return findings;
   } finally {
