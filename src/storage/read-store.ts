@@ -24,9 +24,11 @@ export interface IndexSpec {
   readonly group: string;
   /** A field with a printable ASCII text of at most 200 characters, by which each group is ordered; then by id. */
   readonly order: string;
+  /** A field with a time that a query may ask for as well, where the order is not by time: RFC 3339, UTC, milliseconds. */
+  readonly time?: string;
 }
 
-/** The documents that are in all of these groups, and whose order is within the bounds. */
+/** The documents that are in all of these groups, and whose order, and time, is within the bounds. */
 export interface GroupRange {
   /** At least one. */
   readonly groups: readonly string[];
@@ -34,6 +36,8 @@ export interface GroupRange {
   readonly from?: string | undefined;
   /** Exclusive. */
   readonly below?: string | undefined;
+  /** Both inclusive. Each entry of the group within the bounds is walked, as with several groups. */
+  readonly times?: { readonly from?: string | undefined; readonly to?: string | undefined } | undefined;
 }
 
 export interface GroupQuery extends GroupRange {
@@ -65,7 +69,7 @@ export interface Collection<F extends Fields = Fields> {
   list(after: string | undefined, limit: number): Promise<readonly StoredDocument<F>[]>;
   /**
    * One page of the documents in the groups. A page of one group costs its skipped index entries and its own documents;
-   * with several groups, the entries of the smallest one are walked and looked up in the others.
+   * with several groups, or times, the entries of the smallest one are walked and looked up in the others.
    * @throws RangeError on a bad query, or without an index
    */
   find(query: GroupQuery): Promise<readonly StoredDocument<F>[]>;

@@ -5,8 +5,8 @@
 import { constants, connect as connectHttp2 } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
@@ -141,6 +141,36 @@ describe('a connection without a session is closed', () => {
     expect(costly()).toBe(0);
     expect(peer.socket.closed).toBe(false);
   });
+});
+
+test('a connection with a session is closed when it carries much beside the frames of the session', async () => {
+  /** The connection of the agent to the service, once it stands. */
+  let toService: Socket | undefined;
+  const relay = createServer((client) => {
+    toService = connect({ host: fixture.host, port: fixture.port });
+    for (const socket of [client, toService]) socket.on('error', () => undefined);
+    sockets.push(client, toService);
+    client.pipe(toService).pipe(client);
+  });
+  await once(relay.listen(0, fixture.host), 'listening');
+  const { port } = relay.address() as AddressInfo;
+  const { clock, host } = fixture;
+  const flooding = createRawAgent({ clock, host, port }, 'node-1', await fixture.issue('node-1'));
+  try {
+    const stream = await flooding.connect();
+    stream.say(heartbeatOf(1));
+    await eventually(() => stream.heard.length).toBe(1);
+    // Frames of a type that HTTP/2 does not know are passed over.
+    const unknown = Buffer.concat(Array.from({ length: 16 }, () => frame(0xbb, 0, 0, Buffer.alloc(16_000))));
+    toService?.write(unknown);
+    stream.say(heartbeatOf(2));
+    await eventually(() => stream.heard.length).toBe(2);
+    for (let part = 0; part < 3; part += 1) toService?.write(unknown);
+    expect((await stream.status).code).toBe(14);
+  } finally {
+    flooding.disconnect();
+    relay.close();
+  }
 });
 
 test('a connection with a session, also one that is not attached yet, may send as it likes', async () => {

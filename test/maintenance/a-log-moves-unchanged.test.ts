@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
+import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
 import { retentions } from '../../src/commands/facts.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
@@ -178,7 +179,7 @@ describe('an import is refused', () => {
 
   it('into a read store that belongs to another log', async () => {
     const target = await installations.open();
-    await target.readStore.saveCheckpoint('read_models', 1, { commit: 5, prepare: 5, anchors: [] });
+    await target.readStore.saveCheckpoint(groupName, groupVersion, { commit: 5, prepare: 5, anchors: [] });
     await expect(importFrom(path, target)).rejects.toThrow(/not empty: its read store has the read_models/);
   });
 

@@ -66,9 +66,7 @@ function expectedIds(query: AuditQuery): string[] {
         (query.from === undefined || at >= query.from) &&
         (query.to === undefined || at <= query.to),
     )
-    .sort((a, b) =>
-      a.at < b.at ? 1 : a.at > b.at ? -1 : lastEvent(b.command).position - lastEvent(a.command).position,
-    )
+    .sort((a, b) => lastEvent(b.command).position - lastEvent(a.command).position)
     .map(({ command }) => idOf(command));
 }
 

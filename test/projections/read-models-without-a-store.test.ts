@@ -364,7 +364,7 @@ describe('the read model of the audit', () => {
       logOf(userCreated('u', 'ada'), two, signedIn(null, null), signedIn('U2', 'Grace')),
     );
     expect(documents.get('c10')).toEqual({
-      order: '1970-01-01T00:00:07.000Z/0000000000000030',
+      order: '0000000000000030',
       stream: streams.fleet,
       revision: 0,
       count: 2,
@@ -467,9 +467,9 @@ describe('the read model of the audit', () => {
   const at = (second: number) => new Date(second * 1000).toISOString();
 
   it.each<[string, Partial<AuditQuery>, string]>([
-    ['all', {}, 'c80 c10 other c70 report refresh redo undo rename create'],
-    ['a page', { page: 2, pageSize: 4 }, 'report refresh redo undo'],
-    ['those that everybody may see', { includeAccounts: false }, 'c80 other report refresh redo undo rename create'],
+    ['all', {}, 'other c80 c70 report refresh redo undo rename c10 create'],
+    ['a page', { page: 2, pageSize: 4 }, 'refresh redo undo rename'],
+    ['those that everybody may see', { includeAccounts: false }, 'other c80 report refresh redo undo rename create'],
     ['one resource', { resourceId: 'm' }, 'other'],
     ['one type', { resourceType: 'service' }, 'c80'],
     ['an account type', { resourceType: 'user' }, 'c10'],
@@ -482,8 +482,8 @@ describe('the read model of the audit', () => {
     ['an actor by name, in any case', { actor: 'ADA' }, 'c70 rename'],
     ['an actor, of what everybody may see', { actor: 'ada', includeAccounts: false }, 'rename'],
     ['an actor and a resource', { actor: 'ada', resourceId: 'n', includeAccounts: false }, 'rename'],
-    ['a time on', { from: at(9), includeAccounts: false }, 'c80 other'],
-    ['a time on, in another zone', { from: '1970-01-01T01:00:09+01:00', includeAccounts: false }, 'c80 other'],
+    ['a time on', { from: at(9), includeAccounts: false }, 'other c80'],
+    ['a time on, in another zone', { from: '1970-01-01T01:00:09+01:00', includeAccounts: false }, 'other c80'],
     ['up to a time, which counts', { to: at(2), includeAccounts: false }, 'rename create'],
     ['between two times', { from: at(3), to: at(4) }, 'redo undo'],
   ])('is asked for %s', async (_, query, ids) => {

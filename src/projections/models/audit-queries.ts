@@ -100,14 +100,12 @@ function rangeOf({ includeAccounts, ...query }: AuditQuery): GroupRange | null {
   ];
   return {
     groups: groups.length > 0 ? groups : [open(auditGroups.all)],
-    from: from === undefined ? undefined : canonical(from),
-    // Greater than every position of that millisecond.
-    below: to === undefined ? undefined : `${canonical(to)}0`,
+    times: from === undefined && to === undefined ? undefined : { from: canonical(from), to: canonical(to) },
   };
 }
 
 /** RFC 3339 in UTC with milliseconds, so that times compare as text. */
-const canonical = (time: string): string => new Date(time).toISOString();
+const canonical = (time: string | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
 
 /**
  * For each entry, the revert of it that stands, or null. A revert that was itself reverted does not stand, so the chain of

@@ -14,7 +14,7 @@ import type { AuditEntry } from '../port.js';
 import type { ReadModel } from '../read-model.js';
 
 export type AuditFields = {
-  /** Time, then position, as one sortable string (`auditOrder`). */
+  /** The position, as a sortable text: no clock puts entries in order. */
   readonly order: string;
   readonly stream: string;
   /** The revision of the command's first event. */
@@ -61,11 +61,6 @@ export const auditGroups = {
   open: (group: string): string => `open ${group}`,
 } as const;
 
-/** @param at RFC 3339, UTC, milliseconds */
-function auditOrder(at: string, position: number): string {
-  return `${at}/${String(position).padStart(16, '0')}`;
-}
-
 /** The actor of a command. For a sign-in, the account that its event names. */
 export function actorOf(event: RecordedEvent): AuditEntry['actor'] {
   if (event.stream !== streams.signins) return event.metadata.actor;
@@ -93,7 +88,7 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
     auditGroups.action(action),
   ];
   return {
-    order: auditOrder(at, position),
+    order: String(position).padStart(16, '0'),
     stream: command.stream,
     revision: first.revision,
     count: command.events.length,
@@ -116,11 +111,11 @@ const signinType = 'session';
 
 export const audit: ReadModel<AuditFields> = {
   name: 'audit',
-  index: { group: 'groups', order: 'order' },
+  index: { group: 'groups', order: 'order', time: 'at' },
 
   expired(now) {
-    const before = timestamp(now - limits.events.signinsMaxAgeSeconds * 1000);
-    return { groups: [auditGroups.type(signinType)], below: before };
+    const to = timestamp(now - limits.events.signinsMaxAgeSeconds * 1000 - 1);
+    return { groups: [auditGroups.type(signinType)], times: { to } };
   },
 
   keys(event) {

@@ -11,7 +11,7 @@ import {
 } from '../answer-unavailable.js';
 import { assertQuery } from '../group-index.js';
 import { assertDocumentId, assertSpec } from '../read-store-limits.js';
-import type { Collection, CollectionSpec, GroupRange, ReadStore, StoredDocument } from '../read-store.js';
+import type { Collection, CollectionSpec, GroupRange, IndexSpec, ReadStore, StoredDocument } from '../read-store.js';
 import { batches, byIds } from './batches.js';
 import { decodeDocument, encodeDocument, withoutPlace, type MongoDocument } from './document-codec.js';
 import { duplicatesIn, isMissing } from './failures.js';
@@ -26,12 +26,17 @@ function decodeAll(documents: readonly MongoDocument[]): readonly StoredDocument
 }
 
 /** A single group is compared directly, as an id is (`batches.ts`). */
-function inRange({ groups, from, below }: GroupRange): Filter<MongoDocument> {
+function inRange({ groups, from, below, times }: GroupRange): Filter<MongoDocument> {
   const [first] = groups;
   const order = { ...(from !== undefined && { $gte: from }), ...(below !== undefined && { $lt: below }) };
+  const time = {
+    ...(times?.from !== undefined && { $gte: times.from }),
+    ...(times?.to !== undefined && { $lte: times.to }),
+  };
   return {
     groups: first !== undefined && groups.length === 1 ? first : { $all: [...groups] },
     ...((from ?? below) !== undefined && { order }),
+    ...((times?.from ?? times?.to) !== undefined && { time }),
   };
 }
 
@@ -98,9 +103,13 @@ function createCollection(spec: CollectionSpec, documents: MongoCollection<Mongo
 
 const physicalName = (name: string, version: number): string => `${name}__v${version}`;
 
-/** For walks by id and the purge of tombstones, and for groups. */
+/** For walks by id and the purge of tombstones. */
 const byId: IndexKey = { live: 1, _id: 1 };
 const byGroup: IndexKey = { groups: 1, order: 1, _id: 1 };
+
+/** A time stands behind the order, so that a walk in this order filters by it without reading documents. */
+const indexesOf = (index: IndexSpec | undefined): readonly IndexKey[] =>
+  index === undefined ? [byId] : [byId, index.time === undefined ? byGroup : { ...byGroup, time: 1 }];
 
 /** Writes to a dropped collection are refused, because they would create it again without its indexes. */
 interface Opened {
@@ -130,7 +139,7 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
     assertSpec(spec);
     const name = physicalName(spec.name, spec.version);
     const documents = db.collection<MongoDocument>(name);
-    await ensureIndexes(documents, spec.index === undefined ? [byId] : [byId, byGroup]);
+    await ensureIndexes(documents, indexesOf(spec.index));
     const existing = opened.get(name);
     const state = existing === undefined || existing.dropped ? { dropped: false } : existing;
     opened.set(name, state);

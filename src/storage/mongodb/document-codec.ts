@@ -1,7 +1,7 @@
 /**
  * The form of a document in MongoDB. Its fields are one JSON text, which is readable, quick to parse, and exact for
  * every key and nesting, unlike BSON and the servers (`$`, `.`, lists in lists, minus zero). Binary fields are stored
- * beside it. Queries run on `groups` and `order`. A tombstone is a document of the same id that is not
+ * beside it. Queries run on `groups`, `order` and `time`. A tombstone is a document of the same id that is not
  * `live` and has only a position, so one filter guards puts and deletes alike.
  */
 import { Binary, ObjectId } from 'mongodb';
@@ -26,7 +26,7 @@ export interface MongoDocument extends Partial<IndexPlace> {
 }
 
 /** Fields that a read of whole documents does not need. */
-export const withoutPlace = { order: 0, groups: 0 } as const;
+export const withoutPlace = { order: 0, groups: 0, time: 0 } as const;
 
 /** @throws RangeError on a bad id, or when the document is larger than a server accepts */
 export function encodeDocument(

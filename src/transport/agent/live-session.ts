@@ -34,6 +34,19 @@ import { heartbeatFacts, metricsFacts } from '../../telemetry/reported.js';
 const drainRetryMs = 2_000;
 const overloadRetryMs = 5_000;
 
+/**
+ * What a connection may carry beside the ciphertexts of its session. Acknowledgements of a snapshot of 64 MiB are some 50 KiB,
+ * and what waits in the windows of HTTP/2 counts until it is read.
+ */
+const besideFrames = {
+  burstBytes: 512 * 1024,
+  /** A tick is 0.2 s: 20 KiB a second. */
+  bytesPerTick: 4 * 1024,
+  /** On the wire, a frame has headers of gRPC, HTTP/2 and perhaps TLS, and may be cut into pieces. */
+  wireFactor: 2,
+  wireBytes: 128,
+} as const;
+
 export interface LiveSessionDeps {
   readonly delivery: Pick<Delivery, 'openNodeSession' | 'settings'>;
   readonly telemetry: Pick<Telemetry, 'alive' | 'metrics'>;
@@ -172,6 +185,7 @@ class AttachedSession implements LiveSession {
     this.#run({ kind: 'draining', retryAfterMs: jittered(drainRetryMs, this.#deps.random) });
   }
   tick(): void {
+    this.#endFlood();
     if (this.throttled) this.#reading.balance();
     // The agent's silence is judged once what it has sent is read.
     if (this.#reading.holds) return;
@@ -339,9 +353,26 @@ class AttachedSession implements LiveSession {
     this.#unfinishedBytes = bytes;
   }
 
+  /**
+   * Ends the connection of an agent that sends much beside the frames of its session, such as pings: HTTP/2 answers them, and
+   * no pause of reading holds them back.
+   */
+  #endFlood(): void {
+    const { connection } = this.stream;
+    connection.answered(besideFrames.bytesPerTick);
+    if (this.#over || connection.unansweredBytes <= besideFrames.burstBytes) return;
+    const [node_id, address] = [this.nodeId, this.address];
+    this.#deps.logger.warn(
+      { node_id, address },
+      'the connection of an agent is closed: it sends too much beside frames',
+    );
+    connection.destroy();
+  }
+
   #receive(incoming: Inbound, bytes: number): void {
     this.#deps.counters.framesIn += 1;
     this.readBudget.frame(bytes);
+    this.stream.connection.answered(besideFrames.wireFactor * bytes + besideFrames.wireBytes);
     if (!this.#proven && this.#inbound.proven) {
       this.#proven = true;
       this.#deps.onProven(this, this.stream.connection);

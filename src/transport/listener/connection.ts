@@ -21,10 +21,10 @@ export interface AgentConnection {
   /** The connection carries one session less. */
   sessionEnded(): void;
   readonly hasSession: boolean;
-  /** Bytes received since `answered` was last called, or since the connection opened. */
+  /** Bytes received that `answered` has not accounted for. */
   readonly unansweredBytes: number;
-  /** Nothing received so far is waiting for an answer. */
-  answered(): void;
+  /** So many of the bytes received so far, or all of them, are accounted for. */
+  answered(bytes?: number): void;
   /** While it has no session, `isCostly` decides five times a second whether to close it. */
   watch(isCostly: (() => boolean) | undefined): void;
   /** Calls back once, when the socket has closed; at once if it already has. */
@@ -80,8 +80,8 @@ export class Connection implements AgentConnection {
   get unansweredBytes(): number {
     return this.socket.bytesRead - this.#answeredBytes;
   }
-  answered(): void {
-    this.#answeredBytes = this.socket.bytesRead;
+  answered(bytes = Number.POSITIVE_INFINITY): void {
+    this.#answeredBytes = Math.min(this.socket.bytesRead, this.#answeredBytes + bytes);
   }
   watch(isCostly: (() => boolean) | undefined): void {
     this.isCostly = isCostly;

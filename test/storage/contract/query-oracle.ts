@@ -12,7 +12,7 @@ const byCodePoint = (a: string, b: string): number => Buffer.compare(Buffer.from
 export function naiveQuery(
   documents: readonly PlainDocument[],
   index: IndexSpec,
-  { groups, from, below, direction, skip = 0, limit }: GroupQuery,
+  { groups, from, below, times, direction, skip = 0, limit }: GroupQuery,
 ): { readonly ids: string[]; readonly total: number } {
   const groupsOf = ({ fields }: PlainDocument): readonly unknown[] => [fields[index.group]].flat();
   const orderOf = ({ fields }: PlainDocument): string => String(fields[index.order]);
@@ -20,6 +20,8 @@ export function naiveQuery(
     .filter((document) => groups.every((group) => groupsOf(document).includes(group)))
     .filter((document) => from === undefined || orderOf(document) >= from)
     .filter((document) => below === undefined || orderOf(document) < below)
+    .filter(({ fields }) => times?.from === undefined || String(fields[index.time ?? '']) >= times.from)
+    .filter(({ fields }) => times?.to === undefined || String(fields[index.time ?? '']) <= times.to)
     .sort((a, b) => byCodePoint(orderOf(a), orderOf(b)) || byCodePoint(a.id, b.id));
   if (direction === 'desc') matching.reverse();
   return { ids: matching.slice(skip, skip + limit).map(({ id }) => id), total: matching.length };

@@ -35,18 +35,22 @@ const letters = (): string =>
 const index: IndexSpec = { group: 'in', order: 'at' };
 const group = fc.constantFrom('a', 'A', 'ab', '', '\0', 'a\0b', 'é', '\u{1f600}', 'x'.repeat(200), 'x'.repeat(201));
 const order = fc.constantFrom('', '1', '10', '2', 'a', '~', ' ');
+const timed: IndexSpec = { ...index, time: 'when' };
+const time = fc.constantFrom('2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.001Z', '2021-06-30T23:59:59.999Z');
 const fieldsOf = fc.record(
   {
+    when: time,
     in: fc.oneof(group, fc.array(fc.oneof(group, fc.constantFrom(null, 1)), { maxLength: 4 }), fc.constant(null)),
     at: order,
   },
-  { requiredKeys: ['at'] },
+  { requiredKeys: ['at', 'when'] },
 );
 const query: fc.Arbitrary<GroupQuery> = fc.record(
   {
     groups: fc.array(group, { minLength: 1, maxLength: 3 }),
     from: order,
     below: order,
+    times: fc.record({ from: time, to: time }, { requiredKeys: [] }),
     direction: fc.constantFrom('asc' as const, 'desc' as const),
     skip: fc.integer({ min: 0, max: 5 }),
     limit: fc.integer({ min: 1, max: 10 }),
@@ -193,11 +197,11 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
                 id: one,
                 fields: fields as Fields,
               }));
-              const collection = await store().collection(spec(version));
+              const collection = await store().collection({ ...spec(version), index: timed });
               await collection.write(documents.map((one, at) => put(one.id, at + 1, one.fields)));
               for (const one of queries) {
                 const page = await collection.find(one);
-                const naive = naiveQuery(documents, index, one);
+                const naive = naiveQuery(documents, timed, one);
                 expect(page.map((document) => document.id)).toEqual(naive.ids);
                 expect(await collection.count(one)).toBe(naive.total);
               }
@@ -233,13 +237,24 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(seen).toEqual(names.filter((name) => name !== 'id-7').sort());
       });
 
-      it('are refused without a limit, a group or an index, and so is an order that is no printable text', async () => {
+      it('find a document by its new time alone when nothing else of its place has changed', async () => {
+        const collection = await store().collection({ ...spec(), index: timed });
+        const [before, after] = ['2020-01-01T00:00:00.000Z', '2021-01-01T00:00:00.000Z'];
+        for (const [n, when] of [before, after].entries())
+          await collection.write([put('a', n + 1, { in: 'x', at: '1', when })]);
+        expect(await collection.count({ groups: ['x'], times: { to: before } })).toBe(0);
+        expect(await collection.count({ groups: ['x'], times: { from: after } })).toBe(1);
+        expect(await collection.count({ groups: ['x'] })).toBe(1);
+      });
+
+      it('are refused without a limit, a group or an index, for times without times, and so is an order that is no printable text', async () => {
         const collection = await store().collection(spec());
         const good = { groups: ['a'], direction: 'asc', limit: 1 } as const;
         await expect(collection.find({ ...good, limit: 0 })).rejects.toThrow(RangeError);
         await expect(collection.find({ ...good, skip: -1 })).rejects.toThrow(RangeError);
         await expect(collection.find({ ...good, groups: [] })).rejects.toThrow(RangeError);
         await expect(collection.count({ groups: [] })).rejects.toThrow(RangeError);
+        await expect(collection.find({ ...good, times: {} })).rejects.toThrow(RangeError);
         const without = await store().collection({ name: `o_${unique}`, version: 1 });
         await expect(without.find(good)).rejects.toThrow(RangeError);
         for (const at of [1, null, 'é', 'x'.repeat(201)]) {

@@ -3,12 +3,14 @@
  * written in the transaction of the document. Walks entries in slices and yields to the event loop between them; without
  * a transaction, a walk may see some of the writes that happen meanwhile. Implements `read-store.ts` (find, count).
  *
- * `index`: (collection, group, NUL, order, NUL, id). `counts`: (collection, group). A long or unusual group is hashed.
+ * `index`: (collection, group, NUL, order, NUL, id) → the time, where the index has times. `counts`: (collection, group). A
+ * long or unusual group is hashed.
  */
 import { createHash } from 'node:crypto';
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import type { IndexPlace } from '../../group-index.js';
+import { isInTimes, type IndexPlace } from '../../group-index.js';
 import type { GroupQuery, GroupRange } from '../../read-store.js';
+import type { Range } from '../lmdb.js';
 import { tuning } from '../tuning.js';
 import { collectionText, idText, justAbove, present, type ReadBatch, type ReadEnvironment } from './layout.js';
 
@@ -38,6 +40,9 @@ export function applyTally(batch: ReadBatch, tally: Tally): void {
   }
 }
 
+const valueOf = (place: IndexPlace | undefined): Buffer =>
+  place?.time === undefined ? present : Buffer.from(place.time, 'latin1');
+
 /** Moves a document from one place in the index to another; undefined stands for none. */
 export function moveEntries(
   batch: ReadBatch,
@@ -61,9 +66,9 @@ export function moveEntries(
     tally.set(group, (tally.get(group) ?? 0) - 1);
   }
   for (const [entry, group] of next) {
-    if (old.has(entry)) continue;
-    batch.put('index', entry, present);
-    tally.set(group, (tally.get(group) ?? 0) + 1);
+    const isNew = !old.has(entry);
+    if (isNew || after?.time !== before?.time) batch.put('index', entry, valueOf(after));
+    if (isNew) tally.set(group, (tally.get(group) ?? 0) + 1);
   }
 }
 
@@ -84,6 +89,20 @@ function planOf(environment: ReadEnvironment, collection: number, range: GroupRa
 /** The part of an entry behind its group: order and id, the same in all groups of a document. */
 type Suffix = Buffer;
 
+interface Slot {
+  readonly key: Buffer;
+  /** Whether its time is in the times of the range. */
+  readonly timely: boolean;
+}
+
+/** The entries of a slice, each with whether it is in the times of the range. */
+function slice(environment: ReadEnvironment, { times }: GroupRange, within: Range): readonly Slot[] {
+  if (times === undefined) return environment.keys('index', within).map((key) => ({ key, timely: true }));
+  return environment
+    .entries('index', within)
+    .map(({ key, value }) => ({ key, timely: isInTimes(value.toString('latin1'), times) }));
+}
+
 /** The entries in a range, in slices. */
 async function* walk(
   environment: ReadEnvironment,
@@ -96,17 +115,17 @@ async function* walk(
   let { from, to } = plan;
   let limit = Math.min(first, tuning.sliceEntries);
   while (plan.size > 0 && Buffer.compare(from, to) < 0) {
-    const keys = environment.keys('index', { from, to, reverse: direction === 'desc', limit });
-    const last = keys.at(-1);
+    const slots = slice(environment, range, { from, to, reverse: direction === 'desc', limit });
+    const last = slots.at(-1)?.key;
     if (last === undefined) return;
-    const suffixes = keys.map((key) => key.subarray(plan.groupBytes));
+    const suffixes = slots.filter(({ timely }) => timely).map(({ key }) => key.subarray(plan.groupBytes));
     yield plan.others.length === 0
       ? suffixes
       : suffixes.filter((suffix) => {
           const text = suffix.toString('latin1');
           return plan.others.every((other) => environment.get('index', other + text) !== undefined);
         });
-    if (keys.length < limit) return;
+    if (slots.length < limit) return;
     if (direction === 'desc') to = last;
     else from = justAbove(last);
     limit = tuning.sliceEntries;
@@ -140,7 +159,7 @@ const countedAtOnce = 50_000;
 export async function countIn(environment: ReadEnvironment, collection: number, range: GroupRange): Promise<number> {
   const { size, others, to, ...plan } = planOf(environment, collection, range);
   let count = 0;
-  if (others.length > 0) {
+  if (others.length > 0 || range.times !== undefined) {
     for await (const suffixes of walk(environment, collection, range, 'asc', tuning.sliceEntries)) {
       count += suffixes.length;
     }
