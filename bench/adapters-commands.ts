@@ -128,7 +128,7 @@ function sampleEvent(): string {
   return JSON.stringify({
     id,
     type: 'UpstreamCreated',
-    data: { id, ...upstream(), enabled: true, tls: null },
+    data: { id, ...upstream(), enabled: true, tls: null, reality: null },
     metadata,
   });
 }

@@ -63,6 +63,7 @@ function* commandsOf(shape: FleetShape): Generator<FleetCommand, void, void> {
       health_check_interval_ms: 10_000,
       enabled: true,
       tls: null,
+      reality: null,
     };
   }
   for (let index = 0; index < shape.chains; index += 1) {
@@ -138,6 +139,7 @@ function* commandsOfAgents(nodes: number, own: number): Generator<FleetCommand, 
     health_check_interval_ms: 10_000,
     enabled: true,
     tls: null,
+    reality: null,
   });
   yield upstream(sharedUpstreamId, 'shared');
   for (let index = 0; index < nodes; index += 1) {

@@ -91,7 +91,7 @@ export function snapshotOf(ports: readonly number[]): () => Uint8Array {
     labels: {},
     psk: null,
   });
-  const health = { server_names: [], health_check_interval_ms: 10_000, enabled: true, tls: null };
+  const health = { server_names: [], health_check_interval_ms: 10_000, enabled: true, tls: null, reality: null };
   run({ type: 'CreateUpstream', id: upstream, name: 'own-0', endpoint, ...health });
   for (const port of ports) {
     const id = randomUUID();

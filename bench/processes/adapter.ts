@@ -84,6 +84,7 @@ function upstream(): FleetCommand {
     health_check_interval_ms: 5_000,
     enabled: true,
     tls: null,
+    reality: null,
   };
 }
 

@@ -58,6 +58,7 @@ test('each handler answers with the state right after its own command, not after
     health_check_interval_ms: 10_000,
     enabled: true,
     tls: null,
+    reality: null,
   };
   const created = await upstreams.create(context, fields);
   if (created.kind !== 'done') throw new Error(created.kind);

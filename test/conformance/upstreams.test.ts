@@ -20,6 +20,7 @@ const shared = sharedService();
 const post = (json: object) => shared.api.send<Upstream>('POST', '/api/l4-upstreams', { json });
 const put = (id: string, json: object) => shared.api.send<Upstream>('PUT', `/api/l4-upstreams/${id}`, { json });
 const pin = (): string => randomBytes(32).toString('base64');
+const key = (): string => randomBytes(32).toString('base64url');
 
 describe('creating an upstream', () => {
   it('answers 201 with every field and the defaults', async () => {
@@ -35,6 +36,7 @@ describe('creating an upstream', () => {
       health_check_interval_ms: 10_000,
       enabled: true,
       tls: null,
+      reality: null,
     });
     expect(answer.data.id).toMatch(uuid);
     const got = await shared.api.send<Upstream>('GET', `/api/l4-upstreams/${answer.data.id}`);
@@ -115,6 +117,27 @@ describe('creating an upstream', () => {
     }
     expect((await put(upstream.id, { tls: null })).data.tls).toBeNull();
     expect((await put(upstream.id, { tls })).data.tls).toEqual(upstream.tls);
+  });
+
+  it("accepts somebody's REALITY server, all four fields of it, and never beside TLS", async () => {
+    const reality = { outer: 'tcp', public_key: key(), server_name: 'Www.Example', short_id: 'A1B2' };
+    const upstream = await createUpstream(shared.api, { reality });
+    expect(upstream.reality).toEqual({ ...reality, server_name: 'www.example', short_id: 'a1b2' });
+    expect((await createUpstream(shared.api, { reality: { ...reality, short_id: '' } })).reality?.short_id).toBe('');
+    for (const bad of [
+      { ...reality, outer: 'udp' },
+      { ...reality, public_key: pin() },
+      { ...reality, server_name: '*.example' },
+      { ...reality, short_id: 'abc' },
+      { ...reality, short_id: 'a1b2c3d4e5f60718aa' },
+      ...Object.keys(reality).map((field) => ({ ...reality, [field]: undefined })),
+    ]) {
+      refused(await post({ name: 'x', endpoint: 'a.b:1', reality: bad }), 400, 'reality');
+    }
+    const tls = { server_name: 'secure.example', spki_pins_sha256: [pin()] };
+    refused(await post({ name: 'x', endpoint: 'a.b:1', tls, reality }), 400, 'tls and reality');
+    refused(await put(upstream.id, { tls }), 400, 'tls and reality');
+    expect((await put(upstream.id, { tls, reality: null })).data).toMatchObject({ tls, reality: null });
   });
 });
 

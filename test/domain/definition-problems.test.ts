@@ -20,13 +20,27 @@ describe('the definition of a chain', () => {
   const tls = (node: string, ...server_names: readonly string[]) =>
     ({ node_id: node, outer: 'tcp', security: 'tls', credential_id: 'c', server_names }) as const;
   const pins = { server_name: 'x', spki_pins_sha256: [] };
+  const reality = { outer: 'tcp', public_key: 'k', server_name: 'x', short_id: '' } as const;
+  const overQuic = { ...reality, outer: 'quic' } as const;
 
   it.each<[string, PartialDefinition, readonly string[]]>([
     ['that sends nothing has no problem', {}, []],
     ['without hops has no problem with its target', { target: { endpoint: 'x:1', tls: pins } }, []],
     ['of payload tcp may end in TLS', { payload: 'tcp', target: { endpoint: 'x:1', tls: pins } }, []],
     ['of payload udp may not', { payload: 'udp', target: { endpoint: 'x:1', tls: pins } }, ['target.tls']],
-    ['of payload udp may leave TLS out', { payload: 'udp', target: { endpoint: 'x:1', tls: undefined } }, []],
+    ['of payload tcp may end in a REALITY server', { payload: 'tcp', target: { endpoint: 'x:1', reality } }, []],
+    ['of payload udp may do so over QUIC', { payload: 'udp', target: { endpoint: 'x:1', reality: overQuic } }, []],
+    [
+      'of payload udp may not over tcp',
+      { payload: 'udp', target: { endpoint: 'x:1', reality } },
+      ['target.reality.outer'],
+    ],
+    ['may not end in both', { target: { endpoint: 'x:1', tls: pins, reality } }, ['target.reality']],
+    [
+      'of payload udp may leave TLS out',
+      { payload: 'udp', target: { endpoint: 'x:1', tls: undefined, reality: undefined } },
+      [],
+    ],
     ['of payload udp may end in an endpoint', { payload: 'udp', target: { endpoint: 'x:1' } }, []],
     ['of payload udp may end in an upstream', { payload: 'udp', target: { upstream_id: 'u' } }, []],
     ['of payload udp may leave its target out', { payload: 'udp' }, []],

@@ -411,3 +411,36 @@ describe('a snapshot', () => {
     expect(sent(fleet, 'c').gateway?.udpRules).toMatchObject([{ mode: UdpMode.RAW }]);
   });
 });
+
+describe('a chain that ends in a REALITY server', () => {
+  const server = { public_key: f.publicKey('r'), server_name: 'r.example', short_id: 'a1' };
+  const dialled = {
+    publicKey: Buffer.from(server.public_key, 'base64url'),
+    serverName: server.server_name,
+    shortId: 'a1',
+  };
+
+  it.each([
+    ['tcp', 'tcp', f.hop('a', 80), 'tcpProxyRules'],
+    ['tcp', 'quic', f.hop('a', 80), 'tcpProxyRules'],
+    ['udp', 'quic', f.udpHop('a', 80), 'udpRules'],
+  ] as const)('dials it from a %s chain over %s, be it an upstream or an endpoint', (payload, over, hop, list) => {
+    const reality = { outer: over, ...server };
+    const ends = [{ upstream_id: f.upstreamId('up') }, { endpoint: 'up.example:443', reality }];
+    for (const target of ends) {
+      const { fleet } = f.given(
+        f.createNode('a'),
+        f.createUpstream('up', { reality }),
+        f.createChain('one', [hop], { payload, target }),
+        f.deployChain('one'),
+      );
+      expect(sent(fleet, 'a').gateway?.[list][0]?.outbound).toMatchObject({
+        transportProfile: { outer: over === 'tcp' ? outer.TCP : outer.QUIC, security: REALITY },
+        tls: false,
+        ...(over === 'tcp'
+          ? { reality: dialled, quicReality: undefined }
+          : { reality: undefined, quicReality: dialled }),
+      });
+    }
+  });
+});

@@ -1,5 +1,6 @@
 /** Commands about upstreams: what they write, and when they are refused. */
 import { describe, expect, it } from 'vitest';
+import { l4Upstream } from '../../src/domain/upstream/upstream.js';
 import * as f from '../support/fleet.js';
 
 const id = f.upstreamId('up');
@@ -10,6 +11,7 @@ const fields = {
   health_check_interval_ms: 10_000,
   enabled: true,
   tls: null,
+  reality: null,
 };
 const remove = { type: 'DeleteUpstream', id, ifMatch: undefined } as const;
 const intoUp = { target: { upstream_id: id } };
@@ -105,6 +107,34 @@ describe('an upstream', () => {
     f.given(f.createNode('a'), f.createUpstream('up'), ...chains)
       .when(remove)
       .thenRefused('conflict', ' and 2 more');
+  });
+});
+
+describe('an upstream that is a REALITY server', () => {
+  const reality = { outer: 'tcp', public_key: f.publicKey('r'), server_name: 'r.example', short_id: 'a1' } as const;
+
+  it('is never one with tls', () => {
+    const { when } = f.given(f.createUpstream('up', { reality }));
+    when(f.updateUpstream('up', { tls: f.upstreamTls })).thenRefused('invalid_request', 'tls and reality');
+    when(f.updateUpstream('up', { tls: f.upstreamTls, reality: null })).thenAccepted();
+    when(f.createUpstream('both', { tls: f.upstreamTls, reality })).thenRefused('invalid_request', 'tls and reality');
+  });
+
+  it('ends a udp chain over quic alone', () => {
+    const { when } = f.given(f.createNode('a'), f.createUpstream('up', { reality }));
+    const create = f.createChain('one', [f.udpHop('a', 80)], intoUp);
+    when(create).thenRefused('invalid_request', 'target.upstream_id', '"up"', 'reality over tcp');
+    when(f.updateUpstream('up', { reality: { ...reality, outer: 'quic' } })).thenAccepted();
+    when(create).thenAccepted();
+    when(f.updateUpstream('up', { reality })).thenRefused('conflict', 'reality.outer:', 'l4_chain "one"');
+    when(f.updateUpstream('up', { reality: null })).thenAccepted();
+  });
+
+  it('is none in the event of an earlier release, which did not know REALITY servers', () => {
+    const { reality: _, ...known } = fields;
+    const meta = { at: '2020-01-01T00:00:00.000Z', commandId: 'c', actor: { type: 'system', id: null, name: null } };
+    const created = { type: 'UpstreamCreated', data: { upstream_id: id, ...known } };
+    expect(l4Upstream.evolve(undefined, created as never, meta as never)).toMatchObject({ ...known, reality: null });
   });
 });
 

@@ -152,7 +152,11 @@ const refusals: readonly (readonly [string, object, string])[] = [
     { ...chain, hops: [{ ...hop, dial_addr: 'a:80' }] },
     'hops[0].dial_addr: expected a host name',
   ],
-  ['POST /api/l4-chains', { ...chain, target: {} }, 'target: expected either {"upstream_id"} or {"endpoint", "tls"?}'],
+  [
+    'POST /api/l4-chains',
+    { ...chain, target: {} },
+    'target: expected either {"upstream_id"} or {"endpoint", "tls"?, "reality"?}',
+  ],
   ['POST /api/l4-chains', { ...chain, target: null }, 'target: expected either'],
   ['POST /api/l4-chains', { name: 'c', payload: 'tcp', hops: [hop] }, 'target: required, expected either'],
   ['POST /api/l4-chains', { ...chain, target: { upstream_id: id, endpoint: 'a:1' } }, 'target: expected either'],

@@ -34,6 +34,7 @@ beforeAll(async () => {
 afterAll(() => rest.close());
 
 const pin = randomBytes(32).toString('base64');
+const realityKey = randomBytes(32).toString('base64url');
 const tls = { server_name: 'tls.example', spki_pins_sha256: [pin] };
 const settings = '/api/settings/connectivity';
 const reality = (): object => ({
@@ -93,7 +94,15 @@ const updated: readonly Updated[] = [
       enabled: false,
       tls,
     }),
-    unset: { server_names: [], health_check_interval_ms: 10_000, enabled: true, tls: null },
+    unset: { server_names: [], health_check_interval_ms: 10_000, enabled: true, tls: null, reality: null },
+  },
+  {
+    what: 'an upstream that is a REALITY server',
+    collection: '/api/l4-upstreams',
+    changes: () => ({
+      reality: { outer: 'quic', public_key: realityKey, server_name: 'www.example', short_id: 'ab' },
+    }),
+    unset: {},
   },
   {
     what: 'an X25519 credential',
@@ -270,7 +279,7 @@ describe('PUT bodies are partial: an absent field stays', () => {
 });
 
 describe('null clears a nullable field, and which those are', () => {
-  const nullable = ['description', 'address', 'display_name', 'email', 'tls', 'multiplex_port', 'offline_after_secs'];
+  const nullable = 'description address display_name email tls reality multiplex_port offline_after_secs'.split(' ');
 
   test('the fields that may be null are those that the contract lists', () => {
     const found = maker.operations.flatMap(({ method, path, body }) =>
@@ -291,6 +300,8 @@ describe('null clears a nullable field, and which those are', () => {
   test('it is answered as null', async () => {
     const node = await maker.create('/api/nodes', { description: 'x', address: 'a.example' });
     const upstream = await maker.create('/api/l4-upstreams', { tls });
+    const reality = { outer: 'tcp', public_key: realityKey, server_name: 'www.example', short_id: '' };
+    const server = await maker.create('/api/l4-upstreams', { reality });
     const chain = await maker.create('/api/l4-chains', { description: 'x' });
     await rest.data('PUT', '/api/auth/me', { body: { display_name: 'x', email: 'x@y.example' } });
     await rest.data('PUT', settings, { body: { multiplex: false, nodes: [], offline_after_secs: 90 } });
@@ -298,6 +309,7 @@ describe('null clears a nullable field, and which those are', () => {
       [`/api/nodes/${node.id}`, 'description'],
       [`/api/nodes/${node.id}`, 'address'],
       [`/api/l4-upstreams/${upstream.id}`, 'tls'],
+      [`/api/l4-upstreams/${server.id}`, 'reality'],
       [`/api/l4-chains/${chain.id}`, 'description'],
       ['/api/auth/me', 'display_name'],
       ['/api/auth/me', 'email'],

@@ -304,8 +304,8 @@ function creation(
   }
   if (kind === 'createUpstream') {
     const tls = deal.chance(25) ? upstreamTls : null;
-    const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true, tls };
-    return { type: 'CreateUpstream', id, name, ...fields };
+    const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true };
+    return { type: 'CreateUpstream', id, name, ...fields, tls, reality: null };
   }
   if (kind === 'createCredential') return createCredential(fleet, deal, id, name);
   if (kind === 'createNetwork') return createNetwork(fleet, deal, id, name, nodes);

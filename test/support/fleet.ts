@@ -67,6 +67,7 @@ export function createUpstream(name: string, fields: Fields<Of<FleetCommand, 'Cr
     health_check_interval_ms: 10_000,
     enabled: true,
     tls: null,
+    reality: null,
     ...fields,
   };
 }

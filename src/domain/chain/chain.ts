@@ -7,7 +7,7 @@ import type { FieldChange } from '../resource/change.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
 import type { ResourceMeta } from '../resource/meta.js';
-import type { UpstreamTls } from '../upstream/upstream.js';
+import type { UpstreamReality, UpstreamTls } from '../upstream/upstream.js';
 
 export const payloads = ['tcp', 'udp'] as const;
 export type Payload = (typeof payloads)[number];
@@ -32,7 +32,14 @@ export interface Hop {
   readonly dial_addr?: string;
 }
 
-export type Target = { readonly upstream_id: string } | { readonly endpoint: string; readonly tls?: UpstreamTls };
+export type Target = { readonly upstream_id: string } | EndpointTarget;
+
+/** At most one of `tls` and `reality`. */
+export interface EndpointTarget {
+  readonly endpoint: string;
+  readonly tls?: UpstreamTls;
+  readonly reality?: UpstreamReality;
+}
 
 /** The part of a chain that a deploy publishes. */
 export interface ChainDefinition {

@@ -4,7 +4,7 @@
  * the resources that it refers to exist and fit. Implements `docs/contract/domain.md#l4-chain`.
  */
 import { repeatedNodes } from '../node/hops.js';
-import type { Hop, Payload, Target } from './chain.js';
+import type { EndpointTarget, Hop, Payload, Target } from './chain.js';
 import { firstExactName, isWildcard } from './names.js';
 import { allowedCombinations, keyTypeOf, transportOf } from './transports.js';
 
@@ -12,12 +12,15 @@ import { allowedCombinations, keyTypeOf, transportOf } from './transports.js';
 export interface PartialDefinition {
   readonly payload?: Payload | undefined;
   readonly hops?: readonly HopToCheck[] | undefined;
-  readonly target?: Target | { readonly [K in keyof Target]?: Target[K] | undefined } | undefined;
+  readonly target?: Target | EndpointTargetToCheck | undefined;
 }
 
 type HopToCheck = Pick<Hop, 'node_id' | 'outer' | 'security'> & {
   readonly [K in 'server_names' | 'credential_id' | 'max_streams']?: Hop[K] | undefined;
 };
+
+/** Optional fields may be present and undefined. */
+type EndpointTargetToCheck = { readonly [K in keyof EndpointTarget]: EndpointTarget[K] | undefined };
 
 export interface DefinitionProblem {
   /** For example `['hops', 1, 'outer']`. */
@@ -39,8 +42,20 @@ export function* definitionProblems({ payload, hops = [], target }: PartialDefin
       (firstTls !== -1 && index > firstTls ? behindTlsProblem(hop, firstTls) : undefined);
     if (problem !== undefined) yield { ...problem, path: ['hops', index, ...problem.path] };
   }
-  if (payload === 'udp' && target !== undefined && 'tls' in target && target.tls !== undefined) {
-    yield { path: ['target', 'tls'], message: 'expected none when payload is udp' };
+  if (target !== undefined && 'endpoint' in target) yield* targetProblems(payload, target);
+}
+
+function* targetProblems(
+  payload: Payload | undefined,
+  { tls, reality }: Pick<EndpointTargetToCheck, 'tls' | 'reality'>,
+): Generator<DefinitionProblem> {
+  if (tls !== undefined && reality !== undefined) {
+    yield { path: ['target', 'reality'], message: 'expected none beside tls' };
+  }
+  if (payload !== 'udp') return;
+  if (tls !== undefined) yield { path: ['target', 'tls'], message: 'expected none when payload is udp' };
+  if (reality?.outer === 'tcp') {
+    yield { path: ['target', 'reality', 'outer'], message: 'expected "quic" when payload is udp' };
   }
 }
 

@@ -82,10 +82,15 @@ function targetProblem(fleet: Resources, definition: ChainDefinition): string | 
   if (upstreamId === undefined) return undefined;
   const upstream = upstreamAt(fleet, upstreamId);
   if (upstream === undefined) return `expected the id of an l4_upstream, there is no ${upstreamId}`;
-  if (definition.payload === 'udp' && upstream.tls !== null) {
-    return `expected an l4_upstream without tls for payload udp, "${upstream.name}" has tls`;
-  }
-  return undefined;
+  if (definition.payload !== 'udp') return undefined;
+  const unfit = withoutDatagrams(upstream);
+  return unfit && `expected an l4_upstream without ${unfit} for payload udp, "${upstream.name}" has ${unfit}`;
+}
+
+/** What keeps an upstream from being the end of a udp chain. */
+function withoutDatagrams({ tls, reality }: UpstreamState): string | undefined {
+  if (tls !== null) return 'tls';
+  return reality?.outer === 'tcp' ? 'reality over tcp' : undefined;
 }
 
 /** Why a chain objects to an edit of a resource that its current or deployed definition refers to. */
@@ -100,13 +105,15 @@ export function objectionOfChain(chain: ChainState, type: string, edited: { read
   }
 }
 
-/** A udp chain cannot end in an upstream with TLS. */
 function objectionToUpstream(chain: ChainState, edited: UpstreamState): string | undefined {
-  if (edited.tls === null) return undefined;
+  if (withoutDatagrams(edited) === undefined) return undefined;
   const endsThere = definitionsOf(chain).some(
     (definition) => definition.payload === 'udp' && upstreamOf(definition) === edited.id,
   );
-  return endsThere ? 'tls: expected null while the udp chain {} ends in this upstream' : undefined;
+  if (!endsThere) return undefined;
+  return edited.tls === null
+    ? 'reality.outer: expected "quic" while the udp chain {} ends in this upstream'
+    : 'tls: expected null while the udp chain {} ends in this upstream';
 }
 
 // One sentence per problem, without names, so that it can list every chain that has the problem.

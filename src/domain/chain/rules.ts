@@ -13,7 +13,7 @@ import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
 import { noRules } from '../snapshot/snapshot.js';
 import type { NodeRules, Outbound, TcpProxyRule, UpstreamCluster, TransportProfile } from '../snapshot/snapshot.js';
 import { upstreamAt } from '../upstream/upstream.js';
-import type { UpstreamState, UpstreamTls } from '../upstream/upstream.js';
+import type { UpstreamReality, UpstreamState, UpstreamTls } from '../upstream/upstream.js';
 import { upstreamOf } from './chain.js';
 import type { ChainState, Hop, ChainDefinition, Payload } from './chain.js';
 import { effectiveNames, firstExactName } from './names.js';
@@ -65,26 +65,31 @@ function outboundToHop(fleet: FleetView, payload: Payload, hop: Hop): Dialled | 
   }
 }
 
-/** The last hop's outbound: outer is the payload's own transport, security is tls when the target has it, else raw. */
+/** The last hop's outbound: by TLS or REALITY when the target has it, else raw, over the payload's own transport or QUIC. */
 function outboundToTarget({ target, payload }: ChainDefinition, upstream: UpstreamState | undefined): Dialled {
-  const tls = 'endpoint' in target ? target.tls : (upstream?.tls ?? undefined);
-  const outbound: Outbound = {
+  const { tls, reality } = 'endpoint' in target ? target : (upstream ?? {});
+  const raw: Outbound = {
     next:
       'endpoint' in target
         ? { kind: 'endpoint', endpoint: target.endpoint }
         : { kind: 'upstream_cluster', name: target.upstream_id },
-    transport_profile: {
-      payload: payloads[payload],
-      outer: outers[payload],
-      security: tls === undefined ? 'RAW' : 'TLS',
-    },
-    reality: null,
-    quic_reality: null,
-    tls: tls !== undefined,
-    tls_server_name: tls?.server_name ?? '',
-    noise_public_key: null,
+    transport_profile: { payload: payloads[payload], outer: outers[reality?.outer ?? payload], security: 'RAW' },
+    ...plain,
   };
-  return { outbound, pins: tls?.spki_pins_sha256 ?? noPins };
+  const secured = (security: 'TLS' | 'REALITY') => ({ ...raw.transport_profile, security });
+  if (tls) {
+    const outbound = { ...raw, transport_profile: secured('TLS'), tls: true, tls_server_name: tls.server_name };
+    return { outbound, pins: tls.spki_pins_sha256 };
+  }
+  if (reality) {
+    const { outer, ...server } = reality;
+    const transport_profile = secured('REALITY');
+    return {
+      outbound: { ...raw, transport_profile, ...(outer === 'quic' ? { quic_reality: server } : { reality: server }) },
+      pins: noPins,
+    };
+  }
+  return { outbound: raw, pins: noPins };
 }
 
 /**
@@ -234,6 +239,7 @@ export function rulesBound(fleet: FleetView, chain: ChainState, nodeId: string):
     diallingBound(fleet, deployed.hops[index + 1]) +
     listBound(upstream?.server_names) +
     tlsBound(upstream?.tls ?? target?.tls) +
+    realityBound(upstream?.reality ?? target?.reality) +
     textBound(upstream?.endpoint) +
     textBound(target?.endpoint)
   );
@@ -265,4 +271,8 @@ function diallingBound(fleet: FleetView, next: Hop | undefined): number {
 
 function tlsBound(tls: UpstreamTls | undefined): number {
   return textBound(tls?.server_name) + listBound(tls?.spki_pins_sha256);
+}
+
+function realityBound(reality: UpstreamReality | undefined): number {
+  return textBound(reality?.server_name) + textBound(reality?.public_key) + textBound(reality?.short_id);
 }

@@ -14,7 +14,7 @@ import type { AnyState, ResourceType } from './resources.js';
 import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes: older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 6;
+export const foldVersion = 7;
 
 interface Head {
   readonly revision: number;

@@ -41,6 +41,8 @@ interface Options<
   readonly singular?: Singular;
   /** Every field of the definition. */
   readonly fields: CompleteFields<D, F>;
+  /** Fields that events of earlier releases lack, with the values that they then have. */
+  readonly absent?: Partial<D>;
   /** Fields that are lists, whose changes the audit shows entry by entry. */
   readonly lists?: readonly (keyof D & string)[];
   /**
@@ -92,7 +94,7 @@ export const defineResource =
       noun,
       singular,
       fields,
-      initial: (further.initial ?? {}) as Partial<State>,
+      initial: { ...options.absent, ...further.initial } as Partial<State>,
       alsoDeleted: further.alsoDeleted ?? [],
     };
     const evolve = lifecycleFold<State, Event>(shape);

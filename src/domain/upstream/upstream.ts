@@ -13,6 +13,17 @@ export interface UpstreamTls {
   readonly spki_pins_sha256: readonly string[];
 }
 
+/** The upstream is somebody's REALITY server, which the last hop dials. */
+export interface UpstreamReality {
+  /** `quic` carries a udp chain by DATAGRAM, and a tcp chain by streams. */
+  readonly outer: 'tcp' | 'quic';
+  /** Base64url of 32 bytes. */
+  readonly public_key: string;
+  readonly server_name: string;
+  /** Lower-case hex; may be empty. */
+  readonly short_id: string;
+}
+
 export interface UpstreamDefinition {
   readonly name: string;
   /** `host:port`, IPv6 in brackets. */
@@ -21,6 +32,7 @@ export interface UpstreamDefinition {
   readonly health_check_interval_ms: number;
   readonly enabled: boolean;
   readonly tls: UpstreamTls | null;
+  readonly reality: UpstreamReality | null;
 }
 
 export interface UpstreamState extends ResourceMeta, UpstreamDefinition {}
@@ -34,7 +46,12 @@ export function upstreamAt(fleet: Pick<FleetView, 'get'>, id: string | undefined
 export const l4Upstream = defineResource<UpstreamDefinition, WithoutFields, 'name'>()('l4_upstream', {
   noun: 'Upstream',
   singular: 'upstream',
-  fields: ['name', 'endpoint', 'server_names', 'health_check_interval_ms', 'enabled', 'tls'],
+  fields: ['name', 'endpoint', 'server_names', 'health_check_interval_ms', 'enabled', 'tls', 'reality'],
+  absent: { reality: null },
+  invalid: (_, { tls, reality }) =>
+    tls === null || reality === null
+      ? undefined
+      : { code: 'invalid_request', message: 'tls and reality: expected at most one of them, the other as null' },
   indexed: null,
   compiled: null,
   objectionTo: null,

@@ -75,6 +75,7 @@ export interface Upstream {
   readonly server_names: readonly string[];
   readonly health_check_interval_ms: number;
   readonly enabled: boolean;
+  readonly reality: { readonly short_id: string } | null;
   readonly tls: { readonly server_name: string; readonly spki_pins_sha256: readonly string[] } | null;
   readonly created_at: string;
   readonly updated_at: string;
@@ -82,7 +83,7 @@ export interface Upstream {
 }
 
 export const upstreamFields =
-  'id name endpoint server_names health_check_interval_ms enabled tls created_at updated_at version'.split(' ');
+  'id name endpoint server_names health_check_interval_ms enabled tls reality created_at updated_at version'.split(' ');
 
 export interface Chain {
   readonly id: string;

@@ -24,12 +24,13 @@ import {
   object,
   oneOf,
   port,
+  upstreamReality,
   upstreamTls,
   uuid,
 } from '../schemas/fields.js';
 import type { Shape } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
-import { idOf, nodeId, upstreamTlsSchema } from '../schemas/shared-schemas.js';
+import { idOf, nodeId, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
 
 const { maxStreams } = limits.fleet;
@@ -91,7 +92,8 @@ function hopOf({ listen_addr, server_names, ...requested }: z.output<typeof requ
 const aboutTarget = {
   upstream_id: 'Upstream that the chain ends at',
   endpoint: '`host:port` that the chain ends at, with an IPv6 address in brackets',
-  tls: 'TLS to the endpoint; without, it is plain',
+  tls: 'TLS to the endpoint; without tls and reality it is plain',
+  reality: 'The REALITY server that the endpoint is; never beside tls',
 };
 
 const requestedTarget = z
@@ -104,16 +106,17 @@ const requestedTarget = z
       object({
         endpoint: documented(endpoint, aboutTarget.endpoint, 'app.example:8443'),
         tls: documented(upstreamTls.optional(), aboutTarget.tls),
+        reality: documented(upstreamReality.optional(), aboutTarget.reality),
       }).meta({ id: 'EndpointTarget', description: 'An endpoint without a name' }),
     ],
-    { error: expected('either {"upstream_id"} or {"endpoint", "tls"?}') },
+    { error: expected('either {"upstream_id"} or {"endpoint", "tls"?, "reality"?}') },
   )
   .meta({ id: 'Target', description: 'Where a chain ends: an upstream, or an endpoint' });
 
 function targetOf(requested: z.output<typeof requestedTarget>): Target {
   if ('upstream_id' in requested) return requested;
-  const { tls } = requested;
-  return tls === undefined ? { endpoint: requested.endpoint } : { endpoint: requested.endpoint, tls };
+  const { endpoint, tls, reality } = requested;
+  return { endpoint, ...(tls !== undefined && { tls }), ...(reality !== undefined && { reality }) };
 }
 
 const hopSchema = z
@@ -139,6 +142,7 @@ const targetSchema = z
       .object({
         endpoint: documented(z.string(), aboutTarget.endpoint, 'app.example:8443'),
         tls: documented(upstreamTlsSchema.optional(), aboutTarget.tls),
+        reality: documented(upstreamRealitySchema.optional(), aboutTarget.reality),
       })
       .meta({ id: 'ShownEndpointTarget', description: 'An endpoint without a name' }),
   ])

@@ -12,7 +12,6 @@ import type { Referrer } from '../../../domain/fleet/referrers.js';
 import {
   base64,
   body,
-  canonical,
   distinct,
   dnsName,
   host,
@@ -22,6 +21,7 @@ import {
   object,
   oneOf,
   port,
+  shortId,
   text,
   uuid,
 } from '../schemas/fields.js';
@@ -42,11 +42,6 @@ const privateKey = documented(
   'Private key of 32 bytes in base64url; absent at the create, or null: a new one is generated',
   null,
 );
-
-const shortId = canonical(`hexadecimal of an even number of digits, at most ${limits.rest.shortIdDigits}`, (value) => {
-  const fits = value.length <= limits.rest.shortIdDigits && value.length % 2 === 0 && /^[0-9a-fA-F]*$/.test(value);
-  return fits ? value.toLowerCase() : undefined;
-});
 
 const pem = text(1, limits.rest.pemChars);
 

@@ -3,12 +3,21 @@ import { z } from 'zod';
 import type { UpstreamDefinition } from '../../../domain/upstream/upstream.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { boolean, distinct, dnsName, endpoint, integer, name, upstreamTls } from '../schemas/fields.js';
+import {
+  boolean,
+  distinct,
+  dnsName,
+  endpoint,
+  integer,
+  name,
+  upstreamReality,
+  upstreamTls,
+} from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
 import { sample } from '../openapi/openapi-text.js';
-import { idOf, upstreamTlsSchema } from '../schemas/shared-schemas.js';
+import { idOf, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 
 const interval = limits.rest.healthCheckIntervalMs;
 
@@ -53,6 +62,13 @@ const shape: Shape<UpstreamDefinition> = {
     example: { server_name: 'app.example', spki_pins_sha256: [sample.pin] },
     request: upstreamTls.nullable(),
     response: upstreamTlsSchema.nullable(),
+    initial: null,
+  },
+  reality: {
+    about: 'The REALITY server that the upstream is; null when it is none. Never beside tls',
+    example: { outer: 'tcp', public_key: sample.publicKey, server_name: 'www.example', short_id: '0a1b2c3d' },
+    request: upstreamReality.nullable(),
+    response: upstreamRealitySchema.nullable(),
     initial: null,
   },
 };

@@ -171,3 +171,20 @@ export const upstreamTls = object({
     [sample.pin],
   ),
 }).meta({ id: 'UpstreamTls', description: 'The TLS from a gateway to an upstream, with at least one pin' });
+
+/** A short id of REALITY. */
+export const shortId = canonical(
+  `hexadecimal of an even number of digits, at most ${limits.rest.shortIdDigits}`,
+  (value) => {
+    const fits = value.length <= limits.rest.shortIdDigits && value.length % 2 === 0 && /^[0-9a-fA-F]*$/.test(value);
+    return fits ? value.toLowerCase() : undefined;
+  },
+);
+
+/** A REALITY server that a gateway dials. */
+export const upstreamReality = object({
+  outer: documented(oneOf(['tcp', 'quic']), 'What it is dialled over; `quic` carries udp too', 'tcp'),
+  public_key: documented(base64(32, 'base64url'), 'Its X25519 key, base64url', sample.publicKey),
+  server_name: documented(dnsName, 'Name that the gateway asks for', 'www.example'),
+  short_id: documented(shortId, 'Short id, hexadecimal; may be empty', '0a1b2c3d'),
+}).meta({ id: 'UpstreamReality', description: 'A REALITY server that a gateway dials' });

@@ -42,6 +42,15 @@ export const upstreamTlsSchema = z
   })
   .meta({ id: 'ShownUpstreamTls', description: 'The TLS from a gateway to an upstream' });
 
+export const upstreamRealitySchema = z
+  .object({
+    outer: documented(z.enum(['tcp', 'quic']), 'What it is dialled over; `quic` carries udp too', 'tcp'),
+    public_key: documented(z.string(), 'Its X25519 key, base64url', sample.publicKey),
+    server_name: documented(z.string(), 'Name that the gateway asks for', 'www.example'),
+    short_id: documented(z.string(), 'Short id, hexadecimal; may be empty', '0a1b2c3d'),
+  })
+  .meta({ id: 'ShownUpstreamReality', description: 'A REALITY server that a gateway dials' });
+
 export const applyErrors = documented(
   z.array(
     z
