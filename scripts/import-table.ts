@@ -19,6 +19,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   accounts: ['domain', 'commands', 'projections', 'storage', 'security', 'kernel'],
   projections: ['domain', 'security', 'storage', 'kernel'],
   delivery: ['domain', 'projections', 'security', 'storage', 'gen', 'kernel'],
+  feed: ['domain', 'projections', 'storage', 'kernel'],
   telemetry: ['storage', 'gen', 'kernel'],
   instance: ['storage', 'kernel'],
   app: [
@@ -27,6 +28,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'accounts',
     'projections',
     'delivery',
+    'feed',
     'telemetry',
     'instance',
     'storage',
@@ -37,7 +39,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'transport/listener',
     'kernel',
   ],
-  'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'telemetry', 'kernel'],
+  'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'feed', 'telemetry', 'kernel'],
   'transport/agent': [
     'channel',
     'transport/listener',

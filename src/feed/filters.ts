@@ -1,0 +1,48 @@
+/**
+ * Which items a reader gets: by the filters of a request or a webhook, and by who reads. Pure, and cheap: every reader asks
+ * for every item. Implements `docs/contract/automation.md#event-feed`, filters and what is shown.
+ */
+import type { FeedSubject } from './port.js';
+
+/** Lists: "or" within one, "and" between them. An absent one lets everything through. */
+export interface FeedFilters {
+  readonly types?: readonly FeedSubject['type'][] | undefined;
+  readonly resource_type?: readonly string[] | undefined;
+  readonly resource_id?: readonly string[] | undefined;
+  readonly node_id?: readonly string[] | undefined;
+  /** Ids or user names; names are compared without regard to case. */
+  readonly actor?: readonly string[] | undefined;
+}
+
+export interface FeedReader {
+  readonly admin: boolean;
+  readonly userId: string;
+}
+
+const setOf = (values: readonly string[] | undefined): ReadonlySet<string> | undefined =>
+  values === undefined ? undefined : new Set(values);
+
+/** Whether an item with this subject passes all filters. @internal */
+export function matcherOf(filters: FeedFilters): (about: FeedSubject) => boolean {
+  const types = setOf(filters.types);
+  const resourceTypes = setOf(filters.resource_type);
+  const resourceIds = setOf(filters.resource_id);
+  const nodes = setOf(filters.node_id);
+  const actors = setOf(filters.actor?.map((actor) => actor.toLowerCase()));
+  const isActor = (value: string | null): boolean => value !== null && actors?.has(value.toLowerCase()) === true;
+  const isResource = ({ type, id }: FeedSubject['resources'][number]): boolean =>
+    (resourceTypes === undefined || resourceTypes.has(type)) &&
+    (resourceIds === undefined || (id !== null && resourceIds.has(id)));
+  return (about) => {
+    if (types !== undefined && !types.has(about.type)) return false;
+    if ((resourceTypes ?? resourceIds) !== undefined && !about.resources.some(isResource)) return false;
+    if (nodes !== undefined && about.nodes !== 'all' && !about.nodes.some((id) => nodes.has(id))) return false;
+    return actors === undefined || (about.actor !== null && (isActor(about.actor.id) || isActor(about.actor.name)));
+  };
+}
+
+/** Whether somebody may read an item with this subject. @internal */
+export function mayRead({ readers }: FeedSubject, { admin, userId }: FeedReader): boolean {
+  if (admin || readers === 'all') return true;
+  return readers !== 'admins' && readers.userId === userId;
+}
