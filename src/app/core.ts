@@ -29,6 +29,8 @@ import type { Logger } from '../kernel/logger.js';
 import type { SampledLog } from '../kernel/sampled-log.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
 import { measureAppends } from '../instance/append-metrics.js';
+import { createFeed } from '../feed/feed.js';
+import type { Feed } from '../feed/port.js';
 import type { StoreHealth } from '../instance/store-health.js';
 import { watchStores } from '../instance/store-health.js';
 import { createHistory } from '../projections/history/history.js';
@@ -79,6 +81,7 @@ export interface Core extends Installation {
   readonly committed: CommittedFleet;
   readonly queries: FleetQueries;
   readonly followers: Followers;
+  readonly feed: Feed;
   readonly fleet: Gateway<Fleet, FleetCommand | Revert | RecordLogHeads>;
   readonly accounts: Gateway<Accounts, AccountCommand | RecordLogHeads>;
   readonly delivery: DeliveryService;
@@ -137,6 +140,16 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const committed = await openCommittedFleet({ eventStore, logger, logChain });
   closers.add('committed fleet', () => committed.close());
   const followers = createFollowers({ eventStore, committed, projections, accounts: accountsView, logChain, clock });
+
+  const feed = createFeed({
+    eventStore,
+    projections,
+    installationId: identity.installationId,
+    answered: () => Math.max(committed.position(), accountsView.position()),
+    clock,
+    logger,
+  });
+  closers.add('event feed', () => feed.close());
 
   // Commands.
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
@@ -225,6 +238,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     committed,
     queries: fleetQueries(committed, clock),
     followers,
+    feed,
     fleet,
     accounts,
     delivery,

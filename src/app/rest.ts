@@ -17,7 +17,7 @@ import type { Measured } from './metrics.js';
 import { serviceMetrics } from './metrics.js';
 import { lastKnown } from '../telemetry/last-known.js';
 import { buildRest } from '../transport/rest/build.js';
-import { createWaitingPlaces } from '../transport/rest/checks/waiting-places.js';
+import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
 import type { Readiness, RestApp } from '../transport/rest/deps.js';
 import { createAnswersUnderWay } from '../transport/rest/server/answers-under-way.js';
 import { createRequestCounts } from '../transport/rest/server/request-records.js';
@@ -53,7 +53,8 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
   const rest = {
     sockets: createRestSockets({ trustedProxies, refusals }),
     answers: createAnswersUnderWay({ refusals }),
-    waitingDeploys: createWaitingPlaces(),
+    waitingDeploys: createDeployPlaces(),
+    eventStreams: createStreamPlaces(),
     requests: createRequestCounts(),
   };
   const gauges = startFleetGauges(
@@ -71,6 +72,7 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
       fleet: queries,
       projections: { ...projections, agents: reports.agents },
       held: followers,
+      feed: core.feed,
       delivery,
       telemetry: reports.telemetry,
       commandsDelivered: agents.claims.delivered,

@@ -32,9 +32,18 @@ export interface Aggregate<State extends DecidingState, Command> {
   readonly stream: string;
   draft(state: State): Draft<State>;
   decide(state: State, command: Command): Decision<{ readonly type: string; readonly data: object }>;
-  /** Folds a command. @returns why it must not be written after all */
-  apply(state: State, command: RecordedCommand): Refusal | undefined;
+  /** Folds a command. */
+  apply(state: State, command: RecordedCommand): Applied;
 }
+
+export interface Applied {
+  /** Ids of the nodes whose configuration the command changes, or that it deletes. */
+  readonly touched: ReadonlySet<string>;
+  /** Why it must not be written after all. */
+  readonly refusal: Refusal | undefined;
+}
+
+const touchesNone: Applied = { touched: new Set(), refusal: undefined };
 
 export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | RecordLogHeads> = {
   stream: streams.fleet,
@@ -49,7 +58,10 @@ export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | RecordLogH
         return decideFleet(fleet, command);
     }
   },
-  apply: (fleet, command) => oversizedSnapshot(fleet, applyCommand(fleet, command)),
+  apply(fleet, command) {
+    const touched = applyCommand(fleet, command);
+    return { touched, refusal: oversizedSnapshot(fleet, touched) };
+  },
 };
 
 export const accountsAggregate: Aggregate<Accounts, AccountCommand | RecordLogHeads> = {
@@ -61,6 +73,6 @@ export const accountsAggregate: Aggregate<Accounts, AccountCommand | RecordLogHe
       : decideAccounts(accounts, command),
   apply(accounts, command) {
     applyAccounts(accounts, command);
-    return undefined;
+    return touchesNone;
   },
 };

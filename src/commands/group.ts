@@ -14,7 +14,7 @@ import { UnknownEventError } from '../domain/log/upcast.js';
 import type { Refusal } from '../domain/resource/refusal.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
-import type { IdempotencyMark, RecordedCommand, ProposedEvent } from '../kernel/event.js';
+import type { EventMetadata, IdempotencyMark, RecordedCommand, ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
@@ -22,7 +22,7 @@ import { BrokenLogError } from '../storage/follow.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import type { Committed } from './port.js';
 import type { Proposal } from './proposal.js';
-import { asRecorded, propose } from './proposal.js';
+import { asRecorded, propose, withMarks } from './proposal.js';
 import type { Answer, Call } from './waiting-callers.js';
 import { sleep } from '../kernel/background.js';
 import type { Logger } from '../kernel/logger.js';
@@ -74,17 +74,19 @@ export function createDecideGroup<State extends DecidingState, Command>(
     const decision = decide(state, command);
     if (!decision.ok) return answered(refusedBy(decision.error));
     if (decision.value.length === 0) return unchanged();
-    const before = state.logChain.value;
-    let after = before;
+    const [revision, before] = [state.revision.value, state.logChain.value];
+    let [after, refusal]: [typeof before, Refusal | undefined] = [before, undefined];
     const proposal = propose(decision.value, context, clock, ids, (events) => {
-      const linked = logChain.link(before, stream, events);
+      const applied = apply(state, asRecorded(stream, { events }, revision));
+      refusal = applied.refusal;
+      const touched = named(applied.touched);
+      const linked = logChain.link(before, stream, withMarks(events, { touched }));
       after = linked.head;
-      return linked.link;
+      return { touched, link: linked.link };
     });
-    const recorded = asRecorded(stream, proposal, state.revision.value);
-    const refusal = apply(state, recorded);
     if (refusal !== undefined) return answered(refusedBy(refusal));
     state.logChain.set(after);
+    const recorded = asRecorded(stream, proposal, revision);
     return { kind: 'write', proposal, recorded, result: select(state) };
   }
 
@@ -124,6 +126,12 @@ export function createDecideGroup<State extends DecidingState, Command>(
       group.drop();
     }
   };
+}
+
+/** Touched nodes as metadata, which are a small part of a command whatever it touches. */
+function named(touched: ReadonlySet<string>): EventMetadata['touched'] {
+  if (touched.size === 0) return undefined;
+  return touched.size > limits.events.touchedNodes ? 'all' : [...touched];
 }
 
 /** The answer to an idempotency key that was used before, or undefined. */

@@ -3,7 +3,7 @@ import { schemaVersions } from '../domain/log/upcast.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { CommandLink, EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
@@ -19,8 +19,14 @@ export interface Proposal {
 
 type Decided = readonly { readonly type: string; readonly data: object }[];
 
+/** What the last event of a command carries for the whole of it. */
+export interface CommandMarks {
+  readonly touched?: EventMetadata['touched'] | undefined;
+  readonly link?: EventMetadata['link'] | undefined;
+}
+
 /**
- * @param linkOf gives the command its link, in a stream with a log chain
+ * @param marksOf gives the command its marks, in a stream with a log chain at least its link
  * @throws ServiceError `payload_too_large` when the events are together larger than a command may be
  */
 export function propose(
@@ -28,12 +34,12 @@ export function propose(
   context: CommandContext,
   clock: Clock,
   ids: Ids,
-  linkOf: (events: readonly ProposedEvent[]) => CommandLink | undefined = () => undefined,
+  marksOf: (events: readonly ProposedEvent[]) => CommandMarks = () => ({}),
 ): Proposal {
   const commandId = ids.next();
   const occurred_at = timestamp(clock.now());
   const { actor, requestId: request_id, revertOf: revert_of, idempotency } = context;
-  const unlinked = decided.map(({ type, data }, index): ProposedEvent => {
+  const unmarked = decided.map(({ type, data }, index): ProposedEvent => {
     const command = { id: commandId, index, count: decided.length };
     const schema_version = (schemaVersions as { readonly [type: string]: number })[type] ?? 1;
     let metadata: EventMetadata = { command, actor, request_id, occurred_at, schema_version };
@@ -41,7 +47,7 @@ export function propose(
     if (idempotency !== undefined) metadata = { ...metadata, idempotency };
     return { id: ids.next(), type, data: data as JsonObject, metadata };
   });
-  const events = withLink(unlinked, linkOf(unlinked));
+  const events = withMarks(unmarked, marksOf(unmarked));
   const bytes = events.reduce((sum, event) => sum + wholeEventBytes(event), 0);
   if (bytes > limits.events.commandBytes) {
     throw new ServiceError(
@@ -52,21 +58,24 @@ export function propose(
   return { commandId, events, bytes };
 }
 
-/** The events, with the link in the last one. */
-function withLink(events: readonly ProposedEvent[], link: CommandLink | undefined): readonly ProposedEvent[] {
+/** The events, with the marks in the last one. */
+export function withMarks(events: readonly ProposedEvent[], { touched, link }: CommandMarks): readonly ProposedEvent[] {
   const last = events.at(-1);
-  if (link === undefined || last === undefined) return events;
+  if ((link === undefined && touched === undefined) || last === undefined) return events;
   const { id, type, data, metadata } = last;
   const { command, actor, request_id, occurred_at, schema_version } = metadata;
   const plain = metadata.revert_of === undefined && metadata.idempotency === undefined;
-  // Nearly every command has nothing else, and a literal is made many times faster than a copy with one more field.
-  const linked = plain ? { command, actor, request_id, occurred_at, schema_version, link } : { ...metadata, link };
-  const withMac = { id, type, data, metadata: linked };
-  return events.length === 1 ? [withMac] : [...events.slice(0, -1), withMac];
+  // Nearly every command has nothing else, and a literal is made many times faster than a copy with more fields. What is
+  // undefined is not stored.
+  const marks = plain
+    ? { command, actor, request_id, occurred_at, schema_version, touched, link }
+    : { ...metadata, touched, link };
+  const marked = { id, type, data, metadata: marks as EventMetadata };
+  return events.length === 1 ? [marked] : [...events.slice(0, -1), marked];
 }
 
 /** The proposal as it will stand in the log behind `revision`. Its position is not known before the append. */
-export function asRecorded(stream: string, proposal: Proposal, revision: number): RecordedCommand {
+export function asRecorded(stream: string, proposal: Pick<Proposal, 'events'>, revision: number): RecordedCommand {
   const [first, ...rest] = proposal.events.map(({ id, type, data, metadata }, index): RecordedEvent => {
     return { id, type, data, metadata, stream, revision: revision + 1 + index, position: 0 };
   });

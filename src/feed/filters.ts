@@ -22,7 +22,7 @@ export interface FeedReader {
 const setOf = (values: readonly string[] | undefined): ReadonlySet<string> | undefined =>
   values === undefined ? undefined : new Set(values);
 
-/** Whether an item with this subject passes all filters. @internal */
+/** Whether an item with this subject passes all filters. */
 export function matcherOf(filters: FeedFilters): (about: FeedSubject) => boolean {
   const types = setOf(filters.types);
   const resourceTypes = setOf(filters.resource_type);
@@ -41,7 +41,7 @@ export function matcherOf(filters: FeedFilters): (about: FeedSubject) => boolean
   };
 }
 
-/** Whether somebody may read an item with this subject. @internal */
+/** Whether somebody may read an item with this subject. */
 export function mayRead({ readers }: FeedSubject, { admin, userId }: FeedReader): boolean {
   if (admin || readers === 'all') return true;
   return readers !== 'admins' && readers.userId === userId;

@@ -2,16 +2,13 @@
  * What REST and webhooks read of the event feed: the log as items, in its order, from any place on. Not a second store:
  * every item is made from the log when it is read. Implements `docs/contract/automation.md#event-feed`.
  */
-import type { AuditEntry } from '../projections/port.js';
+import type { LoggedEntry } from '../projections/port.js';
 
 /** The types that are in the log. `status` is derived and not among them; `ready` and `end` belong to a live stream. */
 export type FeedType = FeedContent['type'];
 
-/** An audit entry without what changes later. */
-export type FeedEntry = Omit<AuditEntry, 'revertible' | 'not_revertible_because' | 'reverted_by'>;
-
 export type FeedContent =
-  | { readonly type: 'command' | 'sign_in'; readonly data: FeedEntry }
+  | { readonly type: 'command' | 'sign_in'; readonly data: LoggedEntry }
   | {
       readonly type: 'session';
       readonly data: {
@@ -57,6 +54,8 @@ export type FeedItem = FeedContent & {
   readonly position: number;
   /** When it happened, RFC 3339. */
   readonly at: string;
+  /** `data` as JSON, made once for all readers. */
+  readonly json: string;
   readonly about: FeedSubject;
 };
 
@@ -69,10 +68,12 @@ export interface FeedPlace {
 }
 
 export interface FeedBatch {
-  /** In the log's order, of all types and for all readers: `filters.ts` selects. */
+  /** In the log's order. */
   readonly items: readonly FeedItem[];
   /** Behind everything that was looked at. */
   readonly place: FeedPlace;
+  /** Events that were looked at. */
+  readonly looked: number;
   /** True when the place is at the end of the log, as far as this instance knows it. */
   readonly caughtUp: boolean;
 }
@@ -80,13 +81,18 @@ export interface FeedBatch {
 export interface FeedReadOptions {
   /** At most this many items are returned, at least 1. */
   readonly maxItems: number;
+  /** Whether an item is wanted (`filters.ts`); all are when absent. */
+  readonly select?: ((about: FeedSubject) => boolean) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * How the feed is read.
- * @internal until the feed itself is there
- */
+/** What has just happened at the end of the feed. */
+export type FeedNews =
+  /** Follows directly behind `from`; the items are those of all commands up to `to`. */
+  | { readonly kind: 'items'; readonly from: FeedPlace; readonly items: readonly FeedItem[]; readonly to: FeedPlace }
+  /** The end of the log is reached again, after a gap. */
+  | { readonly kind: 'caught_up' };
+
 export interface Feed {
   /**
    * The place that a caller names: `start`, `now` or a cursor. Behind `now` lies nothing that this instance had answered
@@ -101,11 +107,13 @@ export interface Feed {
    * @throws ServiceError `unavailable` while a store is away; try again from the same place
    */
   read(place: FeedPlace, options: FeedReadOptions): Promise<FeedBatch>;
-  /** Resolves when something may lie behind the place, the signal aborts, or the time, in milliseconds, is over. */
+  /** The end of the feed now; `live` when it is the end of the log as well. */
+  end(): { readonly place: FeedPlace; readonly live: boolean };
+  /** Calls back with news, in order. @returns how to stop */
+  onNews(listener: (news: FeedNews) => void): () => void;
+  /** Resolves once something lies behind the place, when the signal aborts, or after `timeoutMs`. */
   wait(place: FeedPlace, timeoutMs: number, signal?: AbortSignal): Promise<void>;
-  /**
-   * How far a place is behind the log: the age of the first event behind it, in seconds; 0 when caught up.
-   * @throws ServiceError `unavailable`
-   */
+  /** How far a place is behind the log: the age of the first command behind it in seconds, 0 when caught up. @throws ServiceError `unavailable` */
   lag(place: FeedPlace): Promise<{ readonly seconds: number; readonly caught_up: boolean }>;
+  close(): Promise<void>;
 }

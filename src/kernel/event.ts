@@ -19,7 +19,7 @@ export const streams = {
 
 export const agentShards = 16;
 
-function shardStream(shard: number): string {
+export function shardStream(shard: number): string {
   return `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`;
 }
 
@@ -64,6 +64,11 @@ export interface EventMetadata {
   /** The audit entry (command id) that this command reverts. */
   readonly revert_of?: string;
   readonly idempotency?: IdempotencyMark;
+  /**
+   * In the last event of a command of `svc-fleet`: the ids of the nodes whose configuration it changed or that it deleted, or
+   * `all` when they are too many to name. Missing in what releases before the event feed wrote.
+   */
+  readonly touched?: readonly string[] | 'all';
   /** In the last event of each command of a chained stream. */
   readonly link?: CommandLink;
 }

@@ -78,9 +78,27 @@ export const limits = {
     appendBytes: 512 * KiB,
     commandBytes: 512 * KiB,
     foldCheckpointEvery: 20_000,
+    // docs/decisions.md, 220
+    /** Nodes that are named with the command that touched them; a command that touched more counts as one of all. */
+    touchedNodes: 256,
     // docs/contract/domain.md#one-consistency-boundary-the-fleet
     agentsMaxAgeSeconds: 90 * DAY_SECONDS,
     signinsMaxAgeSeconds: 400 * DAY_SECONDS,
+  },
+  feed: {
+    // docs/contract/automation.md#event-feed
+    /** On each instance. */
+    streams: { perUser: 16, inAll: 1000 },
+    pageSizeDefault: 100,
+    /** Events that one page looks at. */
+    pageEvents: 10_000,
+    waitMsMax: 30 * SECOND,
+    heartbeatMs: 15 * SECOND,
+    /** A live stream may have this much waiting for so long. */
+    waitingBytes: 1 * MiB,
+    waitingMs: 5 * SECOND,
+    /** How long a stream may take to take its end. */
+    endMs: 5 * SECOND,
   },
   clocks: {
     // docs/contract/domain.md#commands-and-events

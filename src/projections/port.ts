@@ -78,6 +78,16 @@ export interface AuditEntry {
   readonly reverted_by: string | null;
 }
 
+/** What the log alone says of an entry; it never changes. */
+export type LoggedEntry = Omit<AuditEntry, 'revertible' | 'not_revertible_because' | 'reverted_by'>;
+
+export interface NameLookup {
+  readonly type: string;
+  readonly id: string;
+  /** The log position of the command that is shown with the name. */
+  readonly position: number;
+}
+
 /** An entity that an event could not be applied to; it is left out of its read model. */
 export interface ParkedEntity {
   readonly projection: string;
@@ -169,6 +179,11 @@ export interface Projections {
     list(query: AuditQuery): Promise<ListOf<AuditEntry>>;
     get(id: string): Promise<AuditEntry | undefined>;
   };
+  /**
+   * The names that resources had, null for one that had none. The read models must have reached the positions.
+   * @throws ServiceError `unavailable`
+   */
+  names(lookups: readonly NameLookup[]): Promise<(lookup: NameLookup) => string | null>;
   /** For reverts. */
   readonly auditTrail: {
     /** The command of an entry in its current shape; undefined when there is none, or the log no longer holds it. */

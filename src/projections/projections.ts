@@ -14,6 +14,7 @@ import type { ReadStore } from '../storage/read-store.js';
 import { agentQueries } from './models/agents.js';
 import { auditQueries, auditTrail } from './models/audit-queries.js';
 import { deploymentQueries } from './models/deployments.js';
+import { namesAt } from './models/names.js';
 import { shortError } from './engine/fold.js';
 import { startGroup } from './engine/group.js';
 import type { Group } from './engine/group.js';
@@ -129,6 +130,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     agents: agentQueries(() => inUse().queries().agents),
     deployments: deploymentQueries(() => inUse().queries().deployments),
     audit: auditQueries(eventStore, () => inUse().queries()),
+    names: async (lookups) => namesAt(inUse().queries().names, lookups),
     auditTrail: auditTrail(eventStore, () => inUse().queries()),
     status: () => inUse().status(),
     onStatusChange: statusListeners.add,

@@ -131,9 +131,10 @@ test('a command that its own events rule out is refused, and those beside it are
   const aggregate: typeof fleetAggregate = {
     ...fleetAggregate,
     apply(state, command) {
-      fleetAggregate.apply(state, command);
+      const { touched } = fleetAggregate.apply(state, command);
       const { name } = command.events[0].data;
-      return name === 'too much' ? { code: 'conflict', message: 'its snapshot would be too large' } : undefined;
+      const tooMuch = { code: 'conflict', message: 'its snapshot would be too large' } as const;
+      return { touched, refusal: name === 'too much' ? tooMuch : undefined };
     },
   };
   const gateway = await fixture.gateway({}, aggregate);

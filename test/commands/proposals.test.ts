@@ -49,12 +49,12 @@ describe('a proposal', () => {
     const seen: (readonly string[])[] = [];
     const { events } = propose(decided('A', 'B', 'C'), context, clock, ids(), (all) => {
       seen.push(all.map(({ type }) => type));
-      return link;
+      return { link };
     });
     expect(seen).toEqual([['A', 'B', 'C']]);
     expect(metadataOf(events).map(({ link: own }) => own)).toEqual([undefined, undefined, link]);
     expect(events[2]).toMatchObject({ id: 'id-4', type: 'C', metadata: { request_id: 'r', schema_version: 1 } });
-    expect(propose([], context, clock, ids(), () => link).events).toEqual([]);
+    expect(propose([], context, clock, ids(), () => ({ link })).events).toEqual([]);
   });
 
   it('may be as large as a command, all events together, and not a byte larger', () => {
@@ -113,7 +113,7 @@ describe('the streams of commands', () => {
     const decision = accountsAggregate.decide(accounts, create as never);
     if (!decision.ok) throw new Error(decision.error.message);
     const proposal = propose(decision.value, context, clock, ids());
-    expect(accountsAggregate.apply(accounts, asRecorded(streams.accounts, proposal, -1))).toBeUndefined();
+    expect(accountsAggregate.apply(accounts, asRecorded(streams.accounts, proposal, -1)).refusal).toBeUndefined();
     expect(accountsAggregate.decide(accounts, { ...create, id: 'other' } as never)).toMatchObject({
       ok: false,
       error: { code: 'conflict' },

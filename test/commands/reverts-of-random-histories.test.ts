@@ -196,5 +196,5 @@ function plainRefusal(fleet: Fleet, { events }: RecordedCommand): string | undef
   const decision = decideFleet(fleet, command as FleetCommand);
   if (!decision.ok) return decision.error.message;
   const { state: draft } = draftFleet(fleet);
-  return fleetAggregate.apply(draft, recorded(draft, decision.value))?.message;
+  return fleetAggregate.apply(draft, recorded(draft, decision.value)).refusal?.message;
 }

@@ -40,6 +40,7 @@ const extensions: readonly Row[] = [
   ['GET', '/api/l4-chains/{id}/plan'],
   ['DELETE', '/api/nodes/ports/policies'],
   ['GET', '/api/credentials/{id}'],
+  ['GET', '/api/events'],
   ['GET', '/api/l3-networks'],
   ['POST', '/api/l3-networks'],
   ['GET', '/api/l3-networks/{id}'],

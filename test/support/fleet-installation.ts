@@ -27,7 +27,7 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
     context: Pick<CommandContext, 'actor' | 'revertOf'>,
   ): RecordedCommand => {
     const command = recorded(fleet, events, context);
-    const refusal = aggregate.apply(fleet, command);
+    const { refusal } = aggregate.apply(fleet, command);
     if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
     log.push(command);
     return command;

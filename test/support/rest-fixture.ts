@@ -14,6 +14,7 @@ import { createDelivery } from '../../src/delivery/delivery.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
 import { userField } from '../../src/accounts/fields.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
+import { createFeed } from '../../src/feed/feed.js';
 import { createHistory } from '../../src/projections/history/history.js';
 import type { HistoryOptions } from '../../src/projections/history/history.js';
 import { systemClock, timestamp } from '../../src/kernel/clock.js';
@@ -41,7 +42,7 @@ import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/bu
 import { createRequestCounts } from '../../src/transport/rest/server/request-records.js';
 import { createAnswersUnderWay } from '../../src/transport/rest/server/answers-under-way.js';
 import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
-import { createWaitingPlaces } from '../../src/transport/rest/checks/waiting-places.js';
+import { createDeployPlaces, createStreamPlaces } from '../../src/transport/rest/checks/waiting-places.js';
 import type { WaitingBounds } from '../../src/transport/rest/checks/waiting-places.js';
 import { startAccounts } from './accounts-fixture.js';
 import { fleetGatewayOn, openCommandFixture } from './command-fixture.js';
@@ -170,6 +171,15 @@ export async function startRest(
   const follower = followInMemory({ eventStore, logger, folds: [committed] });
   closers.add('log follower', () => follower.close());
   const followers = createFollowers({ eventStore, committed, projections, accounts: accounts.view, logChain, clock });
+  const feed = createFeed({
+    eventStore,
+    projections,
+    installationId: keyring.installationId,
+    answered: () => Math.max(committed.position(), accounts.view.position()),
+    clock,
+    logger,
+  });
+  closers.add('event feed', () => feed.close());
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());
   const claims = await openCommandClaims({
@@ -228,7 +238,9 @@ export async function startRest(
     requests: createRequestCounts(),
     sockets: createRestSockets({ trustedProxies: options.trustedProxies ?? [], refusals }),
     answers: createAnswersUnderWay({ refusals }),
-    waitingDeploys: createWaitingPlaces(waitingDeploys),
+    waitingDeploys: createDeployPlaces(waitingDeploys),
+    eventStreams: createStreamPlaces(),
+    feed,
     sessionsEnded: async () => true,
     heartbeatsPerMinute: async () => telemetry.heartbeatsPerMinute(),
     readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),

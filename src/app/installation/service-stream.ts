@@ -68,13 +68,9 @@ export async function writeService(
     const state = await readService(options);
     const event = next(state);
     if (event === undefined) return state;
-    const { events } = propose(
-      [event],
-      systemContext(who),
-      clock,
-      ids,
-      (own) => logChain.link(state.logChain, streams.service, own).link,
-    );
+    const { events } = propose([event], systemContext(who), clock, ids, (own) => ({
+      link: logChain.link(state.logChain, streams.service, own).link,
+    }));
     await eventStore.append(streams.service, state.revision < 0 ? 'no_stream' : state.revision, events);
     if (tries > 0) await sleep(backoff(storeRetry, tries - 1));
   }

@@ -8,7 +8,8 @@ import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
-import { accountTypes, actorOf, auditGroups } from './audit.js';
+import { loggedEntry } from './audit-entry.js';
+import { accountTypes, auditGroups } from './audit.js';
 import type { AuditFields } from './audit.js';
 import { namesAt } from './names.js';
 import type { NameFields } from './names.js';
@@ -164,7 +165,7 @@ async function entriesOf(
     namesAt(names, entries.flatMap(nameLookups)),
   ]);
   return entries.map((document, index) => {
-    const { id, fields } = document;
+    const { fields } = document;
     const nameThen = (type: string, of: string | null): string | null =>
       of === null ? null : nameOf({ type, id: of, position: fields.position });
     const command = commands[index];
@@ -172,24 +173,13 @@ async function entriesOf(
     if (command === undefined || described === null) {
       return withoutEvents(document, nameThen(fields.resource_type, fields.resource_id));
     }
-    const { type, id: resourceId, name } = described.resource;
-    const actor = actorOf(command.events[0]);
     const reverted_by = revertOf(document);
     const because =
       described.notRevertibleBecause ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
     return {
-      id,
-      at: fields.at,
-      // The name of an agent is the name of its node.
-      actor: actor.type === 'agent' ? { ...actor, name: nameThen('node', actor.id) ?? actor.name } : actor,
-      action: described.action,
-      resource: { type, id: resourceId, name: name ?? nameThen(type, resourceId) },
-      changes: described.changes,
-      request_id: command.events[0].metadata.request_id,
-      position: positionOf(fields),
+      ...loggedEntry(command, described, nameThen),
       revertible: because === null,
       not_revertible_because: because,
-      reverts: fields.reverts,
       reverted_by,
     };
   });

@@ -3,15 +3,15 @@
  * of an entry is not stored: `audit-queries.ts` reads it from the log. Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand } from '../../domain/audit/describe.js';
-import { signinEvent } from '../../domain/accounts/signin.js';
 import { headsNamedBy } from '../../domain/log-chain/heads.js';
 import { auditOfService, serviceEvent } from '../../domain/service/identity.js';
 import { timestamp } from '../../kernel/clock.js';
 import { lastEvent, streams } from '../../kernel/event.js';
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import type { RecordedCommand } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import type { AuditEntry } from '../port.js';
 import type { ReadModel } from '../read-model.js';
+import { actorOf } from './audit-entry.js';
 
 export type AuditFields = {
   /** The position, as a sortable text: no clock puts entries in order. */
@@ -60,13 +60,6 @@ export const auditGroups = {
   actor: (actor: string): string => `actor ${actor.toLowerCase()}`,
   open: (group: string): string => `open ${group}`,
 } as const;
-
-/** The actor of a command. For a sign-in, the account that its event names. */
-export function actorOf(event: RecordedEvent): AuditEntry['actor'] {
-  if (event.stream !== streams.signins) return event.metadata.actor;
-  const { user_id, username } = signinEvent(event).data;
-  return { type: 'user', id: user_id, name: username };
-}
 
 function entryFields(command: RecordedCommand): AuditFields | undefined {
   const described = describeCommand(command);

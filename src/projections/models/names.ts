@@ -7,6 +7,7 @@ import { userType } from '../../domain/accounts/declaration.js';
 import { namedBy } from '../../domain/audit/describe.js';
 import { lastEvent } from '../../kernel/event.js';
 import type { Collection } from '../../storage/read-store.js';
+import type { NameLookup } from '../port.js';
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
 
@@ -35,13 +36,6 @@ export const names: ReadModel<NameFields> = {
     return { names: next.slice(-tuning.namesPerResource) };
   },
 };
-
-interface NameLookup {
-  readonly type: string;
-  readonly id: string;
-  /** The log position of the command that is shown with the name. */
-  readonly position: number;
-}
 
 /** Looks up many names at once. @returns the name for a lookup, null when there is none */
 export async function namesAt(

@@ -17,6 +17,7 @@ import { decodableUrl, installCorrelation, requestId } from './checks/correlatio
 import { installCors } from './checks/cors.js';
 import type { DeclaredRoute, RouteSchema } from './openapi/route-declaration.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
+import { eventRoutes } from './events/events.js';
 import { dashboardRoutes } from './fleet/dashboard.js';
 import { docsStyleSource } from './openapi/docs-page.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
@@ -114,6 +115,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   linkRoutes(app, deps);
   settingsRoutes(app, deps);
   auditRoutes(app, deps);
+  eventRoutes(app, deps);
   revertRoutes(app, deps);
   dashboardRoutes(app, deps);
   const budget = createAddressBudget(limits.rest.withoutToken, 'requests', deps.clock);

@@ -11,6 +11,7 @@ import type {
 } from 'fastify';
 import type { CommandHandlers } from '../../commands/handlers-port.js';
 import type { Delivery } from '../../delivery/port.js';
+import type { Feed } from '../../feed/port.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -60,6 +61,8 @@ export interface RestDeps {
   readonly sockets: Pick<RestSockets, 'guard'>;
   readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn'>;
   readonly waitingDeploys: Pick<WaitingPlaces, 'take'>;
+  readonly eventStreams: Pick<WaitingPlaces, 'take'>;
+  readonly feed: Feed;
   /**
    * True once every session of the node that began before the call is closed on every instance, false after the time.
    */

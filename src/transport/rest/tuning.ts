@@ -44,6 +44,11 @@ export const tuning = {
   fleetGaugesEveryMs: 60_000,
   /** The dashboard yields to other work after this many nodes, and shows this many audit entries. */
   dashboard: { nodesPerTurn: 250, auditEntries: 10 },
+  /**
+   * Streams of events: how long news is gathered, items of a read behind the head, how often heartbeats and slow streams are
+   * looked for, after how long a quiet stream gets a heartbeat, and how often tokens are asked for.
+   */
+  events: { gatherMs: 5, itemsOfRead: 200, lookEveryMs: 1_000, heartbeatMs: 10_000, tokensEveryMs: 1_000 },
   /** Sign-ins from one address, successful or not; far above the budget of failures. */
   signIns: { perSecond: 10, burst: 600 },
 } as const;

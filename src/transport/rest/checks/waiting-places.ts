@@ -1,8 +1,10 @@
 /**
- * Places for deploys that wait until their nodes have applied, bounded for each user and in all: a waiting deploy polls
- * its nodes. Implements `docs/contract/rest.md#l4-chains` (`?wait=applied`).
+ * Places for requests that stay for a while, bounded for each user and in all: deploys that wait until their nodes have
+ * applied, and streams of events. Implements `docs/contract/rest.md#l4-chains` (`?wait=applied`) and
+ * `docs/contract/automation.md#event-feed`.
  */
 import { ServiceError } from '../../../kernel/errors.js';
+import { limits } from '../../../kernel/limits.js';
 import { tuning } from '../tuning.js';
 
 export interface WaitingPlaces {
@@ -19,7 +21,34 @@ export interface WaitingBounds {
   readonly perUser: number;
 }
 
-export function createWaitingPlaces(bounds: WaitingBounds = tuning.waitingDeploys): WaitingPlaces {
+/** Sentences for who finds no place. */
+interface FullSentences {
+  perUser(bound: number): string;
+  inAll(bound: number): string;
+}
+
+const deploySentence = (bound: string): string =>
+  `wait: ${bound} at a time; nothing was deployed: try again, or deploy without waiting`;
+const deploys: FullSentences = {
+  perUser: (bound) => deploySentence(`at most ${bound} deploys of one user wait`),
+  inAll: (bound) => deploySentence(`at most ${bound} deploys wait`),
+};
+
+const streamSentence = (bound: string): string => `${bound} are open at a time; close one, or try again later`;
+const streams: FullSentences = {
+  perUser: (bound) => streamSentence(`at most ${bound} streams of events of one user`),
+  inAll: (bound) => streamSentence(`at most ${bound} streams of events`),
+};
+
+export function createDeployPlaces(bounds: WaitingBounds = tuning.waitingDeploys): WaitingPlaces {
+  return createPlaces(bounds, deploys);
+}
+
+export function createStreamPlaces(bounds: WaitingBounds = limits.feed.streams): WaitingPlaces {
+  return createPlaces(bounds, streams);
+}
+
+function createPlaces(bounds: WaitingBounds, sentences: FullSentences): WaitingPlaces {
   const byUser = new Map<string, number>();
   let taken = 0;
   return {
@@ -28,8 +57,8 @@ export function createWaitingPlaces(bounds: WaitingBounds = tuning.waitingDeploy
     },
     take(userId) {
       const own = byUser.get(userId) ?? 0;
-      if (own >= bounds.perUser) throw full(`at most ${bounds.perUser} deploys of one user wait at a time`);
-      if (taken >= bounds.inAll) throw full(`at most ${bounds.inAll} deploys wait at a time`);
+      if (own >= bounds.perUser) throw full(sentences.perUser(bounds.perUser));
+      if (taken >= bounds.inAll) throw full(sentences.inAll(bounds.inAll));
       byUser.set(userId, own + 1);
       taken += 1;
       let left = false;
@@ -45,12 +74,6 @@ export function createWaitingPlaces(bounds: WaitingBounds = tuning.waitingDeploy
   };
 }
 
-function full(bound: string): ServiceError {
-  return new ServiceError(
-    'rate_limited',
-    `wait: ${bound}; nothing was deployed: try again, or deploy without waiting`,
-    {
-      hints: { retryAfterSeconds: tuning.waitingRetrySeconds },
-    },
-  );
+function full(sentence: string): ServiceError {
+  return new ServiceError('rate_limited', sentence, { hints: { retryAfterSeconds: tuning.waitingRetrySeconds } });
 }

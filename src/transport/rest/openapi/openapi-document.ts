@@ -64,6 +64,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
   ports: 'What listens on each node: intent, what agents report, and the order in which a shared listener matches.',
   settings: 'Settings of the installation.',
   audit: 'Who did what and when.',
+  events: 'What happens, in order and resumable.',
   dashboard: 'Figures about the whole fleet.',
   operation: 'Beside /api and without its envelope: probes, metrics and this document.',
 };
@@ -153,7 +154,12 @@ function responsesOf(route: DeclaredRoute, schemas: JsonSchemas): Operation['res
   const [media] = schema.produces ?? [json];
   const answers = Object.entries(schema.response).map(([status, answer]) => {
     const { description = schema.summary, ...shown } = schemas.answer(answer);
-    const content = { [media]: { schema: shown, example: exampleOf(shown, schemas.components) } };
+    const content = {
+      [media]: { schema: shown, example: exampleOf(shown, schemas.components) },
+      ...(schema.streams === undefined
+        ? {}
+        : { [schema.streams.media]: { schema: { type: 'string' }, example: schema.streams.example } }),
+    };
     const headers: AnswerHeader[] = ['x-request-id'];
     if (config.sendsEtag === true) headers.push('ETag');
     if (status === '201') headers.push('Location');

@@ -20,6 +20,8 @@ export interface RouteSchema extends FastifySchema {
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
   /** The media type of the answer, when it is not JSON. */
   readonly produces?: readonly [string];
+  /** The stream that the answer is instead, when the request accepts its media type. */
+  readonly streams?: { readonly media: string; readonly example: string };
   readonly params?: z.ZodType;
   readonly querystring?: z.ZodType;
   readonly headers?: z.ZodType;

@@ -66,22 +66,27 @@ export const auditChange = {
   after: documented(json, 'Its value after; null at a delete', 8443),
 };
 
+/** What never changes of an entry. */
+export const loggedEntry = {
+  id: idOf("Id of the entry, the command's", sample.entry),
+  at: timeOf('When'),
+  actor: actorSchema,
+  action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
+  resource: documented(auditedResource, 'What was changed'),
+  changes: documented(
+    z.array(z.object(auditChange).meta({ id: 'AuditChange', description: 'A field that changed' })),
+    'The fields that changed; secrets are masked',
+  ),
+  request_id: documented(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
+  position: documented(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
+  reverts: documented(z.string().nullable(), 'The entry that this one undoes', null),
+};
+
 export const entrySchema: z.ZodType<AuditEntry> = z
   .object({
-    id: idOf("Id of the entry, the command's", sample.entry),
-    at: timeOf('When'),
-    actor: actorSchema,
-    action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
-    resource: documented(auditedResource, 'What was changed'),
-    changes: documented(
-      z.array(z.object(auditChange).meta({ id: 'AuditChange', description: 'A field that changed' })),
-      'The fields that changed; secrets are masked',
-    ),
-    request_id: documented(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
-    position: documented(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
+    ...loggedEntry,
     revertible: documented(z.boolean(), 'Whether it can be undone', true),
     not_revertible_because: documented(z.string().nullable(), 'Why it cannot; null if it can', null),
-    reverts: documented(z.string().nullable(), 'The entry that this one undoes', null),
     reverted_by: documented(z.string().nullable(), 'The entry that undoes this one', null),
   })
   .meta({ id: 'AuditEntry', description: 'Who did what, and when' });

@@ -1,0 +1,191 @@
+/**
+ * The event feed of an instance: resolves cursors, and reads from the window in memory or, for whoever is further behind, from
+ * the log, until it meets the window. Implements `docs/contract/automation.md#event-feed`.
+ */
+import { ServiceError } from '../kernel/errors.js';
+import { expires } from '../kernel/event.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Logger } from '../kernel/logger.js';
+import { createSemaphore } from '../kernel/semaphore.js';
+import type { Projections } from '../projections/port.js';
+import type { EventStore } from '../storage/event-store.js';
+import { firstFrom, newestEvent } from '../storage/event-store.js';
+import { followLog } from '../storage/follow.js';
+import type { CursorPlace } from './cursor.js';
+import { createCursors, feedStreams, shortId } from './cursor.js';
+import { beforeAll, followFeed } from './follower.js';
+import type { Feed, FeedBatch, FeedItem, FeedPlace, FeedReadOptions } from './port.js';
+import { stepsOf, storedNames } from './steps.js';
+import { tuning } from './tuning.js';
+import type { Step, Window } from './window.js';
+
+export interface FeedDeps {
+  readonly eventStore: Pick<EventStore, 'read' | 'subscribe' | 'headPosition'>;
+  readonly projections: Pick<Projections, 'names' | 'reached'>;
+  /** Names the store in cursors. */
+  readonly installationId: string;
+  /** Log position of the newest command that this instance has answered. */
+  answered(): number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Begins to follow the log. */
+export function createFeed(deps: FeedDeps): Feed {
+  const { eventStore, clock, logger } = deps;
+  const cursors = createCursors(deps.installationId);
+  const names = storedNames(deps.projections);
+  const follower = followFeed({ eventStore, cursors, names, logger });
+  const reads = createSemaphore({ places: tuning.reads, waitMs: tuning.readWaitMs });
+
+  /** The window, once it holds what was answered before the call, or else as it is after a while. @throws ServiceError `unavailable` */
+  async function settled(): Promise<Window> {
+    const answered = deps.answered();
+    await follower.until(() => (follower.window()?.to.position ?? -1) >= answered, tuning.settleMs);
+    return opened();
+  }
+
+  function opened(): Window {
+    const window = follower.window();
+    if (window === undefined) throw new ServiceError('unavailable', 'the event store is out of reach');
+    return window;
+  }
+
+  /** @throws ServiceError `invalid_request`, `conflict`, `unavailable` */
+  async function placeOf(cursor: string): Promise<FeedPlace> {
+    const read = cursors.read(cursor);
+    if (read === 'malformed') throw malformed();
+    if (read === 'foreign') throw refused('is of another log');
+    const place = { position: read.position, cursor };
+    if (!follower.window()?.has(place)) await check(read);
+    return place;
+  }
+
+  /** Whether the event stands in the log as the cursor says. */
+  async function check({ stream, revision, position, event }: CursorPlace): Promise<void> {
+    if (position > (await eventStore.headPosition())) throw refused('lies beyond the end of the log');
+    const found = await firstFrom(eventStore, stream, revision);
+    if (found?.revision === revision) {
+      if (found.position !== position || shortId(found.id) !== event)
+        throw refused('names an event that the log does not have');
+      const { index, count } = found.metadata.command;
+      if (index + 1 !== count) throw malformed();
+      return;
+    }
+    // A fact that has expired was there; whatever else is missing was not.
+    const wasThere = expires(stream) && (found !== undefined || (await newestEvent(eventStore, stream)) === undefined);
+    if (!wasThere) throw refused('names an event that the log does not have');
+  }
+
+  /** A piece of the log behind a place, at most up to the window. @throws ServiceError `unavailable` */
+  async function stepsInLog(place: FeedPlace, options: FeedReadOptions): Promise<readonly Step[]> {
+    const leave = await reads.enter();
+    if (leave === undefined) throw new ServiceError('unavailable', 'too many readers read the log at once');
+    const enough = new AbortController();
+    const { signal: ends = enough.signal, select } = options;
+    const signal = AbortSignal.any([ends, enough.signal]);
+    const commands: RecordedCommand[] = [];
+    const { position } = place;
+    const after = position < 0 ? 'start' : { commit: position, prepare: position };
+    try {
+      for await (const item of followLog(eventStore, { prefix: feedStreams, streams: feedStreams, after, signal })) {
+        if (item.kind === 'dropped')
+          throw new ServiceError('unavailable', 'the log cannot be read', { cause: item.cause });
+        if (item.kind === 'commands') commands.push(...item.commands);
+        if (item.kind === 'caught_up' || commands.length >= tuning.commandsOfRead) break;
+      }
+      return await stepsOf(commands.slice(0, tuning.commandsOfRead), { cursors, names }, select);
+    } finally {
+      enough.abort();
+      leave();
+    }
+  }
+
+  async function read(place: FeedPlace, options: FeedReadOptions): Promise<FeedBatch> {
+    const window = opened();
+    const steps = window.behind(place);
+    return batchOf(place, steps ?? (await stepsInLog(place, options)), window, options);
+  }
+
+  return {
+    async resolve(after) {
+      const window = await settled();
+      switch (after) {
+        case 'start':
+          return beforeAll;
+        case 'now':
+          return window.to;
+        default:
+          return placeOf(after);
+      }
+    },
+    read,
+    end() {
+      const place = follower.window()?.to ?? beforeAll;
+      return { place, live: follower.live() };
+    },
+    onNews: follower.onNews,
+    wait: (place, timeoutMs, signal) =>
+      orAborted(
+        follower.until(() => (follower.window()?.to.position ?? -1) > place.position, timeoutMs),
+        signal,
+      ),
+    async lag(place) {
+      for (let from = place; ;) {
+        const { items, place: to, caughtUp } = await read(from, { maxItems: 1 });
+        const [first] = items;
+        if (first !== undefined) {
+          return { seconds: Math.max(0, (clock.now() - Date.parse(first.at)) / 1000), caught_up: false };
+        }
+        if (caughtUp) return { seconds: 0, caught_up: true };
+        from = to;
+      }
+    },
+    async close() {
+      reads.close();
+      await follower.close();
+    },
+  };
+}
+
+/** As many steps as the options allow. */
+function batchOf(
+  place: FeedPlace,
+  steps: Iterable<Step>,
+  window: Window,
+  { maxItems, select }: FeedReadOptions,
+): FeedBatch {
+  const items: FeedItem[] = [];
+  let [to, looked] = [place, 0];
+  for (const step of steps) {
+    const { item } = step;
+    // What the window does not have yet, its readers are told as news.
+    if (step.place.position > window.to.position) break;
+    const wanted = item !== null && (select === undefined || select(item.about));
+    if (wanted && items.length === maxItems) break;
+    looked += step.events;
+    to = step.place;
+    if (wanted) items.push(item);
+  }
+  return { items, place: to, looked, caughtUp: to.position >= window.to.position };
+}
+
+/** Resolves with the promise, or when the signal aborts. */
+function orAborted(promise: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      signal?.removeEventListener('abort', settle);
+      resolve();
+    };
+    if (signal?.aborted === true) return settle();
+    signal?.addEventListener('abort', settle);
+    void promise.then(settle);
+  });
+}
+
+const malformed = (): ServiceError =>
+  new ServiceError('invalid_request', 'after: expected start, now or a cursor, as the feed gave it');
+
+const refused = (why: string): ServiceError =>
+  new ServiceError('conflict', `after: this cursor ${why}; begin anew with now, or with start for everything`);

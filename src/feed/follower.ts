@@ -1,0 +1,132 @@
+/**
+ * The one subscription behind all readers of the feed: follows the log from its end on into the window, and tells what is
+ * new. It waits for a store that is away, and goes on by itself. Implements `docs/contract/automation.md#event-feed`.
+ */
+import { sleep } from '../kernel/background.js';
+import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
+import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import { createListeners } from '../kernel/listeners.js';
+import type { Logger } from '../kernel/logger.js';
+import { backoff, storeRetry } from '../kernel/retry.js';
+import { createWaiters } from '../kernel/waiters.js';
+import type { EventStore } from '../storage/event-store.js';
+import { newestEvent } from '../storage/event-store.js';
+import { followLog } from '../storage/follow.js';
+import type { Cursors } from './cursor.js';
+import { feedStreams } from './cursor.js';
+import type { FeedNews, FeedPlace } from './port.js';
+import type { Names } from './steps.js';
+import { rememberedNames, stepsOf } from './steps.js';
+import type { Step, Window } from './window.js';
+import { createWindow } from './window.js';
+
+export interface FollowerDeps {
+  readonly eventStore: Pick<EventStore, 'read' | 'subscribe'>;
+  readonly cursors: Cursors;
+  readonly names: Names;
+  readonly logger: Logger;
+}
+
+export interface Follower {
+  /** Undefined until the end of the log was found. */
+  window(): Window | undefined;
+  /** Whether the window ends where the log does, as far as the subscription knows. */
+  live(): boolean;
+  onNews(listener: (news: FeedNews) => void): () => void;
+  /** True once the condition holds, which is looked at with all news; false after `timeoutMs`. */
+  until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Begins to follow the log. */
+export function followFeed({ eventStore, cursors, names, logger }: FollowerDeps): Follower {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const waiters = createWaiters();
+  const listeners = createListeners<FeedNews>((error) =>
+    logger.error({ error: errorText(error) }, 'a reader of the event feed failed'),
+  );
+  const making = { cursors, names: rememberedNames(names) };
+  let window: Window | undefined;
+  let live = false;
+
+  /** Tries until it succeeds or the follower stops. @throws what is not `unavailable` */
+  async function insist<T>(attempt: () => Promise<T>): Promise<T | undefined> {
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
+        if (failures === 0) logger.warn({ error: errorText(error) }, 'the event feed waits for a store');
+        await sleep(backoff(storeRetry, failures), signal);
+      }
+    }
+    return undefined;
+  }
+
+  /** The newest event of all streams: an append is atomic, so it ends a command. */
+  async function endOfLog(): Promise<FeedPlace> {
+    const newest = await Promise.all(feedStreams.map((stream) => newestEvent(eventStore, stream)));
+    const last = newest.reduce<RecordedEvent | undefined>(
+      (latest, event) => (event !== undefined && event.position > (latest?.position ?? -1) ? event : latest),
+      undefined,
+    );
+    return last === undefined ? beforeAll : { position: last.position, cursor: cursors.of(last) };
+  }
+
+  async function take(to: Window, commands: readonly RecordedCommand[]): Promise<void> {
+    const steps = await insist(() => stepsOf(commands, making));
+    if (steps === undefined) return;
+    const from = to.to;
+    to.add(steps);
+    listeners.tell({ kind: 'items', from, items: itemsIn(steps), to: to.to });
+  }
+
+  async function run(): Promise<void> {
+    const begin = await insist(endOfLog);
+    if (begin === undefined) return;
+    window = createWindow(begin);
+    const { position } = begin;
+    const after = position < 0 ? 'start' : { commit: position, prepare: position };
+    for await (const item of followLog(eventStore, { prefix: feedStreams, streams: feedStreams, after, signal })) {
+      switch (item.kind) {
+        case 'commands':
+          await take(window, item.commands);
+          break;
+        case 'caught_up':
+          if (!live) listeners.tell({ kind: 'caught_up' });
+          live = true;
+          break;
+        case 'dropped':
+          live = false;
+          break;
+        case 'checkpoint':
+          continue;
+        default:
+          unreachable(item);
+      }
+      waiters.look();
+    }
+  }
+
+  const running = run().catch((error: unknown) => {
+    live = false;
+    logger.error({ error: errorText(error) }, 'the event feed no longer follows the log');
+  });
+  return {
+    window: () => window,
+    live: () => live,
+    onNews: listeners.add,
+    until: waiters.until,
+    async close() {
+      stop.abort();
+      waiters.close();
+      await running;
+    },
+  };
+}
+
+/** The place before the first event of the log. */
+export const beforeAll: FeedPlace = { position: -1, cursor: null };
+
+const itemsIn = (steps: readonly Step[]) => steps.flatMap(({ item }) => (item === null ? [] : [item]));

@@ -1,0 +1,112 @@
+/**
+ * A command of the log as an item of the feed: what it is about, which filters compare, and its content, which needs the
+ * names of then. Pure; who has the names is the caller's affair. Implements `docs/contract/automation.md#event-feed`.
+ */
+import { agentEvent } from '../domain/agents/facts.js';
+import { describeCommand } from '../domain/audit/describe.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import { lastEvent, streams } from '../kernel/event.js';
+import { unreachable } from '../kernel/errors.js';
+import { loggedEntry } from '../projections/models/audit-entry.js';
+import type { NameLookup } from '../projections/port.js';
+import type { FeedContent, FeedSubject } from './port.js';
+
+/** An item before the names are known. */
+export interface Outline {
+  readonly about: FeedSubject;
+  readonly at: string;
+  /** The names that the content shows. */
+  readonly names: readonly NameLookup[];
+  content(nameOf: (lookup: NameLookup) => string | null): FeedContent;
+}
+
+/** @param command in its current shape @returns null for a command that is no item */
+export function outlineOf(command: RecordedCommand): Outline | null {
+  return command.stream.startsWith(streams.agentsPrefix) ? factOutline(command) : entryOutline(command);
+}
+
+function entryOutline(command: RecordedCommand): Outline | null {
+  const described = describeCommand(command);
+  if (described === null) return null;
+  const [first] = command.events;
+  const { resource } = described;
+  const { actor, occurred_at: at } = first.metadata;
+  const { position } = lastEvent(command);
+  const lookup = (type: string, id: string): NameLookup => ({ type, id, position });
+  const type = resource.type === 'session' ? 'sign_in' : 'command';
+  const names = [
+    ...(resource.name === null && resource.id !== null ? [lookup(resource.type, resource.id)] : []),
+    ...(actor.type === 'agent' ? [lookup('node', actor.id)] : []),
+  ];
+  return {
+    at,
+    names,
+    about: {
+      type,
+      resources: [{ type: resource.type, id: resource.id }],
+      nodes: touchedBy(command),
+      // A sign-in is a fact.
+      actor: command.stream === streams.signins ? null : actor,
+      readers: described.accounts ? 'admins' : 'all',
+    },
+    content: (nameOf) => ({
+      type,
+      data: loggedEntry(command, described, (of, id) => (id === null ? null : nameOf(lookup(of, id)))),
+    }),
+  };
+}
+
+/**
+ * The nodes that the command touched, as it was recorded with it, and those that its events are about. Commands of earlier
+ * releases say only these.
+ */
+function touchedBy(command: RecordedCommand): FeedSubject['nodes'] {
+  if (command.stream !== streams.fleet) return [];
+  const { touched = [] } = lastEvent(command).metadata;
+  if (touched === 'all') return touched;
+  const about = command.events.flatMap(({ data: { node_id } }) => (typeof node_id === 'string' ? [node_id] : []));
+  return about.every((id) => touched.includes(id)) ? touched : [...new Set([...touched, ...about])];
+}
+
+function factOutline(command: RecordedCommand): Outline | null {
+  const [event] = command.events;
+  const { type, data } = agentEvent(event);
+  // What is written again before it expires tells nothing new.
+  if (data.again_at !== undefined) return null;
+  const { node_id } = data;
+  const node: NameLookup = { type: 'node', id: node_id, position: event.position };
+  const outline = (kind: 'session' | 'apply', content: Outline['content']): Outline => ({
+    at: event.metadata.occurred_at,
+    names: [node],
+    about: {
+      type: kind,
+      resources: [{ type: 'node', id: node_id }],
+      nodes: [node_id],
+      actor: null,
+      readers: 'all',
+    },
+    content,
+  });
+  switch (type) {
+    case 'AgentSessionOpened':
+      return outline('session', (nameOf) => {
+        const { agent_version, instance_id } = data;
+        return { type: 'session', data: { node_id, node_name: nameOf(node), agent_version, instance_id } };
+      });
+    case 'AgentConfigApplied':
+      return outline('apply', (nameOf) => {
+        const { generation } = data;
+        return { type: 'apply', data: { node_id, node_name: nameOf(node), generation, state: 'applied', errors: [] } };
+      });
+    case 'AgentConfigRejected':
+      return outline('apply', (nameOf) => {
+        const { generation, errors } = data;
+        return { type: 'apply', data: { node_id, node_name: nameOf(node), generation, state: 'rejected', errors } };
+      });
+    case 'AgentVersionConflict':
+    case 'AgentDuplicateSeen':
+      return null;
+    default:
+      return unreachable(type);
+  }
+}

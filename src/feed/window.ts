@@ -1,0 +1,91 @@
+/**
+ * The newest commands of the log as steps of the feed, in memory, bounded by number and bytes: whoever is near the head reads
+ * from here. Implements `docs/contract/automation.md#event-feed`.
+ */
+import type { FeedItem, FeedPlace } from './port.js';
+import { tuning } from './tuning.js';
+
+/** One command: its place, and its item, if it is one. */
+export interface Step {
+  readonly place: FeedPlace & { readonly cursor: string };
+  readonly item: FeedItem | null;
+  /** Events of the command. */
+  readonly events: number;
+}
+
+export interface Window {
+  /** Behind which place it begins, and where it ends. */
+  readonly from: FeedPlace;
+  readonly to: FeedPlace;
+  add(steps: readonly Step[]): void;
+  /** The steps behind a place; undefined when the window begins behind it. */
+  behind(place: FeedPlace): Iterable<Step> | undefined;
+  has(place: { readonly position: number; readonly cursor: string }): boolean;
+}
+
+const bytesOf = ({ item }: Step): number => 256 + (item?.json.length ?? 0);
+
+export function createWindow(
+  begin: FeedPlace,
+  bounds: { readonly commands: number; readonly bytes: number } = {
+    commands: tuning.windowCommands,
+    bytes: tuning.windowBytes,
+  },
+): Window {
+  let steps: Step[] = [];
+  /** Steps before this index have left; the array is cut when they are half of it. */
+  let first = 0;
+  let bytes = 0;
+  let from = begin;
+  let to = begin;
+
+  function drop(): void {
+    while (steps.length - first > bounds.commands || (bytes > bounds.bytes && steps.length - first > 1)) {
+      const step = steps[first];
+      if (step === undefined) return;
+      bytes -= bytesOf(step);
+      from = step.place;
+      first += 1;
+    }
+    if (first * 2 > steps.length) {
+      steps = steps.slice(first);
+      first = 0;
+    }
+  }
+
+  /** Index of the first step behind a position. */
+  function indexBehind(position: number): number {
+    let [low, high] = [first, steps.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((steps[middle]?.place.position ?? 0) <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  return {
+    get from() {
+      return from;
+    },
+    get to() {
+      return to;
+    },
+    add(more) {
+      for (const step of more) {
+        steps.push(step);
+        bytes += bytesOf(step);
+        to = step.place;
+      }
+      drop();
+    },
+    behind({ position }) {
+      return position < from.position ? undefined : steps.slice(indexBehind(position));
+    },
+    has({ position, cursor }) {
+      if (to.cursor === cursor || from.cursor === cursor) return true;
+      const step = steps[indexBehind(position) - 1];
+      return step?.place.position === position && step.place.cursor === cursor;
+    },
+  };
+}

@@ -1,0 +1,248 @@
+/**
+ * Live streams of the event feed. All streams at the head that ask for the same get the same bytes, made once; a stream that is
+ * behind reads for itself, as fast as its client takes it. One timer for all gives heartbeats, and ends streams that are too
+ * slow. Implements `docs/contract/automation.md#event-feed`.
+ */
+import type { ServerResponse } from 'node:http';
+import { sleep } from '../../../kernel/background.js';
+import { timestamp } from '../../../kernel/clock.js';
+import type { Clock } from '../../../kernel/clock.js';
+import { errorText, unreachable } from '../../../kernel/errors.js';
+import { limits } from '../../../kernel/limits.js';
+import type { Logger } from '../../../kernel/logger.js';
+import { backoff, storeRetry } from '../../../kernel/retry.js';
+import type { Feed, FeedItem, FeedNews, FeedPlace, FeedSubject } from '../../../feed/port.js';
+import { tuning } from '../tuning.js';
+import type { EndReason } from './event-text.js';
+import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock } from './event-text.js';
+
+export interface StreamRequest {
+  /** Its headers are sent; whatever is written to it is part of the stream. */
+  readonly response: ServerResponse;
+  readonly place: FeedPlace;
+  /** Streams with the same key get the same items. */
+  readonly key: string;
+  select(about: FeedSubject): boolean;
+}
+
+export interface EventStreams {
+  /** @returns how to end the stream */
+  open(request: StreamRequest): (reason: EndReason) => void;
+  /** Ends all streams. */
+  close(): void;
+}
+
+interface Stream extends StreamRequest {
+  /** Behind what was written, while it is not live. */
+  place: FeedPlace;
+  /** `reading` what is behind, `live` at the head, `ended`: nothing is written any more. */
+  state: 'reading' | 'live' | 'ended';
+  readonly gone: AbortController;
+  /** By the monotonic clock. */
+  lastWrite: number;
+  /** Since when too much waits. */
+  fullSince: number | undefined;
+}
+
+/** Live streams that ask for the same. */
+interface Group {
+  readonly select: StreamRequest['select'];
+  readonly streams: Set<Stream>;
+}
+
+export interface EventStreamsDeps {
+  readonly feed: Pick<Feed, 'read' | 'end' | 'onNews'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): EventStreams {
+  const streams = new Set<Stream>();
+  const groups = new Map<string, Group>();
+  /** News that the live streams have not got yet, gathered for a moment. */
+  let news: { from: FeedPlace; items: FeedItem[] } | undefined;
+  let flushing: NodeJS.Timeout | undefined;
+  const now = (): string => timestamp(clock.now());
+
+  function write(stream: Stream, text: string | Uint8Array): void {
+    stream.lastWrite = clock.monotonic();
+    stream.response.write(text);
+  }
+
+  function flush(): void {
+    clearTimeout(flushing);
+    flushing = undefined;
+    if (news === undefined) return;
+    const { from, items } = news;
+    news = undefined;
+    for (const { select, streams: live } of groups.values()) {
+      const text = items
+        .filter(({ about }) => select(about))
+        .map(eventBlock)
+        .join('');
+      if (text === '') continue;
+      const bytes = Buffer.from(text);
+      for (const stream of live) {
+        if (stream.response.writableLength <= limits.feed.waitingBytes) write(stream, bytes);
+        else fallBehind(stream, from);
+      }
+    }
+  }
+
+  function onNews(told: FeedNews): void {
+    switch (told.kind) {
+      case 'items':
+        if (news === undefined) {
+          news = { from: told.from, items: [...told.items] };
+          flushing = setTimeout(flush, tuning.events.gatherMs);
+        } else news.items.push(...told.items);
+        return;
+      case 'caught_up':
+        flush();
+        for (const stream of streams) if (stream.state === 'live') ready(stream);
+        return;
+      default:
+        unreachable(told);
+    }
+  }
+
+  function ready(stream: Stream): void {
+    write(stream, readyBlock(feed.end().place.cursor ?? '', now()));
+  }
+
+  function leaveGroup(stream: Stream): void {
+    const group = groups.get(stream.key);
+    group?.streams.delete(stream);
+    if (group?.streams.size === 0) groups.delete(stream.key);
+  }
+
+  /** More waits than a live stream may have: it reads for itself once its client has taken that. */
+  function fallBehind(stream: Stream, place: FeedPlace): void {
+    leaveGroup(stream);
+    stream.state = 'reading';
+    stream.place = place;
+    stream.fullSince = clock.monotonic();
+    readBehind(stream);
+  }
+
+  function goLive(stream: Stream): void {
+    stream.state = 'live';
+    const group = groups.get(stream.key) ?? { select: stream.select, streams: new Set() };
+    group.streams.add(stream);
+    groups.set(stream.key, group);
+    if (feed.end().live) ready(stream);
+  }
+
+  function readBehind(stream: Stream): void {
+    read(stream).catch((error: unknown) => {
+      logger.error({ error: errorText(error) }, 'a stream of events failed');
+      stream.response.destroy();
+    });
+  }
+
+  /** Writes what lies behind, until the stream is live or gone. A store that is away is waited for. */
+  async function read(stream: Stream): Promise<void> {
+    const { response, select, gone } = stream;
+    for (let failures = 0; stream.state === 'reading';) {
+      await drained(response, gone.signal);
+      if (stream.state !== 'reading') return;
+      stream.fullSince = undefined;
+      try {
+        const batch = await feed.read(stream.place, {
+          maxItems: tuning.events.itemsOfRead,
+          select,
+          signal: gone.signal,
+        });
+        failures = 0;
+        for (const item of batch.items) {
+          await drained(response, gone.signal);
+          if (stream.state !== 'reading') return;
+          write(stream, eventBlock(item));
+          stream.place = item;
+        }
+        stream.place = batch.place;
+      } catch (error) {
+        if (failures === 0) logger.warn({ error: errorText(error) }, 'a stream of events waits for a store');
+        await sleep(backoff(storeRetry, (failures += 1)), gone.signal);
+        continue;
+      }
+      // What was gathered meanwhile goes to the others first, so that all live streams are at one place.
+      flush();
+      if (stream.place.position === feed.end().place.position) {
+        goLive(stream);
+        return;
+      }
+    }
+  }
+
+  function end(stream: Stream, reason: EndReason): void {
+    if (stream.state === 'ended') return;
+    leaveGroup(stream);
+    stream.state = 'ended';
+    stream.gone.abort();
+    stream.response.end(endBlock(reason, now()));
+    const timer = setTimeout(() => stream.response.destroy(), limits.feed.endMs);
+    stream.response.once('close', () => clearTimeout(timer));
+  }
+
+  function look(): void {
+    const at = clock.monotonic();
+    for (const stream of streams) {
+      const { state, fullSince, response } = stream;
+      if (state === 'ended') continue;
+      const full = response.writableLength > limits.feed.waitingBytes;
+      if (fullSince !== undefined && !full) stream.fullSince = undefined;
+      if (full && fullSince !== undefined && at - fullSince >= limits.feed.waitingMs) end(stream, 'too_slow');
+      else if (at - stream.lastWrite >= tuning.events.heartbeatMs && !response.writableNeedDrain) {
+        flush();
+        write(stream, heartbeatBlock(state === 'live' ? feed.end().place.cursor : stream.place.cursor));
+      }
+    }
+  }
+
+  const stopNews = feed.onNews(onNews);
+  const timer = setInterval(look, tuning.events.lookEveryMs).unref();
+
+  return {
+    open(request) {
+      const stream: Stream = {
+        ...request,
+        state: 'reading',
+        gone: new AbortController(),
+        lastWrite: clock.monotonic(),
+        fullSince: undefined,
+      };
+      streams.add(stream);
+      request.response.on('error', () => undefined);
+      request.response.once('close', () => {
+        leaveGroup(stream);
+        stream.state = 'ended';
+        stream.gone.abort();
+        streams.delete(stream);
+      });
+      write(stream, opening);
+      readBehind(stream);
+      return (reason) => end(stream, reason);
+    },
+    close() {
+      stopNews();
+      clearInterval(timer);
+      clearTimeout(flushing);
+      for (const stream of streams) end(stream, 'draining');
+    },
+  };
+}
+
+/** Resolves when the client has taken what was written, or when the signal aborts. */
+function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  if (!response.writableNeedDrain || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    response.on('drain', done);
+    signal.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,65 @@
+/** The query of the event feed: where to begin, and the filters. Implements `docs/contract/automation.md#event-feed`. */
+import { z } from 'zod';
+import { auditedTypes } from '../../../domain/audit/describe.js';
+import type { FeedFilters } from '../../../feed/filters.js';
+import type { FeedType } from '../../../feed/port.js';
+import { limits } from '../../../kernel/limits.js';
+import { sample } from '../openapi/openapi-text.js';
+import { query, queryInteger, queryText } from '../schemas/query.js';
+
+/** What may be asked for; `ready` and `end` come unasked. */
+const types = ['command', 'sign_in', 'session', 'apply', 'status'] as const satisfies readonly (FeedType | 'status')[];
+
+/** Values after each other with commas, at least one. */
+function commaList<const T extends string>(what: string, read: (value: string) => T | undefined) {
+  const expected = `expected ${what}, comma-separated, at most ${limits.rest.listEntries}`;
+  return queryText.transform((text, ctx) => {
+    const values = text.split(',').map(read);
+    const known = values.filter((value) => value !== undefined);
+    if (known.length === values.length && known.length <= limits.rest.listEntries) return known;
+    ctx.issues.push({ code: 'custom', message: expected, input: text });
+    return z.NEVER;
+  });
+}
+
+const oneOf = <const T extends string>(values: readonly T[]) =>
+  commaList(values.join(', '), (value) => values.find((one) => one === value));
+const notEmpty = (what: string) => commaList(what, (value) => (value === '' ? undefined : value));
+
+export const eventsQuerystring = query({
+  after: queryText.optional().meta({
+    description: 'A cursor: go on exactly behind it. `start`: from the first event of the log. `now`: from now on',
+    default: 'now',
+    examples: ['start'],
+  }),
+  types: oneOf(types)
+    .optional()
+    .meta({ description: 'Only these types, comma-separated', examples: ['command,apply'] }),
+  resource_type: oneOf(auditedTypes)
+    .optional()
+    .meta({ description: 'Only about resources of these types, comma-separated', examples: ['node,l4_chain'] }),
+  resource_id: notEmpty('ids')
+    .optional()
+    .meta({ description: 'Only about these resources, comma-separated', examples: [sample.chain] }),
+  node_id: notEmpty('ids of nodes')
+    .optional()
+    .meta({
+      description: 'Only what touched or comes from these nodes, comma-separated',
+      examples: [sample.entryNode],
+    }),
+  actor: notEmpty('ids or user names')
+    .optional()
+    .meta({ description: 'Only commands of these actors, id or user name, comma-separated', examples: ['admin'] }),
+  page_size: queryInteger(1, limits.rest.pageSizeMax, 'Items of a page; not for a stream')
+    .optional()
+    .meta({ default: limits.feed.pageSizeDefault, examples: [20] }),
+  wait_ms: queryInteger(0, limits.feed.waitMsMax, 'How long a page waits for its first item; not for a stream')
+    .optional()
+    .meta({ default: 0, examples: [10_000] }),
+});
+
+export type EventsQuery = z.output<typeof eventsQuerystring>;
+
+export function filtersOf({ types: asked, resource_type, resource_id, node_id, actor }: EventsQuery): FeedFilters {
+  return { types: asked, resource_type, resource_id, node_id, actor };
+}

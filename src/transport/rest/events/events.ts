@@ -1,0 +1,176 @@
+/** The event feed over REST: as server-sent events, or in pages. Implements `docs/contract/automation.md#event-feed`. */
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { matcherOf, mayRead } from '../../../feed/filters.js';
+import type { FeedBatch, FeedItem, FeedPlace, FeedSubject } from '../../../feed/port.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import { limits } from '../../../kernel/limits.js';
+import { callerOf } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers } from '../answers/envelope.js';
+import { readHeaders } from '../schemas/headers.js';
+import { createEventStreams } from './event-streams.js';
+import { eventsPage, pageEntry, sampleStream } from './event-text.js';
+import type { EventsQuery } from './events-query.js';
+import { eventsQuerystring, filtersOf } from './events-query.js';
+import { watchTokens } from './token-watch.js';
+
+const eventStream = 'text/event-stream';
+
+export function eventRoutes(app: RestApp, deps: RestDeps): void {
+  const streams = createEventStreams(deps);
+  const tokens = watchTokens(deps.commands.accounts.authenticate);
+  const closing = new AbortController();
+  app.addHook('preClose', async () => {
+    closing.abort();
+    tokens.close();
+    streams.close();
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/events',
+    config: { access: 'anyone', takes: 'none', refuses: ['conflict', 'rate_limited'] },
+    schema: {
+      operationId: 'listEvents',
+      summary: 'What happens, in order, from any place on: as a stream of server-sent events, or in pages',
+      description:
+        'With `Accept: text/event-stream` a stream, with any other `Accept` a page. A cursor goes on exactly behind its event, on every instance; in a stream, `Last-Event-ID` beats `after`. Users and sign-ins are shown to admins only.',
+      tags: ['events'],
+      streams: { media: eventStream, example: sampleStream },
+      querystring: eventsQuerystring,
+      headers: readHeaders.extend({
+        'last-event-id': z
+          .string()
+          .optional()
+          .meta({ description: 'The cursor behind which a stream goes on, as browsers send it', examples: ['start'] }),
+      }),
+      response: answers(eventsPage),
+    },
+    handler: async (request, reply) => {
+      const { query } = request;
+      const select = selectorOf(request, query);
+      return acceptsStream(request) ? openStream(request, reply, query, select) : page(request, reply, query, select);
+    },
+  });
+
+  async function openStream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    query: EventsQuery,
+    select: Selector,
+  ): Promise<FastifyReply> {
+    for (const name of ['page_size', 'wait_ms'] as const) {
+      if (query[name] !== undefined)
+        throw new ServiceError('invalid_request', `${name}: not of a stream, only of a page`);
+    }
+    const caller = callerOf(request);
+    const leave = deps.eventStreams.take(caller.userId);
+    try {
+      const place = await deps.feed.resolve(lastEventId(request) ?? query.after ?? 'now');
+      if (reply.raw.destroyed || closing.signal.aborted)
+        throw new ServiceError('unavailable', 'the service is shutting down');
+      reply.hijack();
+      reply.raw.writeHead(200, {
+        ...(reply.getHeaders() as OutgoingHttpHeaders),
+        'content-type': eventStream,
+        'cache-control': 'no-store',
+        'x-accel-buffering': 'no',
+      });
+      const key = JSON.stringify([filtersOf(query), caller.role === 'admin' || caller.userId]);
+      const end = streams.open({ response: reply.raw, place, key, select });
+      const unwatch = tokens.watch(request, () => end('token_ended'));
+      reply.raw.once('close', () => {
+        unwatch();
+        leave();
+      });
+      return reply;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async function page(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    query: EventsQuery,
+    select: Selector,
+  ): Promise<FastifyReply> {
+    if (query.types?.includes('status') === true) {
+      throw new ServiceError(
+        'invalid_request',
+        'types: status is only in streams; expected command, sign_in, session, apply',
+      );
+    }
+    const { page_size = limits.feed.pageSizeDefault, wait_ms = 0 } = query;
+    const leave = wait_ms > 0 ? deps.eventStreams.take(callerOf(request).userId) : undefined;
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    try {
+      const signal = AbortSignal.any([gone.signal, closing.signal]);
+      const { items, cursor, caughtUp } = await readPage(await deps.feed.resolve(query.after ?? 'now'), {
+        maxItems: page_size,
+        until: deps.clock.monotonic() + wait_ms,
+        select,
+        signal,
+      });
+      const data = `{"items":[${items.map(pageEntry).join(',')}],"cursor":"${cursor}","caught_up":${caughtUp}}`;
+      return await reply
+        .type('application/json; charset=utf-8')
+        .serializer((text: string) => text)
+        .send(`{"success":true,"data":${data},"error":null}`);
+    } finally {
+      leave?.();
+    }
+  }
+
+  interface PageBounds {
+    readonly maxItems: number;
+    /** By the monotonic clock: how long to wait for the first item. */
+    readonly until: number;
+    readonly select: Selector;
+    readonly signal: AbortSignal;
+  }
+
+  async function readPage(
+    from: FeedPlace,
+    { maxItems, until, select, signal }: PageBounds,
+  ): Promise<Pick<FeedBatch, 'items' | 'caughtUp'> & { readonly cursor: string }> {
+    const items: FeedItem[] = [];
+    let [place, looked] = [from, 0];
+    for (;;) {
+      const batch = await deps.feed.read(place, { maxItems: maxItems - items.length, select, signal });
+      items.push(...batch.items);
+      looked += batch.looked;
+      place = batch.place;
+      const { caughtUp } = batch;
+      const left = until - deps.clock.monotonic();
+      const full = items.length >= maxItems || looked >= limits.feed.pageEvents;
+      if (full || (caughtUp && (items.length > 0 || left <= 0)) || signal.aborted) {
+        return { items, caughtUp, cursor: place.cursor ?? 'start' };
+      }
+      if (caughtUp) await deps.feed.wait(place, left, signal);
+    }
+  }
+}
+
+type Selector = (about: FeedSubject) => boolean;
+
+/** What the caller asks for and may read. */
+function selectorOf(request: FastifyRequest, query: EventsQuery): Selector {
+  const { role, userId } = callerOf(request);
+  const reader = { admin: role === 'admin', userId };
+  const matches = matcherOf(filtersOf(query));
+  return (about) => matches(about) && mayRead(about, reader);
+}
+
+function acceptsStream({ headers }: FastifyRequest): boolean {
+  return (headers.accept ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === eventStream);
+}
+
+function lastEventId({ headers }: FastifyRequest): string | undefined {
+  const sent = headers['last-event-id'];
+  return typeof sent === 'string' && sent !== '' ? sent : undefined;
+}
