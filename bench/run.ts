@@ -8,6 +8,7 @@ import { attacks } from './attacks.js';
 import { commandCost } from './command-cost.js';
 import { commands } from './commands.js';
 import { convergence } from './convergence.js';
+import { events } from './events.js';
 import { machine } from './figures.js';
 import type { Report } from './figures.js';
 import { fleet } from './fleet.js';
@@ -34,6 +35,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   flood,
   memory,
   adapters,
+  events,
   attacks,
   strangers,
 };

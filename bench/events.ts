@@ -1,0 +1,180 @@
+/**
+ * What readers of the event feed cost: a thousand idle streams while no command runs, in memory and processor time; then 900
+ * streams whose filters match nothing and 100 that get everything, of 63 users from several addresses, while 500 commands a
+ * second are carried out. Beside it the same commands without any stream.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { createRestClient } from '../scripts/stack/rest-client.js';
+import { collectable } from '../scripts/stack/service.js';
+import { startChild } from './child.js';
+import type { Child } from './child.js';
+import { rounded, sharedClock, spread } from './figures.js';
+import type { Figure, Report } from './figures.js';
+import type { HttpCaller } from './http-caller.js';
+import { warmUpMs } from './http-caller.js';
+import type { BenchOptions } from './options.js';
+import type { Readers, ReadSoFar } from './processes/event-readers.js';
+import { memoryOf, processorSeconds, residentBytes, withService } from './stack.js';
+import type { BenchService } from './stack.js';
+
+const users = 63;
+const streams = { idle: 900, reading: 100 };
+const callers = 32;
+const commandsPerSecond = 500;
+const password = 'a password of the benchmark';
+
+export async function events({ quick }: BenchOptions): Promise<Report> {
+  const seconds = quick ? 5 : 20;
+  const figures = await withService({ env: collectable }, async (service): Promise<Record<string, Figure>> => {
+    const tokens = await tokensOf(service);
+    const writers = await service.callers(callers);
+    try {
+      await runCommands(writers, quick ? 1 : warmUpMs / 1000);
+      const without = await measured(service, seconds, () => runCommands(writers, seconds));
+      const idle = await withReaders(service, tokens, 0, (child) => idleFigures(service, child, seconds));
+      const busy = await withReaders(service, tokens, streams.reading, (child) =>
+        busyFigures(service, child, writers, seconds),
+      );
+      return {
+        users,
+        idle,
+        reading: busy,
+        commands_without_streams: {
+          per_second: rounded(without.result.perSecond),
+          cores: without.cores,
+          answer_ms: { ...spread(without.result.answers) },
+        },
+      };
+    } finally {
+      for (const writer of writers) writer.close();
+    }
+  });
+  return { bench: 'events', figures };
+}
+
+/** Tokens of users that are made for it; each signs in from an address of its own. */
+async function tokensOf({ admin, process }: BenchService): Promise<readonly string[]> {
+  const tokens: string[] = [];
+  for (let index = 0; index < users; index += 1) {
+    const username = `reader-${index}`;
+    await admin.call('POST', '/api/auth/users', { username, password, role: 'viewer' });
+    const client = createRestClient(process.url);
+    tokens.push((await client.call<{ token: string }>('POST', '/api/auth/login', { username, password })).token);
+  }
+  return tokens;
+}
+
+interface Before {
+  readonly rss: number;
+  readonly heap: number;
+  readonly anonymous: number;
+}
+
+/** Opens a thousand streams, some of which get everything. */
+async function withReaders<T>(
+  service: BenchService,
+  tokens: readonly string[],
+  reading: number,
+  use: (child: { readonly child: Child; readonly before: Before }) => Promise<T>,
+): Promise<T> {
+  const child = startChild('processes/event-readers');
+  try {
+    const before = await memoryNow(service);
+    const readers = Array.from({ length: streams.idle + streams.reading }, (_, index) => ({
+      token: tokens[index % tokens.length] ?? '',
+      from: `127.0.0.${1 + (index % 8)}`,
+      query: index < reading ? '?types=command' : `?resource_id=nothing-${index}`,
+    }));
+    await child.ask('open', { url: service.process.url, readers } satisfies Readers, 60_000);
+    return await use({ child, before });
+  } finally {
+    await child.close();
+  }
+}
+
+async function memoryNow({ process }: BenchService): Promise<Before> {
+  const { rss, heap } = await memoryOf(process);
+  const { anonymous } = await residentBytes(process.program().child.pid ?? 0);
+  return { rss, heap, anonymous };
+}
+
+async function measured<T>(
+  { process }: BenchService,
+  seconds: number,
+  use: () => Promise<T>,
+): Promise<{ readonly result: T; readonly cores: number }> {
+  const pid = process.program().child.pid ?? 0;
+  const before = await processorSeconds(pid);
+  const began = performance.now();
+  const result = await use();
+  const took = Math.max(seconds, (performance.now() - began) / 1000);
+  return { result, cores: rounded(((await processorSeconds(pid)) - before) / took) };
+}
+
+async function idleFigures(
+  service: BenchService,
+  { before }: { readonly before: Before },
+  seconds: number,
+): Promise<Record<string, Figure>> {
+  await delay(1_000);
+  const after = await memoryNow(service);
+  const { cores } = await measured(service, seconds, () => delay(seconds * 1000));
+  const each = (one: keyof Before): number => rounded((after[one] - before[one]) / 1024 / 1000);
+  return {
+    streams: streams.idle + streams.reading,
+    cores,
+    kib_each: { rss: each('rss'), heap: each('heap'), anonymous: each('anonymous') },
+  };
+}
+
+async function busyFigures(
+  service: BenchService,
+  { child }: { readonly child: Child },
+  writers: readonly HttpCaller[],
+  seconds: number,
+): Promise<Record<string, Figure>> {
+  const { result, cores } = await measured(service, seconds, () => runCommands(writers, seconds));
+  await delay(1_000);
+  const { counts, outOfOrder, ended, delays } = await child.ask<ReadSoFar>('result');
+  const complete = counts.slice(0, streams.reading).filter((count) => count === result.answers.length).length;
+  return {
+    idle: streams.idle,
+    reading: streams.reading,
+    commands: result.answers.length,
+    commands_per_second: rounded(result.perSecond),
+    readers_with_every_event_once: complete,
+    events_out_of_order: outOfOrder,
+    streams_ended: ended,
+    cores,
+    answer_ms: { ...spread(result.answers) },
+    command_to_reader_ms: { ...spread(delays) },
+  };
+}
+
+let made = 0;
+
+/** Creates upstreams at a steady rate. Each is named by the time at which it is sent. */
+async function runCommands(
+  writers: readonly HttpCaller[],
+  seconds: number,
+): Promise<{ readonly perSecond: number; readonly answers: readonly number[] }> {
+  const answers: number[] = [];
+  const began = performance.now();
+  const total = Math.round(seconds * commandsPerSecond);
+  let next = 0;
+  await Promise.all(
+    writers.map(async (writer) => {
+      for (let index = next++; index < total; index = next++) {
+        const wait = began + (index * 1000) / commandsPerSecond - performance.now();
+        if (wait > 0) await delay(wait);
+        const sentAt = sharedClock();
+        const name = `e-${sentAt.toFixed(3)}-${(made += 1)}`;
+        const body = JSON.stringify({ name, endpoint: '192.0.2.1:80' });
+        const answer = await writer.send('POST', '/api/l4-upstreams', body);
+        if (answer.status !== 201) throw new Error(`a command was answered ${answer.status}: ${answer.body}`);
+        answers.push(sharedClock() - sentAt);
+      }
+    }),
+  );
+  return { perSecond: (answers.length * 1000) / (performance.now() - began), answers };
+}
