@@ -203,7 +203,7 @@ test('a quiet stream gets a heartbeat with the newest cursor, though its filter 
   await createNode();
   const { cursor } = await page('');
   const { monotonic } = rest.deps.clock;
-  const later = vi.spyOn(rest.deps.clock, 'monotonic').mockImplementation(() => monotonic() + 10_000);
+  const later = vi.spyOn(rest.deps.clock, 'monotonic').mockImplementation(() => monotonic() + 12_000);
   const heartbeat = await live.next(({ comment }) => comment === 'heartbeat', 'a heartbeat');
   later.mockRestore();
   expect(heartbeat).toMatchObject({ id: cursor, type: undefined });
@@ -224,6 +224,15 @@ test('a stream ends when its token does, and says so', async () => {
   expect(answer.statusCode).toBe(200);
   expect((await live.next(({ type }) => type === 'end', 'its end')).data.reason).toBe('token_ended');
   await eventually(() => live.ended()).toBe(true);
+});
+
+test('a stream ends when its token expires', async () => {
+  const live = await stream();
+  await live.next(isReady, 'ready');
+  const now = rest.deps.clock.now();
+  const later = vi.spyOn(rest.deps.clock, 'now').mockReturnValue(now + 13 * 3600 * 1000);
+  expect((await live.next(({ type }) => type === 'end', 'its end')).data.reason).toBe('token_ended');
+  later.mockRestore();
 });
 
 test('a user has at most sixteen streams, and a closed one makes place', async () => {
@@ -259,4 +268,34 @@ test('a stream ends with draining when the service stops', async () => {
   await own.close();
   expect(live.of('end').map(({ data }) => data.reason)).toEqual(['draining']);
   expect((await waiting).statusCode).toBe(200);
+});
+
+test('a stream tells when a node comes and goes, when a chain changes with it, and when a certificate nears its end', async () => {
+  const node = await createNode();
+  const hops = [{ node_id: node.id, listen_port: 4100, outer: 'tcp', security: 'raw' }];
+  const target = { endpoint: '192.0.2.1:80' };
+  const chain = await rest.data('POST', '/api/l4-chains', { body: { name: 'watched', payload: 'tcp', hops, target } });
+  await rest.data('POST', `/api/l4-chains/${chain.id}/deploy`);
+  const day = 24 * 3600 * 1000;
+  const now = rest.deps.clock.now();
+  const clock = vi.spyOn(rest.deps.clock, 'now').mockReturnValue(now - day + 600_000);
+  const certificate = await rest.data('POST', '/api/credentials', {
+    body: { name: 'watched', key_type: 'tls_cert', self_signed: { common_name: 'a.example', days: 31 } },
+  });
+  clock.mockRestore();
+  const live = await stream('?types=status', { token: rest.tokenOf('viewer') });
+  await live.next(isReady, 'ready');
+  const told = () =>
+    live.of('status').map(({ id, data: { resource, was, status } }) => [id, resource.type, resource.id, was, status]);
+  const looked = vi.spyOn(rest.deps.telemetry, 'online');
+  await eventually(() => looked.mock.calls.length).toBeGreaterThan(1);
+  const agent = await rest.connect(node.id);
+  await eventually(told).toContainEqual([undefined, 'node', node.id, 'pending', 'online']);
+  await agent.disconnect();
+  await eventually(told).toContainEqual([undefined, 'node', node.id, 'online', 'offline']);
+  await eventually(told).toContainEqual([undefined, 'l4_chain', chain.id, expect.any(String), 'down']);
+  const later = vi.spyOn(rest.deps.clock, 'now').mockReturnValue(now + 3_600_000);
+  await eventually(told).toContainEqual([undefined, 'credential', certificate.id, 'valid', '30_days']);
+  later.mockRestore();
+  looked.mockRestore();
 });

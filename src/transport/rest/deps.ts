@@ -59,7 +59,7 @@ export interface RestDeps {
   readonly requestLog: Logger;
   readonly requests: RequestCounts;
   readonly sockets: Pick<RestSockets, 'guard'>;
-  readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn'>;
+  readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn' | 'endsBy'>;
   readonly waitingDeploys: Pick<WaitingPlaces, 'take'>;
   readonly eventStreams: Pick<WaitingPlaces, 'take'>;
   readonly feed: Feed;

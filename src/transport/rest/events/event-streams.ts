@@ -13,8 +13,8 @@ import type { Logger } from '../../../kernel/logger.js';
 import { backoff, storeRetry } from '../../../kernel/retry.js';
 import type { Feed, FeedItem, FeedNews, FeedPlace, FeedSubject } from '../../../feed/port.js';
 import { tuning } from '../tuning.js';
-import type { EndReason } from './event-text.js';
-import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock } from './event-text.js';
+import type { EndReason, StatusChange } from './event-text.js';
+import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock, statusBlock } from './event-text.js';
 
 export interface StreamRequest {
   /** Its headers are sent; whatever is written to it is part of the stream. */
@@ -23,11 +23,17 @@ export interface StreamRequest {
   /** Streams with the same key get the same items. */
   readonly key: string;
   select(about: FeedSubject): boolean;
+  /** Whether it may get changes of status. */
+  readonly wantsStatus: boolean;
 }
 
 export interface EventStreams {
   /** @returns how to end the stream */
   open(request: StreamRequest): (reason: EndReason) => void;
+  /** Whether a stream may get changes of status. */
+  wantStatus(): boolean;
+  /** Tells the live streams of changes that are in no log. */
+  tellStatus(changes: readonly StatusChange[]): void;
   /** Ends all streams. */
   close(): void;
 }
@@ -224,6 +230,20 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
       readBehind(stream);
       return (reason) => end(stream, reason);
     },
+    wantStatus() {
+      for (const { wantsStatus } of streams) if (wantsStatus) return true;
+      return false;
+    },
+    tellStatus(changes) {
+      flush();
+      const at = now();
+      for (const { select, streams: live } of groups.values()) {
+        const text = changes.filter((change) => select(aboutStatus(change))).map((change) => statusBlock(change, at));
+        if (text.length === 0) continue;
+        const bytes = Buffer.from(text.join(''));
+        for (const stream of live) if (stream.response.writableLength <= limits.feed.waitingBytes) write(stream, bytes);
+      }
+    },
     close() {
       stopNews();
       clearInterval(timer);
@@ -231,6 +251,10 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
       for (const stream of streams) end(stream, 'draining');
     },
   };
+}
+
+function aboutStatus({ resource: { type, id } }: StatusChange): FeedSubject {
+  return { type: 'status', resources: [{ type, id }], nodes: type === 'node' ? [id] : [], actor: null, readers: 'all' };
 }
 
 /** Resolves when the client has taken what was written, or when the signal aborts. */

@@ -5,6 +5,9 @@ import { loggedEntry } from '../resources/audit.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { applyErrors, nodeId, timeOf } from '../schemas/shared-schemas.js';
 
+/** Resources whose status changes without a command. */
+export type StatusType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential';
+
 /** The first block of a stream. */
 export const opening = 'retry: 2000\n\n';
 
@@ -16,6 +19,16 @@ export function eventBlock({ cursor, type, at, json, data }: FeedItem): string {
 
 export const readyBlock = (cursor: string, at: string): string =>
   `id: ${cursor}\nevent: ready\ndata: ${JSON.stringify({ at })}\n\n`;
+
+export interface StatusChange {
+  readonly resource: { readonly type: StatusType; readonly id: string; readonly name: string };
+  readonly was: string;
+  readonly status: string;
+}
+
+/** Derived, so without a place in the log. */
+export const statusBlock = (change: StatusChange, at: string): string =>
+  `event: status\ndata: ${JSON.stringify({ at, ...change })}\n\n`;
 
 export type EndReason = 'token_ended' | 'too_slow' | 'draining';
 

@@ -14,6 +14,7 @@ import { createEventStreams } from './event-streams.js';
 import { eventsPage, pageEntry, sampleStream } from './event-text.js';
 import type { EventsQuery } from './events-query.js';
 import { eventsQuerystring, filtersOf } from './events-query.js';
+import { watchStatuses } from './status-watch.js';
 import { watchTokens } from './token-watch.js';
 
 const eventStream = 'text/event-stream';
@@ -21,11 +22,13 @@ const eventStream = 'text/event-stream';
 export function eventRoutes(app: RestApp, deps: RestDeps): void {
   const streams = createEventStreams(deps);
   const tokens = watchTokens(deps.commands.accounts.authenticate);
+  const statuses = watchStatuses(deps, streams);
   const closing = new AbortController();
   app.addHook('preClose', async () => {
     closing.abort();
     tokens.close();
     streams.close();
+    await statuses.close();
   });
 
   app.route({
@@ -79,7 +82,9 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
         'x-accel-buffering': 'no',
       });
       const key = JSON.stringify([filtersOf(query), caller.role === 'admin' || caller.userId]);
-      const end = streams.open({ response: reply.raw, place, key, select });
+      const wantsStatus = query.types?.includes('status') ?? true;
+      const end = streams.open({ response: reply.raw, place, key, select, wantsStatus });
+      deps.answers.endsBy(reply.raw, () => end('too_slow'));
       const unwatch = tokens.watch(request, () => end('token_ended'));
       reply.raw.once('close', () => {
         unwatch();

@@ -50,7 +50,8 @@ export interface NodeReport {
   readonly traffic: Traffic;
   /** Its measurements of links that lose too much; undefined without any, or when links were not asked for. */
   readonly lossy: NodeSamples | undefined;
-  /** The upstreams that it reports as unhealthy; empty when links were not asked for. */
+  /** The upstreams that it reports as healthy, and those that it does not; empty when links were not asked for. */
+  readonly healthy: ReadonlySet<string>;
   readonly unhealthy: ReadonlySet<string>;
 }
 
@@ -111,7 +112,7 @@ export async function readReports(
       nodes.set(id, {
         ...shortOf(agents.get(id), listeners.get(id)),
         lossy: lossyOf(measured?.get(id)),
-        unhealthy: unhealthyOf(metrics?.get(id)),
+        ...upstreamsOf(metrics?.get(id)),
       });
     }
   }
@@ -121,7 +122,7 @@ export async function readReports(
 function shortOf(
   agent: NodeAgentFacts | undefined,
   listeners: ReportedListeners | undefined,
-): Omit<NodeReport, 'lossy' | 'unhealthy'> {
+): Omit<NodeReport, 'lossy' | 'healthy' | 'unhealthy'> {
   let traffic = addTraffic(noTraffic, listeners?.gone ?? {});
   for (const listener of listeners?.listeners ?? []) traffic = addTraffic(traffic, listener);
   return {
@@ -147,7 +148,11 @@ function lossyOf(reported: ReportedLinks | undefined): NodeSamples | undefined {
 const none: ReadonlySet<string> = new Set();
 
 /** A cluster of a registered upstream has the upstream's id as its name. */
-function unhealthyOf(reported: ReportedMetrics | undefined): ReadonlySet<string> {
-  const failing = (reported?.report.gateway?.upstreams ?? []).filter(({ healthy }) => !healthy);
-  return failing.length === 0 ? none : new Set(failing.map(({ cluster }) => cluster));
+function upstreamsOf(reported: ReportedMetrics | undefined): Pick<NodeReport, 'healthy' | 'unhealthy'> {
+  const upstreams = reported?.report.gateway?.upstreams ?? [];
+  const those = (wanted: boolean): ReadonlySet<string> => {
+    const found = upstreams.filter(({ healthy }) => healthy === wanted);
+    return found.length === 0 ? none : new Set(found.map(({ cluster }) => cluster));
+  };
+  return { healthy: those(true), unhealthy: those(false) };
 }

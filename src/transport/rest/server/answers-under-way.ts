@@ -15,6 +15,8 @@ import { tuning } from '../tuning.js';
 export interface AnswersUnderWay {
   /** Hands a server's requests on, a bounded number of one connection at a time. */
   inTurn(listener: RequestListener): RequestListener;
+  /** Whoever answers in a stream says how it ends when its connection must: its last words come before the end. */
+  endsBy(response: ServerResponse, end: () => void): void;
   /** Ends the connections of the server whose answers are not taken. */
   guard(server: Server): void;
   /** Bytes of answers that their clients have not taken yet, and an estimate for each request that waits its turn. */
@@ -49,6 +51,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
   /** How often progress of a connection is checked: often enough to notice a stall soon. */
   const askEveryMs = withoutProgressMs / 6;
   const connections = new WeakMap<Socket, Connection>();
+  const ends = new WeakMap<ServerResponse, () => void>();
   const busy = new Set<Connection>();
 
   const connectionOf = (socket: Socket): Connection => {
@@ -98,6 +101,14 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
     socket.destroy();
   };
 
+  /** An answer that has a way to end takes it, and its own time for that; else the connection is cut. */
+  const endForSize = (connection: Connection): void => {
+    const [answer] = connection.underWay;
+    const gently = answer === undefined ? undefined : ends.get(answer);
+    if (gently === undefined) end(connection, 'rest_answers_too_large');
+    else gently();
+  };
+
   /** Node calls this when a socket has neither read nor written anything for a while, also of a write under way. */
   const onTimeout = (socket: Socket): void => {
     const connection = connections.get(socket);
@@ -131,7 +142,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
     largestFirst.sort((a, b) => b.bytes - a.bytes);
     for (const { connection, bytes } of largestFirst) {
       if (excess <= 0) return;
-      end(connection, 'rest_answers_too_large');
+      endForSize(connection);
       excess -= bytes;
     }
   };
@@ -153,6 +164,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
         server.once('close', () => clearInterval(timer));
       });
     },
+    endsBy: (response, how) => void ends.set(response, how),
     waitingBytes,
   };
 }

@@ -1,0 +1,110 @@
+/**
+ * Notices what changes without a command: whether a node is there, the health of chains and upstreams, the time that certificates
+ * have left. It compares what answers would show every few seconds, once for all streams of the instance, and only while one of
+ * them listens. Implements `docs/contract/automation.md#event-feed`, `status`.
+ */
+import { sleep, startLoop, yieldToEventLoop } from '../../../kernel/background.js';
+import type { Loop } from '../../../kernel/background.js';
+import { errorText } from '../../../kernel/errors.js';
+import type { RestDeps } from '../deps.js';
+import type { NodeReport } from '../fleet/fleet-reports.js';
+import { readReports } from '../fleet/fleet-reports.js';
+import { statusOf } from '../fleet/node-status.js';
+import { healthOf } from '../resources/chain-view.js';
+import { tuning } from '../tuning.js';
+import type { EventStreams } from './event-streams.js';
+import type { StatusChange, StatusType } from './event-text.js';
+
+interface Status {
+  readonly type: StatusType;
+  readonly id: string;
+  readonly name: string;
+  /** Grows with each command about the resource. */
+  readonly version: number;
+  readonly status: string;
+}
+
+/** By type and id. */
+type Statuses = ReadonlyMap<string, Status>;
+
+export function watchStatuses(deps: RestDeps, streams: Pick<EventStreams, 'wantStatus' | 'tellStatus'>): Loop {
+  let before: Statuses | undefined;
+  return startLoop(
+    tuning.statuses.everyMs,
+    async (signal) => {
+      if (!streams.wantStatus()) {
+        before = undefined;
+        return;
+      }
+      const began = performance.now();
+      const now = await readStatuses(deps);
+      const changes = before === undefined ? [] : changesBetween(before, now);
+      before = now;
+      if (changes.length > 0 && !signal.aborted) streams.tellStatus(changes);
+      const rest = (performance.now() - began) / tuning.statuses.busyShare - tuning.statuses.everyMs;
+      if (rest > 0) await sleep(rest, signal);
+    },
+    (error) => deps.logger.warn({ error: errorText(error) }, 'changes of status could not be looked for'),
+  );
+}
+
+/**
+ * A command may change a status as well: a disabled chain is unknown, a renewed certificate valid. Its own entry tells of
+ * that, so it is no change here.
+ */
+function changesBetween(before: Statuses, now: Statuses): readonly StatusChange[] {
+  const changes: StatusChange[] = [];
+  for (const [key, { type, id, name, version, status }] of now) {
+    const was = before.get(key);
+    if (was === undefined || was.status === status) continue;
+    const byCommand = was.version !== version && (status === 'unknown' || type === 'credential');
+    if (!byCommand) changes.push({ resource: { type, id, name }, was: was.status, status });
+  }
+  return changes;
+}
+
+async function readStatuses(deps: RestDeps): Promise<Statuses> {
+  const { fleet, telemetry, clock } = deps;
+  const [online, nodes] = await Promise.all([
+    telemetry.online(),
+    readReports(deps, [...fleet.nodeIds()], { links: true }),
+  ]);
+  const statuses = new Map<string, Status>();
+  const add = (type: StatusType, { id, name, version }: Omit<Status, 'type' | 'status'>, status: string): void =>
+    void statuses.set(`${type}/${id}`, { type, id, name, version, status });
+  for (const [id, { agent }] of nodes) {
+    const node = fleet.node(id);
+    if (node !== undefined) add('node', node, statusOf(online.has(id), agent));
+  }
+  let looked = 0;
+  for (const chain of fleet.chains()) {
+    if ((looked += 1) % tuning.chainsPerTurn === 0) await yieldToEventLoop();
+    add('l4_chain', chain, healthOf(deps, chain, { online, nodes }).state);
+  }
+  const health = healthOfUpstreams(nodes.values());
+  for (const upstream of fleet.upstreams()) add('l4_upstream', upstream, health.get(upstream.id) ?? 'unknown');
+  for (const credential of fleet.credentials()) {
+    const { certificate } = credential;
+    if (certificate !== null) add('credential', credential, timeLeft(Date.parse(certificate.not_after) - clock.now()));
+  }
+  return statuses;
+}
+
+/** One node that reports an upstream as unhealthy is enough. */
+function healthOfUpstreams(reports: Iterable<NodeReport>): ReadonlyMap<string, 'healthy' | 'unhealthy'> {
+  const health = new Map<string, 'healthy' | 'unhealthy'>();
+  for (const { healthy, unhealthy } of reports) {
+    for (const id of healthy) if (!health.has(id)) health.set(id, 'healthy');
+    for (const id of unhealthy) health.set(id, 'unhealthy');
+  }
+  return health;
+}
+
+const dayMs = 24 * 3600 * 1000;
+
+function timeLeft(ms: number): 'valid' | '30_days' | '7_days' | '1_day' | 'ended' {
+  if (ms <= 0) return 'ended';
+  if (ms <= dayMs) return '1_day';
+  if (ms <= 7 * dayMs) return '7_days';
+  return ms <= 30 * dayMs ? '30_days' : 'valid';
+}
