@@ -7,7 +7,7 @@ import type { Gateway } from '../../src/agent/gateway.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
-import { SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
+import { OuterTransport, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { cluster, freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
@@ -58,7 +58,7 @@ async function echoing(port: number): Promise<{ says(text: string): Promise<void
 
 /** Rules that the agent can run beside some that it cannot, one of them on the socket of one that it can. */
 async function mixedSnapshot(generation: number, target: string) {
-  const [noise, shared, dialling, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
+  const [faked, shared, dialling, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
   const key = Buffer.alloc(32, 1);
   const reality = { privateKey: key, serverNames: ['b.example'], shortIds: [''], targetHost: 'x', targetPort: 443 };
   const outbound = tcpRule(1, target).outbound!;
@@ -67,6 +67,7 @@ async function mixedSnapshot(generation: number, target: string) {
     transportProfile: { ...outbound.transportProfile!, security: SecurityLayer.REALITY },
     reality: { publicKey: key, serverName: 'b.example', shortId: '' },
   };
+  const overFakeTcp = { ...udpRule(1, target).transportProfile!, outer: OuterTransport.FAKE_TCP };
   const mixed: RuntimeConfigSnapshot = snapshot(generation, {
     tcp: [
       tcpRule(shared, target, { mode: TcpProxyMode.REALITY, serverNames: ['b.example'], reality }, 'reality'),
@@ -74,9 +75,9 @@ async function mixedSnapshot(generation: number, target: string) {
       tcpRule(dialling, target, { outbound: overReality }, 'dialling'),
       tcpRule(plain, target, {}, 'plain'),
     ],
-    udp: [udpRule(noise, target, { mode: UdpMode.ENC, noisePrivateKey: key, noisePublicKey: key }, 'noise')],
+    udp: [udpRule(faked, target, { transportProfile: overFakeTcp }, 'faked')],
   });
-  return { mixed, ports: { noise, shared, dialling, plain } };
+  return { mixed, ports: { faked, shared, dialling, plain } };
 }
 
 describe('applying a snapshot', () => {
@@ -195,7 +196,6 @@ describe('applying a snapshot', () => {
       'd hops[0].listen_addr',
       'e hops[0].listen_port',
       'f hops[0].credential_id',
-      'f hops[0].security',
       'u endpoint',
     ]);
     expect(listenersOf(gateway)).toEqual([]);
@@ -214,7 +214,7 @@ describe('applying a snapshot', () => {
     expect(report?.errors.map(({ resourceId, path }) => `${resourceId} ${path}`)).toEqual([
       'reality hops[0].security',
       'dialling hops[1].security',
-      'noise hops[0].security',
+      'faked hops[0].outer',
     ]);
     expect(gateway.applied?.generation).toBe(1n);
     expect(listenersOf(gateway)).toEqual([`tcp 127.0.0.1:${ports.shared} running`]);
@@ -231,7 +231,7 @@ describe('applying a snapshot', () => {
       `tcp 127.0.0.1:${ports.shared} unsupported`,
       `tcp 127.0.0.1:${ports.dialling} unsupported`,
       `tcp 127.0.0.1:${ports.plain} running`,
-      `udp 127.0.0.1:${ports.noise} unsupported`,
+      `tcp 127.0.0.1:${ports.faked} unsupported`,
     ]);
     expect(await fetchText(ports.shared)).toBe('ECONNREFUSED');
     expect(await fetchText(ports.plain)).toBe('hello');

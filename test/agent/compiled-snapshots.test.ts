@@ -210,7 +210,7 @@ describe('compiled snapshots', () => {
     const kinds = [
       ['tcp', { security: 'reality', credential_id }, 'security'],
       ['tcp', { outer: 'quic', security: 'reality', credential_id }, 'outer'],
-      ['udp', { outer: 'udp', security: 'noise', credential_id: keys.id }, 'security'],
+      ['udp', { outer: 'fake_tcp', security: 'noise', credential_id: keys.id }, 'outer'],
       ['udp', { outer: 'fake_tcp', security: 'raw' }, 'outer'],
     ] as const;
     for (const [payload, of, field] of kinds) {
@@ -236,7 +236,7 @@ describe('compiled snapshots', () => {
     const kinds = [
       ['tcp', 'tcp', { security: 'reality', credential_id }, 'security'],
       ['tcp', 'tcp', { outer: 'quic', security: 'reality', credential_id }, 'outer'],
-      ['udp', 'udp', { outer: 'udp', security: 'noise', credential_id: keys.id }, 'security'],
+      ['udp', 'udp', { outer: 'fake_tcp', security: 'noise', credential_id: keys.id }, 'outer'],
       ['udp', 'udp', { outer: 'fake_tcp', security: 'raw' }, 'outer'],
     ] as const;
     for (const [payload, outer, of, field] of kinds) {

@@ -100,7 +100,7 @@ describe('a route', () => {
     ].map(([host = '', pathPrefix = '']) => ({
       host,
       pathPrefix,
-      route: { origin, next: { kind: 'cluster', name: host + pathPrefix }, tls: undefined },
+      route: { origin, next: { kind: 'cluster', name: host + pathPrefix }, security: { kind: 'raw' } },
     })),
   );
   it.each([

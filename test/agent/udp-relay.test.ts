@@ -114,10 +114,11 @@ async function listenerTo(target: string, idleMs: number): Promise<{ listener: R
   const listener = await openUdpListener('127.0.0.1', port, dependencies, { idleMs });
   closers.push(() => listener.close(0));
   const [host = '', targetPort] = target.split(':');
-  listener.route({
+  const fallback = {
     origin: { resourceType: 'l4_chain', resourceId: 'c', resourceName: 'c', hopIndex: 0 },
     next: { kind: 'endpoint', endpoint: { host, port: Number(targetPort) } },
-    tls: undefined,
-  });
+    security: { kind: 'raw' },
+  } as const;
+  listener.route({ enc: [], fallback, rawFirst: false });
   return { listener, port };
 }

@@ -4,9 +4,9 @@ import { initiate, respond } from '../../src/channel/noise/handshake.js';
 import { oracleDecrypt, oracleEncrypt, oracleInitiate, oracleRespond } from '../support/noise-oracle.js';
 import type { OracleParty } from '../support/noise-oracle.js';
 import { handshakeParties, valueOf } from '../support/noise-parties.js';
-import type { HandshakeParty } from '../../src/channel/noise/handshake.js';
+import type { FullParty } from '../support/noise-parties.js';
 
-const oracleSide = (party: HandshakeParty): OracleParty => ({
+const oracleSide = (party: FullParty): OracleParty => ({
   prologue: party.prologue,
   psk: party.psk,
   staticPrivate: party.localStatic.privateKey,

@@ -5,7 +5,10 @@ import { controlPrologue } from '../../src/channel/noise/handshake.js';
 import type { HandshakeParty } from '../../src/channel/noise/handshake.js';
 import type { Result } from '../../src/kernel/result.js';
 
-export function handshakeParties(nodeId = 'node-1'): { agent: HandshakeParty; service: HandshakeParty } {
+/** A party of the control session's pattern, which knows everything. */
+export type FullParty = Required<Omit<HandshakeParty, 'pattern' | 'ephemeral'>>;
+
+export function handshakeParties(nodeId = 'node-1'): { agent: FullParty; service: FullParty } {
   const agentStatic = generateX25519();
   const serviceStatic = generateX25519();
   const common = { prologue: controlPrologue(nodeId), psk: randomBytes(32) };

@@ -8,6 +8,7 @@ import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
 import type { HttpProxyRule, TcpProxyRule, UdpRule } from '../../src/gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import type { Outbound, TransportProfile } from '../../src/gen/svc/control/v1/transport.js';
+import type { X25519KeyPair } from '../../src/kernel/crypto/crypto.js';
 import type { Certificate } from './certificate.js';
 
 const none = Buffer.alloc(0);
@@ -100,6 +101,19 @@ export function udpRule(port: number, next: string, change: Partial<UdpRule> = {
     outbound: outbound(next, rawUdp),
     ...change,
   };
+}
+
+/** A rule that takes ENC with these keys. */
+export function encRule(port: number, keys: X25519KeyPair, next: string, chain?: string): UdpRule {
+  const [noisePrivateKey, noisePublicKey] = [Buffer.from(keys.privateKey), Buffer.from(keys.publicKey)];
+  const transportProfile = { ...rawUdp, security: SecurityLayer.NOISE };
+  return udpRule(port, next, { mode: UdpMode.ENC, transportProfile, noisePrivateKey, noisePublicKey }, chain);
+}
+
+/** What makes a UDP rule dial with ENC. */
+export function overEnc(next: string, publicKey: Uint8Array): Pick<UdpRule, 'outbound'> {
+  const made = outbound(next, { ...rawUdp, security: SecurityLayer.NOISE });
+  return { outbound: { ...made, noisePublicKey: Buffer.from(publicKey) } };
 }
 
 export function cluster(name: string, endpoints: readonly string[], enabled = true): UpstreamCluster {

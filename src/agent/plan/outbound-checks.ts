@@ -6,7 +6,7 @@ import { OuterTransport, SecurityLayer } from '../../gen/svc/control/v1/transpor
 import type { Outbound } from '../../gen/svc/control/v1/transport.js';
 import { unreachable } from '../../kernel/errors.js';
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
-import type { Cluster, NextHop, UpstreamTls } from './plan.js';
+import type { Cluster, DialSecurity, NextHop } from './plan.js';
 
 /** Reports an error at a field of the rule's resource, named as in the REST API. */
 export type ReportError = (field: string, message: string) => void;
@@ -19,7 +19,7 @@ export interface Unsupported {
 
 interface CheckedOutbound {
   readonly next: NextHop | undefined;
-  readonly tls: UpstreamTls | undefined;
+  readonly security: DialSecurity;
   /** The endpoint or the endpoints of the cluster, for people. */
   readonly nextHopText: string;
   /** Why this agent cannot dial the next hop. */
@@ -33,30 +33,37 @@ interface DiallingRule {
   readonly upstreamTlsSpkiPinsSha256?: readonly string[];
 }
 
+/** @param payload what the rule relays, which its outbound must carry */
 export function checkOutbound(
   rule: DiallingRule,
+  payload: 'tcp' | 'udp',
   reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): CheckedOutbound {
   const { outbound } = rule;
-  const { unsupported, tls } = checkOutboundSecurity(rule, reportError);
+  const { unsupported, security } = checkOutboundSecurity(rule, payload, reportError);
   const next = outbound?.next;
   if (next === undefined) {
     reportError('target', 'the rule has no outbound');
-    return { next: undefined, tls, nextHopText: '', unsupported };
+    return { next: undefined, security, nextHopText: '', unsupported };
   }
   switch (next.$case) {
     case 'upstreamCluster': {
       const cluster = clusters.get(next.value);
       if (cluster === undefined)
         reportError('target.upstream_id', 'the snapshot has no upstream cluster with this name');
-      return { next: { kind: 'cluster', name: next.value }, tls, nextHopText: endpointsText(cluster), unsupported };
+      return {
+        next: { kind: 'cluster', name: next.value },
+        security,
+        nextHopText: endpointsText(cluster),
+        unsupported,
+      };
     }
     case 'endpoint': {
       const endpoint = parseHostPort(next.value);
       if (endpoint === undefined)
         reportError('target', 'expected an outbound endpoint host:port, with an IPv6 host in brackets');
-      return { next: endpoint && { kind: 'endpoint', endpoint }, tls, nextHopText: next.value, unsupported };
+      return { next: endpoint && { kind: 'endpoint', endpoint }, security, nextHopText: next.value, unsupported };
     }
     default:
       return unreachable(next);
@@ -68,26 +75,32 @@ export function endpointsText(cluster: Cluster | undefined): string {
   return (cluster?.endpoints ?? []).map(formatHostPort).join(',');
 }
 
-type CheckedSecurity = Pick<CheckedOutbound, 'tls' | 'unsupported'>;
+type CheckedSecurity = Pick<CheckedOutbound, 'security' | 'unsupported'>;
+
+const raw: CheckedSecurity = { security: { kind: 'raw' }, unsupported: undefined };
+const unsupported = (what: string, field = 'next.security'): CheckedSecurity => ({
+  ...raw,
+  unsupported: { what, field },
+});
 
 /** Checks keys and pins. */
-function checkOutboundSecurity(rule: DiallingRule, reportError: ReportError): CheckedSecurity {
+function checkOutboundSecurity(rule: DiallingRule, payload: 'tcp' | 'udp', reportError: ReportError): CheckedSecurity {
   const { ruleId, outbound, upstreamTlsSpkiPinsSha256: pins = [] } = rule;
-  if (outbound === undefined) return { tls: undefined, unsupported: undefined };
+  if (outbound === undefined) return raw;
   const decoded = pins.map((pin) => Buffer.from(pin, 'base64'));
   if (decoded.some((pin) => pin.length !== 32)) reportError('target.tls', 'expected pins of 32 bytes in base64');
   const { outer, security } = outbound.transportProfile ?? {};
-  const unsupported = (what: string, field = 'next.security'): CheckedSecurity => ({
-    tls: undefined,
-    unsupported: { what, field },
-  });
+  if ((outer === OuterTransport.TCP && payload === 'udp') || (outer === OuterTransport.UDP && payload === 'tcp'))
+    reportError('next.outer', `expected a transport that carries ${payload}`);
   if (outbound.tls || security === SecurityLayer.TLS) {
     if (!outbound.tls || decoded.length === 0) reportError('target.tls', 'upstream TLS needs at least one pin');
     if (outer !== OuterTransport.TCP) reportError('target.tls', 'upstream TLS needs TCP');
     const encoded = new Set(decoded.map((pin) => pin.toString('base64')));
-    return { tls: { ruleId, serverName: outbound.tlsServerName, pins: encoded }, unsupported: undefined };
+    const tls = { kind: 'tls', ruleId, serverName: outbound.tlsServerName, pins: encoded } as const;
+    return { security: tls, unsupported: undefined };
   }
   const reality = outer === OuterTransport.QUIC ? outbound.quicReality : outbound.reality;
+  const { noisePublicKey: publicKey } = outbound;
   switch (security) {
     case SecurityLayer.REALITY:
       if (reality?.publicKey.length !== 32)
@@ -96,12 +109,13 @@ function checkOutboundSecurity(rule: DiallingRule, reportError: ReportError): Ch
         ? unsupported('dialling over QUIC', 'next.outer')
         : unsupported('dialling with REALITY');
     case SecurityLayer.NOISE:
-      if (outbound.noisePublicKey.length !== 32)
-        reportError('next.security', 'expected a Noise key of 32 bytes to dial with');
-      return unsupported('dialling with Noise');
+      if (publicKey.length !== 32) reportError('next.security', 'expected a Noise key of 32 bytes to dial with');
+      return outer === OuterTransport.UDP
+        ? { security: { kind: 'noise', publicKey }, unsupported: undefined }
+        : unsupported('dialling over this transport', 'next.outer');
     case SecurityLayer.RAW:
       return outer === OuterTransport.TCP || outer === OuterTransport.UDP
-        ? { tls: undefined, unsupported: undefined }
+        ? raw
         : unsupported('dialling over this transport', 'next.outer');
     default:
       reportError('next.security', 'the outbound has an unknown security layer');

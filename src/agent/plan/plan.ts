@@ -1,5 +1,6 @@
 /** The demands of a snapshot on the data plane, as types: `target.ts` makes these, `../runtime.ts` carries them out. */
 import type { SecureContext } from 'node:tls';
+import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
@@ -27,12 +28,18 @@ export interface UpstreamTls {
   readonly pins: ReadonlySet<string>;
 }
 
+/** How the next hop is dialled: TLS over TCP, Noise (ENC) over UDP. */
+export type DialSecurity =
+  | { readonly kind: 'raw' }
+  | ({ readonly kind: 'tls' } & UpstreamTls)
+  /** X25519 public key of the hop. */
+  | { readonly kind: 'noise'; readonly publicKey: Buffer };
+
 /** The next hop of a new connection. */
 export interface RelayRoute {
   readonly origin: RuleOrigin;
   readonly next: NextHop;
-  /** TLS to the next hop, TCP only; undefined: none. */
-  readonly tls: UpstreamTls | undefined;
+  readonly security: DialSecurity;
 }
 
 /** A rule that is chosen by a server name. */
@@ -59,6 +66,20 @@ export type TcpService =
       readonly rawFirst: boolean;
     };
 
+/** An ENC rule of a UDP socket, which a handshake selects by its key. */
+export interface EncRule {
+  readonly keys: X25519KeyPair;
+  readonly route: RelayRoute;
+}
+
+export interface UdpService {
+  readonly enc: readonly EncRule[];
+  /** Serves everything that is not ENC's; if undefined, that is dropped. */
+  readonly fallback: RelayRoute | undefined;
+  /** A saved policy puts RAW before Noise: what looks like a handshake and is none is RAW's. */
+  readonly rawFirst: boolean;
+}
+
 interface ListenerPlace {
   readonly key: string;
   readonly addr: string;
@@ -73,7 +94,7 @@ interface ListenerPlace {
 export type ListenerPlan = ListenerPlace &
   (
     | { readonly transport: 'tcp'; readonly service: TcpService | undefined }
-    | { readonly transport: 'udp'; readonly service: RelayRoute | undefined }
+    | { readonly transport: 'udp'; readonly service: UdpService | undefined }
   );
 
 /** How a cluster that TCP rules dial is checked without traffic. */

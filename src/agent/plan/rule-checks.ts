@@ -9,12 +9,14 @@ import { L3Role, TcpProxyMode, UdpMode } from '../../gen/svc/control/v1/rules.js
 import type { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from '../../gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../gen/svc/control/v1/transport.js';
 import type { RealityInbound, RuleOrigin, TransportProfile } from '../../gen/svc/control/v1/transport.js';
+import { x25519PairOf } from '../../kernel/crypto/crypto.js';
+import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { isPort, parseHostPort } from '../../kernel/host-port.js';
 import type { ContextOf } from './certificates.js';
 import { normalPrefix } from './matches.js';
 import { checkOutbound, endpointsText } from './outbound-checks.js';
 import type { ReportError, Unsupported } from './outbound-checks.js';
-import type { Cluster, NamedRule, RelayRoute, Transport } from './plan.js';
+import type { Cluster, EncRule, NamedRule, RelayRoute, Transport } from './plan.js';
 
 export interface CheckedRule {
   readonly ruleId: string;
@@ -36,6 +38,7 @@ export type RuleAction =
   /** Serves connections that no name selects. */
   | { readonly kind: 'relay'; readonly route: RelayRoute }
   | { readonly kind: 'names'; readonly names: readonly string[]; readonly rule: NamedRule }
+  | { readonly kind: 'enc'; readonly rule: EncRule }
   | { readonly kind: 'http'; readonly host: string; readonly pathPrefix: string; readonly route: RelayRoute };
 
 /**
@@ -108,7 +111,7 @@ type AnyRule = TcpProxyRule | UdpRule | QuicRule | HttpProxyRule | L3TunnelRule;
 type Checked = Pick<CheckedRule, 'listener' | 'matches' | 'routes'> & Partial<CheckedRule>;
 
 function checkTcp(rule: TcpProxyRule, { origin, reportError, clusters, contextOf }: Context): Checked {
-  const outbound = checkOutbound(rule, reportError, clusters);
+  const outbound = checkOutbound(rule, 'tcp', reportError, clusters);
   const names = rule.serverNames;
   let kind = 'sni';
   let unsupported: Unsupported | undefined;
@@ -134,7 +137,7 @@ function checkTcp(rule: TcpProxyRule, { origin, reportError, clusters, contextOf
       reportError('security', 'unknown mode');
   }
   const values = kind === 'default' ? [''] : names;
-  const route = outbound.next && { origin, next: outbound.next, tls: outbound.tls };
+  const route = outbound.next && { origin, next: outbound.next, security: outbound.security };
   return {
     listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
     // Server names must be distinct across all kinds, because only the ClientHello tells the rules apart.
@@ -147,37 +150,45 @@ function checkTcp(rule: TcpProxyRule, { origin, reportError, clusters, contextOf
 }
 
 function checkUdp(rule: UdpRule, { origin, reportError, clusters }: Context): Checked {
-  const outbound = checkOutbound(rule, reportError, clusters);
+  const outbound = checkOutbound(rule, 'udp', reportError, clusters);
   const fakeTcp = rule.transportProfile?.outer === OuterTransport.FAKE_TCP;
-  let kind = 'default';
-  let value = '';
-  let unsupported: Unsupported | undefined = fakeTcp ? { what: 'FAKE_TCP listeners', field: 'outer' } : undefined;
+  const route = outbound.next && { origin, next: outbound.next, security: outbound.security };
+  const checked = {
+    listener: { transport: fakeTcp ? 'tcp' : 'udp', addr: rule.listenAddr, port: rule.listenPort },
+    exclusive: fakeTcp,
+    unsupported: fakeTcp ? { what: 'FAKE_TCP listeners', field: 'outer' } : outbound.unsupported,
+  } as const;
+  const of = (kind: string, value: string): Pick<Checked, 'matches' | 'routes'> => ({
+    matches: [`${kind} ${value}`],
+    routes: routesOf(origin, rule.transportProfile, kind, [value], outbound.nextHopText),
+  });
   switch (rule.mode) {
+    case UdpMode.ENC: {
+      const keys = noiseKeys(rule, reportError);
+      return {
+        ...checked,
+        ...of('local_key', rule.noisePublicKey.toString('base64url')),
+        action: route && keys && { kind: 'enc', rule: { keys, route } },
+      };
+    }
     case UdpMode.RAW:
-      break;
-    case UdpMode.ENC:
-      kind = 'local_key';
-      value = rule.noisePublicKey.toString('base64url');
-      unsupported ??= { what: 'Noise listeners', field: 'security' };
-      if (rule.noisePrivateKey.length !== 32 || rule.noisePublicKey.length !== 32) {
-        reportError('credential_id', 'expected keys of 32 bytes');
-      }
-      break;
+      return { ...checked, ...of('default', ''), action: route && { kind: 'relay', route } };
     default:
       reportError('security', 'unknown mode');
+      return { ...checked, ...of('default', '') };
   }
-  return {
-    listener: { transport: fakeTcp ? 'tcp' : 'udp', addr: rule.listenAddr, port: rule.listenPort },
-    matches: [`${kind} ${value}`],
-    exclusive: fakeTcp,
-    routes: routesOf(origin, rule.transportProfile, kind, [value], outbound.nextHopText),
-    action: outbound.next && { kind: 'relay', route: { origin, next: outbound.next, tls: undefined } },
-    unsupported: unsupported ?? outbound.unsupported,
-  };
+}
+
+function noiseKeys(rule: UdpRule, reportError: ReportError): X25519KeyPair | undefined {
+  const keys = rule.noisePrivateKey.length === 32 ? x25519PairOf(rule.noisePrivateKey) : undefined;
+  if (keys !== undefined && rule.noisePublicKey.equals(keys.publicKey)) return keys;
+  reportError('credential_id', 'expected a private key of 32 bytes, and the public key that belongs to it');
+  return undefined;
 }
 
 function checkQuic(rule: QuicRule, { origin, reportError, clusters }: Context): Checked {
-  const outbound = checkOutbound(rule, reportError, clusters);
+  const payload = rule.transportProfile?.payload === PayloadProtocol.UDP ? 'udp' : 'tcp';
+  const outbound = checkOutbound(rule, payload, reportError, clusters);
   checkReality(rule.reality, reportError);
   const streams = rule.maxStreamsPerConnection;
   if (streams < 1 || streams > 65_535) reportError('max_streams', 'expected 1..65535');
@@ -201,7 +212,7 @@ function checkHttp(rule: HttpProxyRule, { origin, reportError, clusters }: Conte
     listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
     matches: [`http ${host.toLowerCase()}${normalPrefix(pathPrefix)}`],
     routes: routesOf(origin, httpProfile, 'default', [host + pathPrefix], endpointsText(cluster)),
-    action: { kind: 'http', host, pathPrefix, route: { origin, next, tls: undefined } },
+    action: { kind: 'http', host, pathPrefix, route: { origin, next, security: { kind: 'raw' } } },
   };
 }
 

@@ -22,6 +22,7 @@ import type {
   RelayRoute,
   Target,
   TcpService,
+  UdpService,
   UpstreamTls,
 } from './plan.js';
 import { applyError, checkRules } from './rule-checks.js';
@@ -77,7 +78,8 @@ function checksOf(
   const dialled = new Map<string, UpstreamTls | undefined>();
   for (const rule of rules) {
     const route = routeOf(rule);
-    if (rule.listener?.transport === 'tcp' && route?.next.kind === 'cluster') dialled.set(route.next.name, route.tls);
+    if (rule.listener?.transport === 'tcp' && route?.next.kind === 'cluster')
+      dialled.set(route.next.name, tlsOf(route));
   }
   const checks = new Map<string, HealthCheck>();
   for (const { name, healthCheck } of snapshot.gateway?.upstreamClusters ?? []) {
@@ -90,12 +92,14 @@ function checksOf(
 }
 
 const routeOf = ({ action }: CheckedRule): RelayRoute | undefined =>
-  action?.kind === 'names' ? action.rule.route : action?.route;
+  action?.kind === 'names' || action?.kind === 'enc' ? action.rule.route : action?.route;
+const tlsOf = ({ security }: RelayRoute): UpstreamTls | undefined => (security.kind === 'tls' ? security : undefined);
 
 function pinsOf(rules: readonly CheckedRule[]): Map<string, UpstreamTls> {
   const pins = new Map<string, UpstreamTls>();
   for (const rule of rules) {
-    const tls = routeOf(rule)?.tls;
+    const route = routeOf(rule);
+    const tls = route && tlsOf(route);
     if (tls !== undefined) pins.set(tls.ruleId, tls);
   }
   return pins;
@@ -160,7 +164,7 @@ function joinListeners(
     const plan: ListenerPlan =
       transport === 'tcp'
         ? { ...place, routes: [], transport, service: tcpService(whole, rawFirst.has(key)) }
-        : { ...place, routes: [], transport, service: udpService(whole) };
+        : { ...place, routes: [], transport, service: udpService(whole, rawFirst.has(key)) };
     const routes = plan.service === undefined ? [] : group.flatMap((rule) => rule.routes);
     listeners.set(key, { ...plan, routes });
   }
@@ -173,9 +177,10 @@ function originsOf(group: readonly CheckedRule[]): ListenerPlan['origins'] {
   return [...byResource.values()];
 }
 
-function putsRawFirst({ priorityOrder }: ListenerPolicy): boolean {
-  const [raw, tls] = [priorityOrder.indexOf('raw'), priorityOrder.indexOf('tls')];
-  return raw !== -1 && raw < tls;
+/** Before the kind that a RAW fallback can be confused with: TLS, or Noise over UDP. */
+function putsRawFirst({ transport, priorityOrder }: ListenerPolicy): boolean {
+  const [raw, other] = [priorityOrder.indexOf('raw'), priorityOrder.indexOf(transport === 'udp' ? 'noise' : 'tls')];
+  return raw !== -1 && raw < other;
 }
 
 /** The service of a TCP socket; undefined without rules. */
@@ -194,6 +199,9 @@ function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpServi
       case 'http':
         http.push(action);
         break;
+      case 'enc':
+        // Of UDP sockets alone.
+        break;
       default:
         action satisfies never;
     }
@@ -202,10 +210,11 @@ function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpServi
   return names.length === 0 ? fallback : { kind: 'names', names: createNameTable(names), fallback, rawFirst };
 }
 
-/** The one RAW rule of a UDP socket: all rules that could share it are unsupported. */
-function udpService(actions: readonly RuleAction[]): RelayRoute | undefined {
-  const [only] = actions;
-  return actions.length === 1 && only?.kind === 'relay' ? only.route : undefined;
+/** The service of a UDP socket; undefined without rules. */
+function udpService(actions: readonly RuleAction[], rawFirst: boolean): UdpService | undefined {
+  const enc = actions.flatMap((action) => (action.kind === 'enc' ? [action.rule] : []));
+  const raw = actions.find((action) => action.kind === 'relay');
+  return actions.length === 0 ? undefined : { enc, fallback: raw?.route, rawFirst };
 }
 
 function checkSharing(group: readonly CheckedRule[], errors: ConfigApplyError[]): void {

@@ -94,8 +94,9 @@ interface Secured {
 
 /** The connection, inside TLS if the route asks for it; undefined if the peer did not prove one of the pinned keys. */
 async function secure(socket: Socket, { route, endpoint, dependencies, signal }: Secured): Promise<Side | undefined> {
-  const { tls, origin } = route;
-  if (tls === undefined) return plainSide(socket);
+  const { security: tls, origin } = route;
+  // UDP rules alone are dialled with Noise.
+  if (tls.kind !== 'tls') return plainSide(socket);
   let outcome = await connectTls(socket, tls);
   if (outcome.kind === 'wrong_pin' && outcome.pin !== undefined) {
     const newer = await dependencies.pins.arrival(tls.ruleId, outcome.pin);

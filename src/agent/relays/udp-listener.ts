@@ -1,40 +1,29 @@
 /**
- * One UDP listener of a RAW rule. A session is a client's address and port with its own socket to the next hop; it ends
- * after a time of silence. Datagrams are dropped rather than queued without bound.
- * Implements `docs/contract/agent-protocol.md#the-reference-agent`.
+ * One listening UDP socket with all its rules: ENC for those who shake hands with one of its keys, the RAW rule for all other
+ * datagrams. A flow is a client's address and port, or in ENC its session, and ends after a time of silence.
+ * Implements `docs/contract/agent-protocol.md#the-reference-agent` and `docs/data-plane.md#sharing-a-listener`.
  */
 import { createSocket } from 'node:dgram';
-import type { RemoteInfo, Socket } from 'node:dgram';
-import { lookup } from 'node:dns/promises';
+import type { Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
-import { withDeadline, timedOut } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
+import { createEncListener } from '../../channel/enc/listener.js';
+import type { EncPeer, PeerAddress } from '../../channel/enc/listener.js';
 import { errorText } from '../../kernel/errors.js';
-import type { HostPort } from '../../kernel/host-port.js';
-import type { RelayRoute } from '../plan/plan.js';
-import { relayLimits } from './limits.js';
-import type { Link } from './links.js';
+import type { RelayRoute, UdpService } from '../plan/plan.js';
 import { createMeter } from './meters.js';
-import type { Meter } from './meters.js';
 import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
+import { sendQueueBytes, startFlow } from './udp-flow.js';
+import type { Flow } from './udp-flow.js';
 
-const maxSessions = 8192;
-/** Silence after which a session ends. */
+const maxFlows = 8192;
+/** Silence after which a flow ends. */
 const idleByDefaultMs = 60_000;
-/** Datagrams held while the session's socket connects. */
-const maxPending = 16;
-const sendQueueBytes = 1024 * 1024;
+/** How often flows are looked at. */
+const pollMs = 250;
 
 interface UdpRelayOptions {
-  /** Silence after which a session ends, in milliseconds. */
+  /** Silence after which a flow ends, in milliseconds. */
   readonly idleMs?: number;
-}
-
-interface Session {
-  /** Sends a datagram to the next hop. */
-  forward(datagram: Buffer): void;
-  lastUsed: number;
-  end(failed: boolean): void;
 }
 
 /** Opens the listener; rejects with the system's error if it cannot bind. */
@@ -42,51 +31,70 @@ export async function openUdpListener(
   addr: string,
   port: number,
   dependencies: RelayDependencies,
-  options: UdpRelayOptions = {},
-): Promise<RoutedListener<RelayRoute>> {
+  { idleMs = idleByDefaultMs }: UdpRelayOptions = {},
+): Promise<RoutedListener<UdpService>> {
   const { upstreams, links, clock, logger } = dependencies;
-  const idleMs = options.idleMs ?? idleByDefaultMs;
   const meter = createMeter(dependencies.totals);
-  const sessions = new Map<string, Session>();
-  let current: RelayRoute | undefined;
+  /** By address and port of a client of the RAW rule, or by the peer of ENC. */
+  const flows = new Map<string | EncPeer<RelayRoute>, Flow>();
+  let current: UdpService | undefined;
   let state: RelayListener['state'] = 'running';
   let bound = false;
 
-  const reply = (datagram: Buffer, client: RemoteInfo): boolean => {
+  const transmit = (datagram: Buffer, to: PeerAddress): boolean => {
     if (!bound || listening.getSendQueueSize() > sendQueueBytes) return false;
-    listening.send(datagram, client.port, client.address, () => undefined);
+    listening.send(datagram, to.port, to.address, () => undefined);
     return true;
   };
-
-  const open = (key: string, client: RemoteInfo, route: RelayRoute): Session | undefined => {
+  /** The flow of a client, or a new one; undefined if it is refused. */
+  const flowOf = (
+    key: string | EncPeer<RelayRoute>,
+    route: RelayRoute,
+    reply: (datagram: Buffer) => boolean,
+  ): Flow | undefined => {
+    const existing = flows.get(key);
+    if (existing !== undefined) return existing;
     const picked = upstreams.pick(route);
     const [endpoint] = picked.kind === 'endpoints' ? picked.endpoints : [];
-    if (picked.kind === 'refused' || endpoint === undefined || sessions.size >= maxSessions) {
+    if (picked.kind === 'refused' || endpoint === undefined || flows.size >= maxFlows) {
       meter.refused();
       return undefined;
     }
-    const session = startSession({
+    const flow = startFlow({
       endpoint,
+      security: route.security,
       meter,
       link: links.of(route.origin, endpoint, 'udp'),
       clock,
       settled: picked.settled,
-      reply: (datagram) => reply(datagram, client),
-      ended: () => {
-        if (sessions.get(key) === session) sessions.delete(key);
+      reply,
+      ended() {
+        flows.delete(key);
+        if (typeof key !== 'string') key.close();
       },
     });
-    sessions.set(key, session);
-    return session;
+    flows.set(key, flow);
+    return flow;
   };
 
-  const receive = (datagram: Buffer, client: RemoteInfo): void => {
+  const enc = createEncListener<RelayRoute>({
+    transmit,
+    deliver(datagram, peer) {
+      const flow = flowOf(peer, peer.rule, (answer) => peer.send(answer, clock.monotonic()));
+      if (flow === undefined) peer.close();
+      else flow.forward(datagram);
+    },
+    now: clock.monotonic(),
+  });
+
+  const receive = (datagram: Buffer, client: PeerAddress): void => {
     if (current === undefined) return;
+    const { fallback, rawFirst } = current;
     const key = `${client.address} ${client.port}`;
-    const session = sessions.get(key) ?? open(key, client, current);
-    if (session === undefined) return;
-    session.lastUsed = clock.monotonic();
-    session.forward(datagram);
+    const isOwned = rawFirst && flows.has(key);
+    const taken = isOwned ? 'other' : enc.take(datagram, client, clock.monotonic());
+    if (taken === 'taken' || (taken === 'dropped' && !rawFirst) || fallback === undefined) return;
+    flowOf(key, fallback, (answer) => transmit(answer, client))?.forward(datagram);
   };
 
   const listen = async (): Promise<Socket> => {
@@ -112,17 +120,22 @@ export async function openUdpListener(
   };
   let listening = await listen();
 
-  const sweeper = setInterval(() => {
+  const poller = setInterval(() => {
     const now = clock.monotonic();
-    for (const session of sessions.values()) if (now - session.lastUsed >= idleMs) session.end(false);
-  }, idleMs / 4);
-  sweeper.unref();
+    enc.poll(now);
+    for (const flow of flows.values()) {
+      flow.poll();
+      if (now - flow.lastUsed >= idleMs) flow.end(false);
+    }
+  }, pollMs);
+  poller.unref();
 
   const release = (): void => {
     if (bound) listening.close();
     bound = false;
     state = 'failed';
-    for (const session of sessions.values()) session.end(false);
+    for (const flow of flows.values()) flow.end(false);
+    enc.close();
   };
 
   return {
@@ -130,109 +143,18 @@ export async function openUdpListener(
     get state() {
       return state;
     },
-    route(route) {
-      current = route;
+    route(service) {
+      current = service;
+      enc.setKeys(service.enc.map(({ keys, route }) => ({ keys, rule: route })));
     },
     suspend: release,
     async resume() {
       listening = await listen();
     },
     async close() {
-      clearInterval(sweeper);
+      clearInterval(poller);
       current = undefined;
       release();
     },
   };
-}
-
-interface SessionOptions {
-  readonly endpoint: HostPort;
-  /** The listener's. */
-  readonly meter: Meter;
-  readonly link: Link;
-  readonly clock: Clock;
-  /** Called with how long the connect took in milliseconds, or undefined if it failed. */
-  readonly settled: (connectMs: number | undefined) => void;
-  /** Sends a datagram to the client; false if it was dropped. */
-  readonly reply: (datagram: Buffer) => boolean;
-  readonly ended: () => void;
-}
-
-function startSession({ endpoint, meter, link, clock, settled, reply, ended }: SessionOptions): Session {
-  const endMeter = meter.begin();
-  const endLink = link.meter.begin();
-  const started = clock.monotonic();
-  let pending: Buffer[] = [];
-  let socket: Socket | undefined;
-  let over = false;
-
-  const send = (to: Socket, datagram: Buffer): void => {
-    link.meter.sent(datagram.length);
-    to.send(datagram, () => undefined);
-  };
-  const session: Session = {
-    lastUsed: started,
-    forward(datagram) {
-      meter.received(datagram.length);
-      if (socket === undefined) {
-        if (pending.length < maxPending) pending.push(datagram);
-      } else if (socket.getSendQueueSize() <= sendQueueBytes) {
-        send(socket, datagram);
-      }
-    },
-    end(failed) {
-      if (over) return;
-      over = true;
-      pending = [];
-      socket?.close();
-      ended();
-      endMeter(failed);
-      endLink(failed);
-    },
-  };
-
-  void connectUdp(endpoint).then((connected) => {
-    settled(connected === undefined ? undefined : clock.monotonic() - started);
-    if (connected === undefined || over) {
-      connected?.close();
-      link.failed();
-      return session.end(true);
-    }
-    socket = connected;
-    connected.on('message', (datagram) => {
-      session.lastUsed = clock.monotonic();
-      link.meter.received(datagram.length);
-      if (reply(datagram)) meter.sent(datagram.length);
-    });
-    // The next hop refuses datagrams: the client's next one begins a new session, with the next endpoint.
-    connected.on('error', () => {
-      link.failed();
-      session.end(true);
-    });
-    for (const datagram of pending.splice(0)) send(connected, datagram);
-  });
-  return session;
-}
-
-/** A socket that exchanges datagrams with this endpoint only; undefined if its name cannot be resolved. */
-async function connectUdp({ host, port }: HostPort): Promise<Socket | undefined> {
-  const resolved = await withDeadline(
-    lookup(host).catch(() => undefined),
-    relayLimits.connectTimeoutMs,
-  );
-  if (resolved === undefined || resolved === timedOut) return undefined;
-  const socket = createSocket({ type: resolved.family === 6 ? 'udp6' : 'udp4' });
-  return new Promise((resolve) => {
-    const fail = (): void => {
-      socket.removeAllListeners();
-      socket.close();
-      resolve(undefined);
-    };
-    socket.once('error', fail);
-    socket.connect(port, resolved.address, (error?: Error) => {
-      if (error instanceof Error) return fail();
-      socket.removeListener('error', fail);
-      resolve(socket);
-    });
-  });
 }

@@ -15,6 +15,11 @@ export interface CipherState {
   encrypt(sequence: number | bigint, plaintext: Uint8Array): NoiseResult<Uint8Array>;
   /** Plaintext in its own memory. Fails on a sequence that is not next, a wrong length or a bad tag. */
   decrypt(sequence: number | bigint, ciphertext: Uint8Array): NoiseResult<Uint8Array>;
+  /**
+   * Opens a message in any order, as datagrams come (Noise, section 11.4), and counts nothing: the caller must remember which
+   * sequences it has seen. Never mixed with `decrypt` on one state.
+   */
+  decryptAt(sequence: number, ciphertext: Uint8Array): NoiseResult<Uint8Array>;
   /** Overwrites the key; later calls fail with `finished`. */
   wipe(): void;
 }
@@ -46,11 +51,15 @@ class Direction implements CipherState {
   decrypt(sequence: number | bigint, ciphertext: Uint8Array): NoiseResult<Uint8Array> {
     if (this.#wiped) return err('finished');
     if (!this.#isNext(sequence)) return err('wrong_sequence');
+    const plaintext = this.decryptAt(this.#next, ciphertext);
+    if (plaintext.ok) this.#next += 1;
+    return plaintext;
+  }
+  decryptAt(sequence: number, ciphertext: Uint8Array): NoiseResult<Uint8Array> {
+    if (this.#wiped) return err('finished');
     if (ciphertext.length < tagBytes || ciphertext.length > maxNoiseMessageBytes) return err('wrong_length');
-    const plaintext = decryptAead(this.#key, this.#next, ciphertext);
-    if (plaintext === undefined) return err('bad_tag');
-    this.#next += 1;
-    return ok(plaintext);
+    const plaintext = decryptAead(this.#key, sequence, ciphertext);
+    return plaintext === undefined ? err('bad_tag') : ok(plaintext);
   }
   wipe(): void {
     this.#wiped = true;

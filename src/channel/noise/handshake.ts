@@ -42,14 +42,25 @@ export const kkPsk0: HandshakePattern = {
   ],
 };
 
-/** The knowledge of one side before the first message. */
+/** The pattern of UDP ENC (`docs/data-plane.md#enc`): the initiator knows the responder's key, and has none itself. */
+export const nk: HandshakePattern = {
+  protocolName: 'Noise_NK_25519_ChaChaPoly_SHA256',
+  initiatorStaticKnown: false,
+  responderStaticKnown: true,
+  messages: [
+    ['e', 'es'],
+    ['e', 'ee'],
+  ],
+};
+
+/** The knowledge of one side before the first message. The pattern says what it needs. */
 export interface HandshakeParty {
   readonly prologue: Uint8Array;
   /** 32 bytes. */
-  readonly psk: Uint8Array;
-  readonly localStatic: X25519KeyPair;
+  readonly psk?: Uint8Array;
+  readonly localStatic?: X25519KeyPair;
   /** 32 bytes. */
-  readonly remoteStatic: Uint8Array;
+  readonly remoteStatic?: Uint8Array;
   /** KKpsk0 when absent. */
   readonly pattern?: HandshakePattern;
   /** For test vectors only; absent, a random one is made. Its private half is wiped at the end. */
@@ -129,10 +140,10 @@ interface Run {
 
 /** The HandshakeState of Noise, section 5.3, for one run. Any failure ends it. */
 function startRun(party: HandshakeParty, initiator: boolean): Run {
-  if (party.psk.length !== 32) throw new RangeError(`psk: expected 32 bytes, got ${party.psk.length}`);
   const pattern = party.pattern ?? kkPsk0;
   // A psk pattern also mixes every ephemeral key into the chaining key (section 9.2).
   const mixesEphemerals = pattern.messages.some((tokens) => tokens.includes('psk'));
+  const psk = mixesEphemerals ? required('psk', party.psk) : undefined;
   const local = party.localStatic;
   let localEphemeral = party.ephemeral;
   let remoteEphemeral: Uint8Array | undefined;
@@ -140,10 +151,10 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
   const symmetric = createSymmetricState(pattern.protocolName);
   symmetric.mixHash(party.prologue);
   const [initiatorStatic, responderStatic] = initiator
-    ? [local.publicKey, party.remoteStatic]
-    : [party.remoteStatic, local.publicKey];
-  if (pattern.initiatorStaticKnown) symmetric.mixHash(initiatorStatic);
-  if (pattern.responderStaticKnown) symmetric.mixHash(responderStatic);
+    ? [local?.publicKey, party.remoteStatic]
+    : [party.remoteStatic, local?.publicKey];
+  if (pattern.initiatorStaticKnown) symmetric.mixHash(required('static key of the initiator', initiatorStatic));
+  if (pattern.responderStaticKnown) symmetric.mixHash(required('static key of the responder', responderStatic));
 
   const wipeEphemeral = (): void => {
     localEphemeral?.privateKey.fill(0);
@@ -179,7 +190,7 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
       const parts: Uint8Array[] = [];
       for (const token of pattern.messages[index]) {
         if (token === 'psk') {
-          symmetric.mixKeyAndHash(party.psk);
+          symmetric.mixKeyAndHash(required('psk', psk));
         } else if (token === 'e') {
           localEphemeral ??= generateX25519();
           parts.push(localEphemeral.publicKey);
@@ -199,7 +210,7 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
       if (message.length < ephemeralBytes || message.length > maxNoiseMessageBytes) return fail('wrong_length');
       for (const token of pattern.messages[index]) {
         if (token === 'psk') {
-          symmetric.mixKeyAndHash(party.psk);
+          symmetric.mixKeyAndHash(required('psk', psk));
         } else if (token === 'e') {
           remoteEphemeral = Uint8Array.from(message.subarray(0, x25519KeyBytes));
           mixEphemeral(remoteEphemeral);
@@ -221,6 +232,12 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
         : { handshakeHash, send: fromResponder, receive: fromInitiator };
     },
   };
+}
+
+/** @throws RangeError unless there are 32 bytes */
+function required(label: string, bytes: Uint8Array | undefined): Uint8Array {
+  if (bytes?.length !== 32) throw new RangeError(`${label}: expected 32 bytes, got ${bytes?.length ?? 'none'}`);
+  return bytes;
 }
 
 /** MixKey(DH(local, remote)); false when the result is all zeros, which a key of small order forces. */

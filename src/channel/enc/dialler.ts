@@ -1,0 +1,167 @@
+/**
+ * The dialling side of UDP ENC for one flow: shakes hands, rekeys, notices a listener that has forgotten it. Has no socket and
+ * no clock: the owner passes packets and the time, and calls `poll` a few times a second.
+ * Implements the dialler of `docs/data-plane.md#enc`.
+ */
+import { randomInt } from 'node:crypto';
+import { initiate } from '../noise/handshake.js';
+import { handshakePacket, index, indexBytes, keyIdOf, noiseMessageBytes, readPacket } from './packets.js';
+import { contentKind, createEncSession, datagramMaxBytes, encParty } from './session.js';
+import type { EncSession } from './session.js';
+import { encTiming } from './timing.js';
+import type { EncTiming } from './timing.js';
+
+export interface EncDialler {
+  /** Sends a datagram. @returns false without a session, or for one that is too large: nothing was sent */
+  send(datagram: Uint8Array, now: number): boolean;
+  /** Takes what the hop sent; anything is allowed. */
+  take(bytes: Buffer, now: number): void;
+  /** Does what is due. @returns `dead`: the hop does not answer, and the flow is to end */
+  poll(now: number): 'alive' | 'dead';
+  /** Whether there is a session. */
+  readonly isReady: boolean;
+  /** Overwrites all keys. */
+  close(): void;
+}
+
+export interface EncDiallerOptions {
+  /** X25519 public key of the hop, 32 bytes. */
+  readonly publicKey: Uint8Array;
+  /** Sends a packet to the hop. */
+  readonly transmit: (packet: Buffer) => void;
+  /** Takes a datagram that the hop sent. */
+  readonly deliver: (datagram: Buffer) => void;
+  /** Called once, when the first session stands. */
+  readonly ready: () => void;
+  readonly now: number;
+  readonly timing?: EncTiming;
+}
+
+type Initiated = Extract<ReturnType<typeof initiate>, { ok: true }>['value'];
+
+/** A handshake that waits for its answer. Each try is a new one, so only the newest can be answered. */
+interface Attempt {
+  readonly index: number;
+  readonly initiated: Initiated;
+  /** Within the session, to replace it; otherwise in the open. */
+  readonly inside: boolean;
+  readonly tries: number;
+  readonly nextAt: number;
+}
+
+/** Starts with a handshake. */
+export function createEncDialler(options: EncDiallerOptions): EncDialler {
+  const { publicKey, transmit, deliver, ready, timing = encTiming } = options;
+  const keyId = keyIdOf(publicKey);
+  let current: EncSession | undefined;
+  let previous: { readonly session: EncSession; readonly until: number } | undefined;
+  let attempt: Attempt | undefined;
+  /** Since when something was sent that nothing authentic has followed. */
+  let unansweredSince: number | undefined;
+  let pings = 0;
+  let pingAt = 0;
+
+  const begin = (inside: boolean, tries: number, now: number): void => {
+    attempt?.initiated.discard();
+    attempt = undefined;
+    const initiated = initiate(encParty({ remoteStatic: publicKey }), Buffer.alloc(0));
+    // A key of small order: no try can succeed, and `poll` says so.
+    if (!initiated.ok) return;
+    const own = randomInt(2 ** 32);
+    const waitMs = inside ? timing.rekeyRetryMs : (timing.handshakeTriesMs[tries] ?? 0);
+    attempt = { index: own, initiated: initiated.value, inside, tries: tries + 1, nextAt: now + waitMs };
+    const { message } = initiated.value;
+    if (!inside) return transmit(handshakePacket(keyId, own, message));
+    say(contentKind.rekey, Buffer.concat([index(own), message]), now);
+  };
+
+  const say = (kind: number, content: Uint8Array, now: number): boolean => {
+    const packet = current?.seal(kind, content, now);
+    if (packet === undefined) return false;
+    transmit(packet);
+    return true;
+  };
+
+  const finish = (inside: boolean, receiver: number, sender: number, message: Buffer, now: number): void => {
+    if (attempt === undefined || attempt.inside !== inside || attempt.index !== receiver) return;
+    const finished = attempt.initiated.finish(message);
+    // The next try is due soon.
+    if (!finished.ok) return;
+    const isFirst = current === undefined;
+    previous?.session.wipe();
+    previous = current && { session: current, until: now + timing.overlapMs };
+    current = createEncSession(finished.value, { own: receiver, peer: sender }, now, timing);
+    attempt = undefined;
+    heard();
+    // The listener sends in the new session once it has heard from it.
+    say(contentKind.ping, Buffer.alloc(0), now);
+    if (isFirst) ready();
+  };
+
+  const heard = (): void => {
+    unansweredSince = undefined;
+    pings = 0;
+  };
+
+  const takeTransport = (receiver: number, counter: number, ciphertext: Buffer, now: number): void => {
+    const session = [current, previous?.session].find((one) => one?.ownIndex === receiver);
+    const opened = session?.open(counter, ciphertext, now);
+    if (opened === undefined) return;
+    heard();
+    const { kind, content } = opened;
+    if (kind === contentKind.datagram) deliver(content);
+    else if (kind === contentKind.ping) say(contentKind.pong, Buffer.alloc(0), now);
+    else if (kind === contentKind.rekeyAnswer && content.length === 2 * indexBytes + noiseMessageBytes)
+      finish(true, content.readUInt32BE(0), content.readUInt32BE(indexBytes), content.subarray(2 * indexBytes), now);
+  };
+
+  /** Asks a listener for an answer that has been silent for long, and then takes it for one that has forgotten the session. */
+  const lookForLife = (since: number, now: number): void => {
+    if (now - since < timing.silenceMs || now < pingAt || attempt?.inside === false) return;
+    if (pings >= timing.pings) return begin(false, 0, now);
+    pings += 1;
+    pingAt = now + timing.pingEveryMs;
+    say(contentKind.ping, Buffer.alloc(0), now);
+  };
+
+  begin(false, 0, options.now);
+
+  return {
+    get isReady() {
+      return current !== undefined;
+    },
+    send(datagram, now) {
+      if (datagram.length > datagramMaxBytes || !say(contentKind.datagram, datagram, now)) return false;
+      unansweredSince ??= now;
+      return true;
+    },
+    take(bytes, now) {
+      const packet = readPacket(bytes);
+      if (packet?.kind === 'answer') finish(false, packet.receiver, packet.sender, packet.message, now);
+      else if (packet?.kind === 'transport') takeTransport(packet.receiver, packet.counter, packet.ciphertext, now);
+    },
+    poll(now) {
+      if (current?.tooOld(now) === true) return 'dead';
+      if (previous !== undefined && now >= previous.until) {
+        previous.session.wipe();
+        previous = undefined;
+      }
+      if (attempt === undefined) {
+        if (current === undefined) return 'dead';
+        if (current.isDueForRekey(now)) begin(true, 0, now);
+      } else if (now >= attempt.nextAt) {
+        if (!attempt.inside && attempt.tries >= timing.handshakeTriesMs.length) return 'dead';
+        begin(attempt.inside, attempt.tries, now);
+      }
+      if (unansweredSince !== undefined) lookForLife(unansweredSince, now);
+      return 'alive';
+    },
+    close() {
+      attempt?.initiated.discard();
+      attempt = undefined;
+      current?.wipe();
+      previous?.session.wipe();
+      current = previous = undefined;
+    },
+  };
+}

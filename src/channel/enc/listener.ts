@@ -1,0 +1,234 @@
+/**
+ * The listening side of UDP ENC for all flows of one socket, with any number of keys: answers handshakes, opens datagrams, and
+ * follows each dialler to its newest session and address. Has no socket and no clock: the owner passes datagrams and the
+ * time, and calls `poll` now and then. Implements the listener of `docs/data-plane.md#enc`.
+ */
+import { randomInt } from 'node:crypto';
+import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { createTokenBucket } from '../../kernel/token-bucket.js';
+import { respond } from '../noise/handshake.js';
+import { answerPacket, index, indexBytes, keyIdOf, noiseMessageBytes, readPacket } from './packets.js';
+import { contentKind, createEncSession, datagramMaxBytes, encParty } from './session.js';
+import type { EncSession, Opened } from './session.js';
+import { encTiming } from './timing.js';
+import type { EncTiming } from './timing.js';
+
+/**
+ * Handshakes that were answered and wait for their first datagram; for one more the oldest goes.
+ * @internal exported for tests
+ */
+export const halfOpenMax = 4096;
+/** Handshakes per second, since each costs three agreements of keys, and how many at once. */
+const handshakeBudget = { perSecond: 500, burst: 1000 } as const;
+
+export interface EncKey<Rule> {
+  readonly keys: X25519KeyPair;
+  /** What the owner serves a flow by that came in with this key. */
+  readonly rule: Rule;
+}
+
+/** The address of a dialler. */
+export interface PeerAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** A dialler that has shown that it holds its session. */
+export interface EncPeer<Rule> {
+  readonly rule: Rule;
+  /** Where its newest datagram came from. */
+  readonly address: PeerAddress;
+  /** Sends it a datagram. @returns false if it was dropped: too large, or the session has ended */
+  send(datagram: Uint8Array, now: number): boolean;
+  /** Forgets it. */
+  close(): void;
+}
+
+export interface EncListener<Rule> {
+  /** Replaces the keys, for new handshakes; flows go on. */
+  setKeys(keys: readonly EncKey<Rule>[]): void;
+  /**
+   * Takes any datagram.
+   * @returns `other`: it has not the shape of ENC's; `dropped`: it has, but was not authentic
+   */
+  take(bytes: Buffer, from: PeerAddress, now: number): 'taken' | 'dropped' | 'other';
+  /** Forgets handshakes that nothing followed. */
+  poll(now: number): void;
+  readonly halfOpen: number;
+  /** Forgets everything. */
+  close(): void;
+}
+
+export interface EncListenerOptions<Rule> {
+  readonly transmit: (packet: Buffer, to: PeerAddress) => void;
+  /** Takes a datagram of a dialler, known or new. */
+  readonly deliver: (datagram: Buffer, peer: EncPeer<Rule>) => void;
+  readonly now: number;
+  readonly timing?: EncTiming;
+}
+
+interface Peer<Rule> extends EncPeer<Rule> {
+  address: PeerAddress;
+  current: EncSession;
+  previous: { readonly session: EncSession; readonly until: number } | undefined;
+  /** The answer to its rekey, until it is used. */
+  next: EncSession | undefined;
+}
+
+interface Known<Rule> {
+  readonly session: EncSession;
+  readonly rule: EncKey<Rule>;
+  /** Undefined until the first datagram of an open handshake. */
+  peer: Peer<Rule> | undefined;
+}
+
+export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncListener<Rule> {
+  const { transmit, deliver, timing = encTiming } = options;
+  const budget = createTokenBucket(handshakeBudget.perSecond, handshakeBudget.burst, options.now);
+  let keysById = new Map<string, EncKey<Rule>>();
+  const sessions = new Map<number, Known<Rule>>();
+  /** Those without a peer, the oldest first. */
+  const halfOpen = new Set<Known<Rule>>();
+
+  const forget = (session: EncSession): void => {
+    const known = sessions.get(session.ownIndex);
+    sessions.delete(session.ownIndex);
+    if (known !== undefined) halfOpen.delete(known);
+    session.wipe();
+  };
+
+  /** Answers message 1. @returns message 2 and the new session; undefined unless it was made for this key */
+  const answer = (key: EncKey<Rule>, sender: number, message: Buffer, now: number) => {
+    const responded = respond(encParty({ localStatic: key.keys }), message);
+    const finished = responded.ok ? responded.value.finish(Buffer.alloc(0)) : responded;
+    if (!finished.ok) return undefined;
+    let own = randomInt(2 ** 32);
+    while (sessions.has(own)) own = randomInt(2 ** 32);
+    const session = createEncSession(finished.value, { own, peer: sender }, now, timing);
+    return { session, message: finished.value.message };
+  };
+
+  const takeHandshake = (
+    key: EncKey<Rule>,
+    sender: number,
+    message: Buffer,
+    from: PeerAddress,
+    now: number,
+  ): boolean => {
+    if (budget.wait(now) > 0) return false;
+    budget.take(now);
+    const answered = answer(key, sender, message, now);
+    if (answered === undefined) return false;
+    const { session } = answered;
+    const known: Known<Rule> = { session, rule: key, peer: undefined };
+    sessions.set(session.ownIndex, known);
+    halfOpen.add(known);
+    const [oldest] = halfOpen;
+    if (halfOpen.size > halfOpenMax && oldest !== undefined) forget(oldest.session);
+    transmit(answerPacket(sender, session.ownIndex, answered.message), from);
+    return true;
+  };
+
+  const createPeer = ({ session, rule }: Known<Rule>, address: PeerAddress): Peer<Rule> => {
+    const peer: Peer<Rule> = {
+      rule: rule.rule,
+      address,
+      current: session,
+      previous: undefined,
+      next: undefined,
+      send(datagram, now) {
+        if (datagram.length > datagramMaxBytes) return false;
+        return say(peer, contentKind.datagram, datagram, now);
+      },
+      close() {
+        for (const one of [peer.current, peer.previous?.session, peer.next]) if (one !== undefined) forget(one);
+      },
+    };
+    return peer;
+  };
+
+  const say = (peer: Peer<Rule>, kind: number, content: Uint8Array, now: number): boolean => {
+    const packet = peer.current.seal(kind, content, now);
+    if (packet === undefined) return false;
+    transmit(packet, peer.address);
+    return true;
+  };
+
+  /** The session is used, so its dialler holds it; it is the current one from now on. */
+  const confirm = (known: Known<Rule>, from: PeerAddress, now: number): Peer<Rule> => {
+    halfOpen.delete(known);
+    const peer = (known.peer ??= createPeer(known, from));
+    if (peer.next === known.session) {
+      if (peer.previous !== undefined) forget(peer.previous.session);
+      peer.previous = { session: peer.current, until: now + timing.overlapMs };
+      peer.current = known.session;
+      peer.next = undefined;
+    }
+    return peer;
+  };
+
+  const rekey = (peer: Peer<Rule>, key: EncKey<Rule>, content: Buffer, now: number): void => {
+    if (content.length !== indexBytes + noiseMessageBytes) return;
+    const sender = content.readUInt32BE(0);
+    const answered = answer(key, sender, content.subarray(indexBytes), now);
+    if (answered === undefined) return;
+    if (peer.next !== undefined) forget(peer.next);
+    peer.next = answered.session;
+    sessions.set(answered.session.ownIndex, { session: answered.session, rule: key, peer });
+    const said = Buffer.concat([index(sender), index(answered.session.ownIndex), answered.message]);
+    say(peer, contentKind.rekeyAnswer, said, now);
+  };
+
+  const takeOpened = (
+    known: Known<Rule>,
+    { kind, content, isNewest }: Opened,
+    from: PeerAddress,
+    now: number,
+  ): void => {
+    const peer = confirm(known, from, now);
+    if (isNewest && peer.current === known.session) peer.address = from;
+    if (kind === contentKind.datagram) deliver(content, peer);
+    else if (kind === contentKind.ping) say(peer, contentKind.pong, Buffer.alloc(0), now);
+    else if (kind === contentKind.rekey) rekey(peer, known.rule, content, now);
+  };
+
+  return {
+    setKeys(keys) {
+      keysById = new Map(keys.map((key) => [keyIdOf(key.keys.publicKey), key]));
+    },
+    take(bytes, from, now) {
+      const packet = readPacket(bytes);
+      if (packet?.kind === 'handshake') {
+        const key = keysById.get(packet.keyId);
+        if (key === undefined) return 'other';
+        return takeHandshake(key, packet.sender, packet.message, from, now) ? 'taken' : 'dropped';
+      }
+      if (packet?.kind !== 'transport') return 'other';
+      const known = sessions.get(packet.receiver);
+      if (known === undefined) return 'other';
+      const opened = known.session.open(packet.counter, packet.ciphertext, now);
+      if (opened === undefined) return 'dropped';
+      takeOpened(known, opened, from, now);
+      return 'taken';
+    },
+    poll(now) {
+      for (const known of halfOpen) {
+        if (now - known.session.startedAt < timing.halfOpenMs) break;
+        forget(known.session);
+      }
+      for (const { peer } of sessions.values()) {
+        if (peer?.previous === undefined || now < peer.previous.until) continue;
+        forget(peer.previous.session);
+        peer.previous = undefined;
+      }
+    },
+    get halfOpen() {
+      return halfOpen.size;
+    },
+    close() {
+      for (const { session } of sessions.values()) session.wipe();
+      sessions.clear();
+      halfOpen.clear();
+    },
+  };
+}

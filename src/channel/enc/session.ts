@@ -1,0 +1,90 @@
+/**
+ * An established session of UDP ENC as either side holds it: seals and opens datagrams, and refuses repeated and old ones. Not
+ * the handshake, and not the change from one session to the next: `dialler.ts`, `listener.ts`.
+ * Implements `docs/data-plane.md#inside-a-session`.
+ */
+import { nk } from '../noise/handshake.js';
+import type { HandshakeParty, NoiseSession } from '../noise/handshake.js';
+import { transportPacket } from './packets.js';
+import { createReplayWindow } from './replay-window.js';
+import { rekeyAfterDatagrams } from './timing.js';
+import type { EncTiming } from './timing.js';
+
+/** The first byte of a plaintext. */
+export const contentKind = { datagram: 0, ping: 1, pong: 2, rekey: 3, rekeyAnswer: 4 } as const;
+
+/** Largest datagram inside: what a UDP packet over IPv4 holds, without the 30 bytes of header, kind and tag. */
+export const datagramMaxBytes = 65_507 - 30;
+
+const prologue = Buffer.from('svc-enc-v1', 'latin1');
+
+/** The knowledge of one side, completed for the handshake. */
+export function encParty(own: Pick<HandshakeParty, 'localStatic' | 'remoteStatic' | 'ephemeral'>): HandshakeParty {
+  return { ...own, pattern: nk, prologue };
+}
+
+export interface Opened {
+  readonly kind: number;
+  readonly content: Buffer;
+  /** No later datagram has come before. */
+  readonly isNewest: boolean;
+}
+
+export interface EncSession {
+  /** The index by which the other side names it. */
+  readonly ownIndex: number;
+  readonly startedAt: number;
+  readonly tooOld: (now: number) => boolean;
+  /** A dialler rekeys. */
+  readonly isDueForRekey: (now: number) => boolean;
+  /** A packet; undefined when the session is too old. */
+  seal(kind: number, content: Uint8Array, now: number): Buffer | undefined;
+  /** Undefined for what is not authentic, repeated, or too old. */
+  open(counter: number, ciphertext: Buffer, now: number): Opened | undefined;
+  /** Overwrites the keys. */
+  wipe(): void;
+}
+
+export function createEncSession(
+  noise: Pick<NoiseSession, 'send' | 'receive'>,
+  indexes: { readonly own: number; readonly peer: number },
+  now: number,
+  timing: EncTiming,
+): EncSession {
+  const { send, receive } = noise;
+  const window = createReplayWindow();
+  const tooOld = (at: number): boolean => at - now >= timing.refuseAfterMs;
+
+  return {
+    ownIndex: indexes.own,
+    startedAt: now,
+    tooOld,
+    isDueForRekey: (at) => at - now >= timing.rekeyAfterMs || send.nextSequence >= rekeyAfterDatagrams,
+    seal(kind, content, at) {
+      if (tooOld(at)) return undefined;
+      const counter = send.nextSequence;
+      const plaintext = Buffer.allocUnsafe(1 + content.length);
+      plaintext[0] = kind;
+      plaintext.set(content, 1);
+      const sealed = send.encrypt(counter, plaintext);
+      return sealed.ok ? transportPacket(indexes.peer, counter, sealed.value) : undefined;
+    },
+    open(counter, ciphertext, at) {
+      if (tooOld(at) || !window.accepts(counter)) return undefined;
+      const opened = receive.decryptAt(counter, ciphertext);
+      if (!opened.ok) return undefined;
+      const isNewest = window.note(counter);
+      const [kind] = opened.value;
+      if (kind === undefined) return undefined;
+      return {
+        kind,
+        content: Buffer.from(opened.value.buffer, opened.value.byteOffset + 1, opened.value.length - 1),
+        isNewest,
+      };
+    },
+    wipe() {
+      send.wipe();
+      receive.wipe();
+    },
+  };
+}
