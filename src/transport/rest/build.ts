@@ -19,7 +19,7 @@ import type { DeclaredRoute, RouteSchema } from './openapi/route-declaration.js'
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { eventRoutes } from './events/events.js';
 import { dashboardRoutes } from './fleet/dashboard.js';
-import { docsStyleSource } from './openapi/docs-page.js';
+import { docsSources } from './openapi/docs-page.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
 import { installGate, refuseOtherMethods } from './checks/gate.js';
 import { boundClosing, createHttpServer } from './server/http-server.js';
@@ -88,7 +88,8 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
       useDefaults: false,
       directives: {
         defaultSrc: ["'none'"],
-        styleSrc: [docsStyleSource],
+        styleSrc: [docsSources.style],
+        scriptSrc: [docsSources.script],
         baseUri: ["'none'"],
         formAction: ["'none'"],
         frameAncestors: ["'none'"],

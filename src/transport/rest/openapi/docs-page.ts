@@ -1,6 +1,6 @@
 /**
  * Renders the OpenAPI document as the HTML page of `/docs`: all that it says, schemas in a few words with links between them,
- * without scripts and without anything from elsewhere. Pure. Implements `docs/contract/rest.md#beside-api`.
+ * with a search, and without anything from elsewhere. The page can be read without its script too. Pure. Implements `docs/contract/rest.md#beside-api`.
  */
 import { createHash } from 'node:crypto';
 import type { Document, Operation } from './openapi-document.js';
@@ -14,13 +14,46 @@ summary { cursor: pointer; }
 code, pre { font: 14px/1.45 ui-monospace, monospace; }
 pre { overflow-x: auto; padding: .6rem; background: color-mix(in srgb, currentColor 7%, transparent); border-radius: 6px; }
 nav a { margin-right: .8rem; }
+#search { width: 100%; box-sizing: border-box; font: inherit; padding: .4rem .8rem; margin: .5rem 0; }
 .method { display: inline-block; min-width: 4.5rem; font-weight: 700; }
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
 h4 { margin: .8rem 0 .2rem; }
 `;
 
-/** The style's hash for the content security policy, which allows no other style and no script. */
-export const docsStyleSource = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+/**
+ * The search shows the boxes that have every word of it somewhere in them; in a section without one the heading is hidden too.
+ * A link opens the box that it leads to.
+ */
+const script = `
+const boxes = [...document.querySelectorAll('details')].map((box) => [box, box.textContent.toLowerCase()]);
+const headings = [...document.querySelectorAll('h2')];
+const search = document.getElementById('search');
+search.hidden = false;
+search.addEventListener('input', () => {
+  const words = search.value.toLowerCase().split(/\\s+/).filter((word) => word !== '');
+  for (const [box, text] of boxes) box.hidden = !words.every((word) => text.includes(word));
+  for (const heading of headings) {
+    let found = words.length === 0;
+    for (let next = heading.nextElementSibling; next !== null && next.tagName !== 'H2'; next = next.nextElementSibling)
+      found ||= next.tagName === 'DETAILS' && !next.hidden;
+    heading.hidden = !found;
+  }
+});
+const openTarget = () => {
+  const box = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (box === null) return;
+  box.hidden = false;
+  if (box.tagName === 'DETAILS') box.open = true;
+  box.scrollIntoView();
+};
+addEventListener('hashchange', openTarget);
+openTarget();
+`;
+
+const hashSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** The hashes of its style and its script for the content security policy, which allows no others. */
+export const docsSources = { style: hashSource(style), script: hashSource(script) } as const;
 
 interface Listed {
   readonly method: string;
@@ -50,6 +83,7 @@ ${info.description
   .map((paragraph) => `<p>${prose(paragraph)}</p>`)
   .join('\n')}
 <p><a href="/openapi.json">openapi.json</a> (OpenAPI ${escape(document.openapi)}), to generate clients from</p>
+<input id="search" type="search" placeholder="Search operations, fields, schemas" aria-label="Search" hidden>
 <nav>${links.map((name) => `<a href="#${escape(name)}">${escape(name)}</a>`).join('')}</nav>
 ${sections.join('\n')}
 <h2 id="failures">failures</h2>
@@ -70,6 +104,7 @@ ${table(
 ${Object.entries(schemas)
   .map(([name, schema]) => componentHtml(name, fields(schema)))
   .join('\n')}
+<script>${script}</script>
 </body>
 </html>
 `;

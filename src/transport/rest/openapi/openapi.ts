@@ -57,7 +57,7 @@ export function openApiRoutes(
     schema: {
       operationId: 'getDocsPage',
       summary: 'This document as a page',
-      description: 'One HTML page without scripts and without anything from elsewhere.',
+      description: 'One HTML page, with a search and without anything from elsewhere.',
       tags: ['operation'],
       produces: ['text/html'],
       security: [],
