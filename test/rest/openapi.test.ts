@@ -160,12 +160,15 @@ describe('the OpenAPI document', () => {
     expect(new Set(examples.flat())).toEqual(new Set([0]));
   });
 
-  test('has integers that generators can read: of 64 bits where they have no bound below 2^31', () => {
+  test('has numbers that generators can read: integers of 64 bits where they have no bound below 2^31, and doubles', () => {
     const narrow: string[] = [];
     const visit = (value: unknown, at: string): void => {
       if (typeof value !== 'object' || value === null) return;
       const { type, maximum = Infinity, format } = value as JsonData;
       if (type === 'integer' && maximum >= 2 ** 31 && format !== 'int64') narrow.push(at);
+      if (type === 'number' && format !== 'double') narrow.push(at);
+      if (type === 'number' && /(bytes|sessions|requests|errors|count)/i.test(at.slice(at.lastIndexOf('/'))))
+        narrow.push(at);
       for (const [key, inner] of Object.entries(value)) visit(inner, `${at}/${key}`);
     };
     visit(document.components.schemas, '');

@@ -21,7 +21,6 @@ import { timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
 const count = (what: string, example: number) => documented(z.int().min(0), what, example);
-const sum = (what: string, example: number) => documented(z.number().min(0), what, example);
 
 const nodeCounts = z
   .object({
@@ -69,11 +68,11 @@ const listenerCounts = z
 
 const trafficSums = z
   .object({
-    bytes_in: sum('Bytes from clients', 1_048_576),
-    bytes_out: sum('Bytes to clients', 524_288),
-    active_sessions: sum('Open sessions of online nodes', 17),
-    total_sessions: sum('Sessions, over all processes of the agents', 5_210),
-    error_sessions: sum('Sessions that failed', 3),
+    bytes_in: count('Bytes from clients', 1_048_576),
+    bytes_out: count('Bytes to clients', 524_288),
+    active_sessions: count('Open sessions of online nodes', 17),
+    total_sessions: count('Sessions, over all processes of the agents', 5_210),
+    error_sessions: count('Sessions that failed', 3),
   })
   .meta({
     id: 'TrafficSums',

@@ -32,13 +32,16 @@ export const noTraffic: Traffic = {
   error_sessions: 0,
 };
 
+/** Counters stay what JSON and JavaScript keep exactly. */
+const plus = (a: number, b = 0): number => Math.min(a + b, Number.MAX_SAFE_INTEGER);
+
 export function addTraffic(a: Traffic, b: Partial<Traffic>): Traffic {
   return {
-    bytes_in: a.bytes_in + (b.bytes_in ?? 0),
-    bytes_out: a.bytes_out + (b.bytes_out ?? 0),
-    active_sessions: a.active_sessions + (b.active_sessions ?? 0),
-    total_sessions: a.total_sessions + (b.total_sessions ?? 0),
-    error_sessions: a.error_sessions + (b.error_sessions ?? 0),
+    bytes_in: plus(a.bytes_in, b.bytes_in),
+    bytes_out: plus(a.bytes_out, b.bytes_out),
+    active_sessions: plus(a.active_sessions, b.active_sessions),
+    total_sessions: plus(a.total_sessions, b.total_sessions),
+    error_sessions: plus(a.error_sessions, b.error_sessions),
   };
 }
 

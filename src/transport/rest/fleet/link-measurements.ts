@@ -12,8 +12,8 @@ export const measured = {
   rtt_ms: documented(z.number().nullable(), 'Round trip in milliseconds', 12.5),
   jitter_ms: documented(z.number().nullable(), 'Jitter in milliseconds', 0.8),
   loss_ratio: documented(z.number().nullable(), 'Lost share, 0 to 1', 0),
-  bytes_in: documented(z.number().nullable(), 'Bytes from `to_node_id`', 1_048_576),
-  bytes_out: documented(z.number().nullable(), 'Bytes to `to_node_id`', 524_288),
+  bytes_in: documented(z.int().nullable(), 'Bytes from `to_node_id`', 1_048_576),
+  bytes_out: documented(z.int().nullable(), 'Bytes to `to_node_id`', 524_288),
   measured_at: documented(time.nullable(), 'When an agent reported this; null if none did', sample.later),
 };
 type Measured = z.output<z.ZodObject<typeof measured>>;

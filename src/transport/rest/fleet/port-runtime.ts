@@ -17,7 +17,7 @@ import { documented, sample } from '../openapi/openapi-text.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';
 
 const counter = (what: string, example: number) =>
-  documented(z.number().optional(), `${what}; absent when the agent did not report it`, example);
+  documented(z.int().optional(), `${what}; absent when the agent did not report it`, example);
 
 const runtimeListener = z
   .object({

@@ -81,8 +81,9 @@ function toJson(
       // Zod leaves them out where a value is transformed, because they could be meant for the result. Here they never are.
       const { examples, default: presumed } = z.globalRegistry.get(zodSchema) ?? {};
       if (Array.isArray(examples)) jsonSchema.examples = examples;
-      // A client that is generated would take any other integer for one of 32 bits, or a float.
+      // A client that is generated would take any other integer for one of 32 bits, and a number for a float of 32 bits.
       if (jsonSchema.type === 'integer' && !((jsonSchema.maximum ?? Infinity) < 2 ** 31)) jsonSchema.format = 'int64';
+      if (jsonSchema.type === 'number') jsonSchema.format = 'double';
       if (presumed !== undefined) jsonSchema.default = presumed as z.core.JSONSchema.BaseSchema['default'];
     },
   }).schemas;

@@ -75,7 +75,7 @@ const derived = {
   detected_addresses: documented(z.array(z.string()), 'All addresses that the agent found', ['192.0.2.10']),
   cpu_usage: documented(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.25),
   memory_usage: documented(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.5),
-  uptime_seconds: documented(z.number().nullable(), 'At the last heartbeat', 86_400),
+  uptime_seconds: documented(z.int().nullable(), 'At the last heartbeat', 86_400),
   last_seen_at: documented(time.nullable(), 'When the last heartbeat came', sample.later),
   generation: documented(z.int().nullable(), 'The newest compiled for the node, rejected or not', 42),
   applied_generation: documented(
