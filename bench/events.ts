@@ -10,7 +10,6 @@ import { startChild } from './child.js';
 import type { Child } from './child.js';
 import { rounded, sharedClock, spread } from './figures.js';
 import type { Figure, Report } from './figures.js';
-import type { HttpCaller } from './http-caller.js';
 import { warmUpMs } from './http-caller.js';
 import type { BenchOptions } from './options.js';
 import type { Readers, ReadSoFar } from './processes/event-readers.js';
@@ -27,27 +26,28 @@ export async function events({ quick }: BenchOptions): Promise<Report> {
   const seconds = quick ? 5 : 20;
   const figures = await withService({ env: collectable }, async (service): Promise<Record<string, Figure>> => {
     const tokens = await tokensOf(service);
-    const writers = await service.callers(callers);
-    try {
-      await runCommands(writers, quick ? 1 : warmUpMs / 1000);
-      const without = await measured(service, seconds, () => runCommands(writers, seconds));
-      const idle = await withReaders(service, tokens, 0, (child) => idleFigures(service, child, seconds));
-      const busy = await withReaders(service, tokens, streams.reading, (child) =>
-        busyFigures(service, child, writers, seconds),
-      );
-      return {
-        users,
-        idle,
-        reading: busy,
-        commands_without_streams: {
-          per_second: rounded(without.result.perSecond),
-          cores: without.cores,
-          answer_ms: { ...spread(without.result.answers) },
-        },
-      };
-    } finally {
-      for (const writer of writers) writer.close();
-    }
+    // A round that is not measured: the first thousand connections also cost what all later ones share.
+    await withReaders(service, tokens, 0, () => delay(1_000));
+    await runCommands(service, quick ? 1 : warmUpMs / 1000);
+    await delay(3_000);
+    const resting = await measured(service, seconds, () => delay(seconds * 1000));
+    const idle = await withReaders(service, tokens, 0, (readers) => idleFigures(service, readers, seconds));
+    const without = await measured(service, seconds, () => runCommands(service, seconds));
+    const reading = await withReaders(service, tokens, streams.reading, (readers) =>
+      busyFigures(service, readers, seconds),
+    );
+    const { perSecond, answers } = without.result;
+    return {
+      users,
+      cores_without_streams: resting.cores,
+      idle,
+      reading,
+      commands_without_streams: {
+        per_second: rounded(perSecond),
+        cores: without.cores,
+        answer_ms: { ...spread(answers) },
+      },
+    };
   });
   return { bench: 'events', figures };
 }
@@ -130,19 +130,24 @@ async function idleFigures(
 async function busyFigures(
   service: BenchService,
   { child }: { readonly child: Child },
-  writers: readonly HttpCaller[],
   seconds: number,
 ): Promise<Record<string, Figure>> {
-  const { result, cores } = await measured(service, seconds, () => runCommands(writers, seconds));
+  const readersBefore = await processorSeconds(child.pid);
+  const { result, cores } = await measured(service, seconds, () => runCommands(service, seconds));
+  const readersSeconds = (await processorSeconds(child.pid)) - readersBefore;
   await delay(1_000);
-  const { counts, outOfOrder, ended, delays } = await child.ask<ReadSoFar>('result');
-  const complete = counts.slice(0, streams.reading).filter((count) => count === result.answers.length).length;
+  const { bytes, counts, outOfOrder, ended, delays } = await child.ask<ReadSoFar>('result');
+  const [first, ...others] = bytes.slice(0, streams.reading);
+  const alike = others.filter(({ length, checksum }) => length === first?.length && checksum === first.checksum).length;
   return {
     idle: streams.idle,
     reading: streams.reading,
     commands: result.answers.length,
     commands_per_second: rounded(result.perSecond),
-    readers_with_every_event_once: complete,
+    // Of those that are looked at closely; the readers of nothing come behind the others.
+    events_of_a_reader: Math.min(...counts.filter((count) => count > 0)),
+    readers_with_the_same_bytes: alike + 1,
+    cores_of_the_readers: rounded(readersSeconds / seconds),
     events_out_of_order: outOfOrder,
     streams_ended: ended,
     cores,
@@ -155,9 +160,10 @@ let made = 0;
 
 /** Creates upstreams at a steady rate. Each is named by the time at which it is sent. */
 async function runCommands(
-  writers: readonly HttpCaller[],
+  service: BenchService,
   seconds: number,
 ): Promise<{ readonly perSecond: number; readonly answers: readonly number[] }> {
+  const writers = await service.callers(callers);
   const answers: number[] = [];
   const began = performance.now();
   const total = Math.round(seconds * commandsPerSecond);
@@ -176,5 +182,6 @@ async function runCommands(
       }
     }),
   );
+  for (const writer of writers) writer.close();
   return { perSecond: (answers.length * 1000) / (performance.now() - began), answers };
 }

@@ -1,10 +1,11 @@
 /**
- * A separate process with many readers of the event feed, each on a connection of its own. It looks at each event of the reading
- * ones: whether the revisions of `svc-fleet` follow each other, and how long ago its command was sent, which the name of what it
- * created says.
+ * A separate process with many readers of the event feed, each on a connection of its own. Every twentieth is looked at closely:
+ * whether the revisions of `svc-fleet` follow each other, and how long ago each command was sent, which the name of what it created
+ * says. Of the others the checksum of all that came must be the same. To look at all would cost more than the service does.
  */
 import { request } from 'node:http';
 import type { ClientRequest } from 'node:http';
+import { crc32 } from 'node:zlib';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 
@@ -14,40 +15,48 @@ export interface Readers {
 }
 
 export interface ReadSoFar {
-  /** Events of each reader. */
+  /** Of each reader, since it was ready. */
+  readonly bytes: readonly { readonly length: number; readonly checksum: number }[];
+  /** Events of each reader that is looked at closely. */
   readonly counts: readonly number[];
   /** Events that did not follow the one before them. */
   readonly outOfOrder: number;
   readonly ended: number;
-  /** Milliseconds from the sending of a command until a reader had it, of every eighth event. */
+  /** Milliseconds from the sending of a command until a reader had it. */
   readonly delays: readonly number[];
 }
 
 interface Reader {
-  count: number;
-  revision: number | undefined;
+  ready: boolean;
+  length: number;
+  checksum: number;
+  readonly close: { text: string; count: number; revision: number | undefined } | undefined;
 }
 
+const closeEvery = 20;
 const readers: Reader[] = [];
 const calls: ClientRequest[] = [];
+const delays: number[] = [];
 let [outOfOrder, ended] = [0, 0];
-let delays: number[] = [];
 
-function take(reader: Reader, block: string): 'ready' | undefined {
-  if (block.includes('event: ready')) return 'ready';
-  const revision = Number(/"position":"svc-fleet@(\d+)"/.exec(block)?.[1]);
-  if (Number.isNaN(revision)) return undefined;
-  if (reader.revision !== undefined && revision !== reader.revision + 1) outOfOrder += 1;
-  reader.revision = revision;
-  reader.count += 1;
-  if (revision % 8 !== 0) return undefined;
-  const sentAt = /"name":"e-([0-9.]+)-/.exec(block)?.[1];
-  if (sentAt !== undefined) delays.push(sharedClock() - Number(sentAt));
-  return undefined;
+function lookAt(close: NonNullable<Reader['close']>, chunk: Buffer): void {
+  const blocks = (close.text + chunk.toString('latin1')).split('\n\n');
+  close.text = blocks.pop() ?? '';
+  for (const block of blocks) {
+    const revision = Number(/"position":"svc-fleet@(\d+)"/.exec(block)?.[1]);
+    if (Number.isNaN(revision)) continue;
+    if (close.revision !== undefined && revision !== close.revision + 1) outOfOrder += 1;
+    close.revision = revision;
+    close.count += 1;
+    const sentAt = /"name":"e-([0-9.]+)-/.exec(block)?.[1];
+    if (sentAt !== undefined) delays.push(sharedClock() - Number(sentAt));
+  }
 }
 
 function open(url: string, { token, from, query }: Readers['readers'][number]): Promise<void> {
-  const reader: Reader = { count: 0, revision: undefined };
+  const isClose = readers.length % closeEvery === 0;
+  const close = isClose ? { text: '', count: 0, revision: undefined } : undefined;
+  const reader: Reader = { ready: false, length: 0, checksum: 0, close };
   readers.push(reader);
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream' };
@@ -56,16 +65,15 @@ function open(url: string, { token, from, query }: Readers['readers'][number]): 
     call.on('error', reject);
     call.on('response', (answer) => {
       if (answer.statusCode !== 200) reject(new Error(`a stream was answered ${answer.statusCode}`));
-      let text = '';
-      answer.setEncoding('latin1');
-      answer.on('data', (chunk: string) => {
-        text += chunk;
-        let begin = 0;
-        for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n', begin)) {
-          if (take(reader, text.slice(begin, end)) === 'ready') resolve();
-          begin = end + 2;
+      answer.on('data', (chunk: Buffer) => {
+        if (!reader.ready) {
+          reader.ready = chunk.includes('event: ready');
+          if (reader.ready) resolve();
+          return;
         }
-        text = text.slice(begin);
+        reader.length += chunk.length;
+        reader.checksum = crc32(chunk, reader.checksum);
+        if (reader.close !== undefined) lookAt(reader.close, chunk);
       });
       answer.on('close', () => (ended += 1));
       answer.on('error', () => undefined);
@@ -79,10 +87,12 @@ answerParent({
     for (let from = 0; from < more.length; from += 50) {
       await Promise.all(more.slice(from, from + 50).map((one) => open(url, one)));
     }
-    delays = [];
   },
-  result: (): ReadSoFar => ({ counts: readers.map(({ count }) => count), outOfOrder, ended, delays }),
-  closeAll() {
-    for (const call of calls) call.destroy();
-  },
+  result: (): ReadSoFar => ({
+    bytes: readers.map(({ length, checksum }) => ({ length, checksum })),
+    counts: readers.flatMap(({ close }) => (close === undefined ? [] : [close.count])),
+    outOfOrder,
+    ended,
+    delays,
+  }),
 });

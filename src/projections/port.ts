@@ -138,7 +138,6 @@ export interface FleetQueries {
   chain(chainId: string): ChainState | undefined;
   chains(): Iterable<ChainState>;
   upstream(upstreamId: string): UpstreamState | undefined;
-  upstreams(): Iterable<UpstreamState>;
   settings(): SettingsState;
   credentials(): Iterable<CredentialState>;
   readonly nodes: ResourceQueries<NodeState>;

@@ -203,7 +203,7 @@ test('a quiet stream gets a heartbeat with the newest cursor, though its filter 
   await createNode();
   const { cursor } = await page('');
   const { monotonic } = rest.deps.clock;
-  const later = vi.spyOn(rest.deps.clock, 'monotonic').mockImplementation(() => monotonic() + 12_000);
+  const later = vi.spyOn(rest.deps.clock, 'monotonic').mockImplementation(() => monotonic() + 13_000);
   const heartbeat = await live.next(({ comment }) => comment === 'heartbeat', 'a heartbeat');
   later.mockRestore();
   expect(heartbeat).toMatchObject({ id: cursor, type: undefined });

@@ -27,7 +27,6 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     chains: () => fleet().tables.l4_chain.values(),
     upstream: (upstreamId) => fleet().tables.l4_upstream.get(upstreamId),
     settings: () => fleet().singletons.connectivity.value,
-    upstreams: () => fleet().tables.l4_upstream.values(),
     credentials: () => fleet().tables.credential.values(),
     nodes: nodeQueries(fleet),
     resources: allResourceQueries(fleet),

@@ -5,7 +5,7 @@
  */
 import { sleep, startLoop, yieldToEventLoop } from '../../../kernel/background.js';
 import type { Loop } from '../../../kernel/background.js';
-import { errorText } from '../../../kernel/errors.js';
+import { errorText, unreachable } from '../../../kernel/errors.js';
 import type { RestDeps } from '../deps.js';
 import type { NodeReport } from '../fleet/fleet-reports.js';
 import { readReports } from '../fleet/fleet-reports.js';
@@ -15,12 +15,15 @@ import { tuning } from '../tuning.js';
 import type { EventStreams } from './event-streams.js';
 import type { StatusChange, StatusType } from './event-text.js';
 
-interface Status {
-  readonly type: StatusType;
+interface Named {
   readonly id: string;
   readonly name: string;
   /** Grows with each command about the resource. */
   readonly version: number;
+}
+
+interface Status extends Pick<Named, 'id' | 'version'> {
+  readonly type: StatusType;
   readonly status: string;
 }
 
@@ -38,7 +41,7 @@ export function watchStatuses(deps: RestDeps, streams: Pick<EventStreams, 'wantS
       }
       const began = performance.now();
       const now = await readStatuses(deps);
-      const changes = before === undefined ? [] : changesBetween(before, now);
+      const changes = before === undefined ? [] : changesBetween(deps, before, now);
       before = now;
       if (changes.length > 0 && !signal.aborted) streams.tellStatus(changes);
       const rest = (performance.now() - began) / tuning.statuses.busyShare - tuning.statuses.everyMs;
@@ -52,15 +55,40 @@ export function watchStatuses(deps: RestDeps, streams: Pick<EventStreams, 'wantS
  * A command may change a status as well: a disabled chain is unknown, a renewed certificate valid. Its own entry tells of
  * that, so it is no change here.
  */
-function changesBetween(before: Statuses, now: Statuses): readonly StatusChange[] {
+function changesBetween(deps: RestDeps, before: Statuses, now: Statuses): readonly StatusChange[] {
   const changes: StatusChange[] = [];
-  for (const [key, { type, id, name, version, status }] of now) {
-    const was = before.get(key);
-    if (was === undefined || was.status === status) continue;
-    const byCommand = was.version !== version && (status === 'unknown' || type === 'credential');
-    if (!byCommand) changes.push({ resource: { type, id, name }, was: was.status, status });
+  for (const key of new Set([...before.keys(), ...now.keys()])) {
+    const [was, is] = [before.get(key), now.get(key)];
+    const known = is ?? was;
+    if (known === undefined || was?.status === is?.status) continue;
+    const { type, id } = known;
+    // New, or gone.
+    const resource = resourceOf(deps, type, id);
+    if (resource === undefined || (was === undefined && !mayBeUnknown.has(type))) continue;
+    const status = is?.status ?? unknown;
+    const byCommand = was?.version !== resource.version && (status === unknown || type === 'credential');
+    if (!byCommand) changes.push({ resource: { type, id, name: resource.name }, was: was?.status ?? unknown, status });
   }
   return changes;
+}
+
+const unknown = 'unknown';
+/** Of these, only those with another status are noted. */
+const mayBeUnknown: ReadonlySet<StatusType> = new Set(['l4_chain', 'l4_upstream']);
+
+function resourceOf({ fleet }: RestDeps, type: StatusType, id: string): Named | undefined {
+  switch (type) {
+    case 'node':
+      return fleet.node(id);
+    case 'l4_chain':
+      return fleet.chain(id);
+    case 'l4_upstream':
+      return fleet.upstream(id);
+    case 'credential':
+      return fleet.resources.credential.get(id);
+    default:
+      return unreachable(type);
+  }
 }
 
 async function readStatuses(deps: RestDeps): Promise<Statuses> {
@@ -70,8 +98,9 @@ async function readStatuses(deps: RestDeps): Promise<Statuses> {
     readReports(deps, [...fleet.nodeIds()], { links: true }),
   ]);
   const statuses = new Map<string, Status>();
-  const add = (type: StatusType, { id, name, version }: Omit<Status, 'type' | 'status'>, status: string): void =>
-    void statuses.set(`${type}/${id}`, { type, id, name, version, status });
+  const add = (type: StatusType, { id, version }: Pick<Named, 'id' | 'version'>, status: string): void => {
+    if (status !== unknown) statuses.set(`${type}/${id}`, { type, id, version, status });
+  };
   for (const [id, { agent }] of nodes) {
     const node = fleet.node(id);
     if (node !== undefined) add('node', node, statusOf(online.has(id), agent));
@@ -79,10 +108,13 @@ async function readStatuses(deps: RestDeps): Promise<Statuses> {
   let looked = 0;
   for (const chain of fleet.chains()) {
     if ((looked += 1) % tuning.chainsPerTurn === 0) await yieldToEventLoop();
-    add('l4_chain', chain, healthOf(deps, chain, { online, nodes }).state);
+    if (chain.enabled && chain.deployed !== null)
+      add('l4_chain', chain, healthOf(deps, chain, { online, nodes }).state);
   }
-  const health = healthOfUpstreams(nodes.values());
-  for (const upstream of fleet.upstreams()) add('l4_upstream', upstream, health.get(upstream.id) ?? 'unknown');
+  for (const [id, health] of healthOfUpstreams(nodes.values())) {
+    const upstream = fleet.upstream(id);
+    if (upstream !== undefined) add('l4_upstream', upstream, health);
+  }
   for (const credential of fleet.credentials()) {
     const { certificate } = credential;
     if (certificate !== null) add('credential', credential, timeLeft(Date.parse(certificate.not_after) - clock.now()));
