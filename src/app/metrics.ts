@@ -36,6 +36,7 @@ interface MeasuredService {
     readonly sockets: { readonly open: number };
     readonly answers: { waitingBytes(): number };
     readonly waitingDeploys: { readonly taken: number };
+    readonly eventStreams: { readonly taken: number };
     readonly requests: { readonly seconds: Histogram; readonly refused: Counter };
   };
   readonly parts: readonly Measured[];
@@ -119,7 +120,13 @@ function fleetMetrics(counts: () => FleetCounts): readonly NumberSource[] {
   ];
 }
 
-function restMetrics({ sockets, answers, waitingDeploys, requests }: MeasuredService['rest']): readonly MetricSource[] {
+function restMetrics({
+  sockets,
+  answers,
+  waitingDeploys,
+  eventStreams,
+  requests,
+}: MeasuredService['rest']): readonly MetricSource[] {
   return [
     requests.seconds,
     requests.refused,
@@ -135,6 +142,12 @@ function restMetrics({ sockets, answers, waitingDeploys, requests }: MeasuredSer
       name: 'svc_rest_waiting_deploys',
       help: 'Deploys that wait for their nodes.',
       read: () => waitingDeploys.taken,
+    },
+    {
+      type: 'gauge',
+      name: 'svc_rest_event_streams',
+      help: 'Open streams of the event feed, and pages that wait for their first event.',
+      read: () => eventStreams.taken,
     },
   ];
 }

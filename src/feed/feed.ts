@@ -18,7 +18,7 @@ import { beforeAll, followFeed } from './follower.js';
 import type { Feed, FeedBatch, FeedItem, FeedPlace, FeedReadOptions } from './port.js';
 import { stepsOf, storedNames } from './steps.js';
 import { tuning } from './tuning.js';
-import type { Step, Window } from './window.js';
+import type { Step, Window, WindowBounds } from './window.js';
 
 export interface FeedDeps {
   readonly eventStore: Pick<EventStore, 'read' | 'subscribe' | 'headPosition'>;
@@ -29,6 +29,8 @@ export interface FeedDeps {
   answered(): number;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Replace those of `tuning.ts`: for tests. */
+  readonly windowBounds?: WindowBounds;
 }
 
 /** Begins to follow the log. */
@@ -36,7 +38,7 @@ export function createFeed(deps: FeedDeps): Feed {
   const { eventStore, clock, logger } = deps;
   const cursors = createCursors(deps.installationId);
   const names = storedNames(deps.projections);
-  const follower = followFeed({ eventStore, cursors, names, logger });
+  const follower = followFeed({ eventStore, cursors, names, logger, windowBounds: deps.windowBounds });
   const reads = createSemaphore({ places: tuning.reads, waitMs: tuning.readWaitMs });
 
   /** The window, once it holds what was answered before the call, or else as it is after a while. @throws ServiceError `unavailable` */

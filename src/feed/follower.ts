@@ -17,7 +17,7 @@ import { feedStreams } from './cursor.js';
 import type { FeedNews, FeedPlace } from './port.js';
 import type { Names } from './steps.js';
 import { rememberedNames, stepsOf } from './steps.js';
-import type { Step, Window } from './window.js';
+import type { Step, Window, WindowBounds } from './window.js';
 import { createWindow } from './window.js';
 
 export interface FollowerDeps {
@@ -25,6 +25,8 @@ export interface FollowerDeps {
   readonly cursors: Cursors;
   readonly names: Names;
   readonly logger: Logger;
+  /** Replace those of `tuning.ts`: for tests. */
+  readonly windowBounds?: WindowBounds | undefined;
 }
 
 export interface Follower {
@@ -39,7 +41,7 @@ export interface Follower {
 }
 
 /** Begins to follow the log. */
-export function followFeed({ eventStore, cursors, names, logger }: FollowerDeps): Follower {
+export function followFeed({ eventStore, cursors, names, logger, windowBounds }: FollowerDeps): Follower {
   const stop = new AbortController();
   const { signal } = stop;
   const waiters = createWaiters();
@@ -85,7 +87,7 @@ export function followFeed({ eventStore, cursors, names, logger }: FollowerDeps)
   async function run(): Promise<void> {
     const begin = await insist(endOfLog);
     if (begin === undefined) return;
-    window = createWindow(begin);
+    window = createWindow(begin, windowBounds);
     const { position } = begin;
     const after = position < 0 ? 'start' : { commit: position, prepare: position };
     for await (const item of followLog(eventStore, { prefix: feedStreams, streams: feedStreams, after, signal })) {

@@ -1,8 +1,6 @@
 /** The numbers of the feed that the contract does not fix. */
 export const tuning = {
-  /** The window: commands, and bytes of the JSON of their items. */
-  windowCommands: 8192,
-  windowBytes: 16 * 1024 * 1024,
+  window: { commands: 8192, bytes: 16 * 1024 * 1024 },
   /** Names that the follower remembers, so that most commands need no query for theirs. */
   names: 20_000,
   /** Commands that one read of the log looks at, and how many such reads run at once. */

@@ -23,15 +23,15 @@ export interface Window {
   has(place: { readonly position: number; readonly cursor: string }): boolean;
 }
 
+export interface WindowBounds {
+  readonly commands: number;
+  /** Of the JSON of items. */
+  readonly bytes: number;
+}
+
 const bytesOf = ({ item }: Step): number => 256 + (item?.json.length ?? 0);
 
-export function createWindow(
-  begin: FeedPlace,
-  bounds: { readonly commands: number; readonly bytes: number } = {
-    commands: tuning.windowCommands,
-    bytes: tuning.windowBytes,
-  },
-): Window {
+export function createWindow(begin: FeedPlace, bounds: WindowBounds = tuning.window): Window {
   let steps: Step[] = [];
   /** Steps before this index have left; the array is cut when they are half of it. */
   let first = 0;

@@ -216,14 +216,19 @@ test('a stream ends when its token does, and says so', async () => {
   });
   const live = await stream('', { token: login.token });
   await live.next(isReady, 'ready');
+  const headers = { authorization: `Bearer ${login.token}` };
+  const streamsBefore = rest.deps.eventStreams.taken;
+  const waiting = rest.app.inject({ method: 'GET', url: '/api/events?wait_ms=30000', headers });
+  await eventually(() => rest.deps.eventStreams.taken).toBeGreaterThan(streamsBefore);
   const answer = await rest.app.inject({
     method: 'POST',
     url: '/api/auth/logout',
-    headers: { authorization: `Bearer ${login.token}` },
+    headers,
   });
   expect(answer.statusCode).toBe(200);
   expect((await live.next(({ type }) => type === 'end', 'its end')).data.reason).toBe('token_ended');
   await eventually(() => live.ended()).toBe(true);
+  expect((await waiting).statusCode).toBe(401);
 });
 
 test('a stream ends when its token expires', async () => {
@@ -248,6 +253,37 @@ test('a user has at most sixteen streams, and a closed one makes place', async (
     200,
   );
 });
+
+test('a live stream that leaves over a mebibyte for five seconds is ended; it resumes, and nothing is missing', async () => {
+  const node = await createNode();
+  const { cursor } = await page('');
+  const slow = await stream(`?after=${cursor}`);
+  await slow.next(isReady, 'ready');
+  slow.pause();
+  const labels = (round: number) =>
+    Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`k${index}`, `${round}`.padEnd(1000, 'x')]));
+  for (let round = 0; rest.waitingBytes() <= 2 ** 20; round += 1) {
+    await rest.data('PUT', `/api/nodes/${node.id}`, { body: { labels: labels(round) } });
+  }
+  const edits = (await pagesBehind(cursor)).map((item) => item.cursor);
+  const { monotonic } = rest.deps.clock;
+  // One look finds that too much waits, a later one that it has for too long.
+  await rest.data('PUT', `/api/nodes/${node.id}`, { body: { labels: labels(-1) } });
+  await eventually(async () => (await pagesBehind(cursor)).length).toBe(edits.length + 1);
+  const later = vi.spyOn(rest.deps.clock, 'monotonic').mockImplementation(() => monotonic() + 6_000);
+  const waiting = rest.waitingBytes();
+  await eventually(() => rest.waitingBytes()).toBeGreaterThan(waiting);
+  later.mockRestore();
+  slow.resume();
+  const end = await slow.next(({ type }) => type === 'end', 'its end');
+  expect(end.data.reason).toBe('too_slow');
+  const seen = slow.of('command').map(({ id }) => id);
+  const rested = await stream('', { lastEventId: String(seen.at(-1)) });
+  await rested.next(isReady, 'ready');
+  expect([...seen, ...rested.of('command').map(({ id }) => id)]).toEqual(
+    (await pagesBehind(cursor)).map((item) => item.cursor),
+  );
+}, 60_000);
 
 test('while a store is away a stream waits, and goes on by itself', async () => {
   const { cursor } = await page('');

@@ -89,6 +89,8 @@ export interface RestFixture {
   readonly claims: CommandClaims;
   /** What commands wait for before they answer. */
   readonly followers: Followers;
+  /** Bytes of answers that clients have not taken. */
+  waitingBytes(): number;
   /** Log lines, as one text each. */
   readonly logged: string[];
   /** @throws Error when the OpenAPI document does not describe the answer */
@@ -209,6 +211,7 @@ export async function startRest(
   closers.add('refusals', () => refusals.close());
   const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
   closers.add('request log', () => requestLog.close());
+  const answers = createAnswersUnderWay({ refusals });
   const deps: RestDeps = {
     commands: createCommandHandlers({
       fleet: gateway,
@@ -237,7 +240,7 @@ export async function startRest(
     requestLog,
     requests: createRequestCounts(),
     sockets: createRestSockets({ trustedProxies: options.trustedProxies ?? [], refusals }),
-    answers: createAnswersUnderWay({ refusals }),
+    answers,
     waitingDeploys: createDeployPlaces(waitingDeploys),
     eventStreams: createStreamPlaces(),
     feed,
@@ -277,6 +280,7 @@ export async function startRest(
     telemetry,
     claims,
     followers,
+    waitingBytes: answers.waitingBytes,
     logged,
     call,
     async data(method, url, given) {

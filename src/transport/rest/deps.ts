@@ -61,7 +61,7 @@ export interface RestDeps {
   readonly sockets: Pick<RestSockets, 'guard'>;
   readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn' | 'endsBy'>;
   readonly waitingDeploys: Pick<WaitingPlaces, 'take'>;
-  readonly eventStreams: Pick<WaitingPlaces, 'take'>;
+  readonly eventStreams: WaitingPlaces;
   readonly feed: Feed;
   /**
    * True once every session of the node that began before the call is closed on every instance, false after the time.

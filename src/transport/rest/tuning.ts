@@ -50,7 +50,7 @@ export const tuning = {
    */
   events: { gatherMs: 5, itemsOfRead: 200, lookEveryMs: 1_000, heartbeatMs: 13_000, tokensEveryMs: 1_000 },
   /** How often statuses are compared while somebody listens; in a large fleet for at most a share of the time. */
-  statuses: { everyMs: 1_500, busyShare: 0.25 },
+  statuses: { everyMs: 1_500, busyShare: 0.2 },
   /** Sign-ins from one address, successful or not; far above the budget of failures. */
   signIns: { perSecond: 10, burst: 600 },
 } as const;

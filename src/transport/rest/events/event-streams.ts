@@ -127,7 +127,6 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
     leaveGroup(stream);
     stream.state = 'reading';
     stream.place = place;
-    stream.fullSince = clock.monotonic();
     readBehind(stream);
   }
 
@@ -152,7 +151,6 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
     for (let failures = 0; stream.state === 'reading';) {
       await drained(response, gone.signal);
       if (stream.state !== 'reading') return;
-      stream.fullSince = undefined;
       try {
         const batch = await feed.read(stream.place, {
           maxItems: tuning.events.itemsOfRead,
@@ -194,11 +192,10 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
   function look(): void {
     const at = clock.monotonic();
     for (const stream of streams) {
-      const { state, fullSince, response } = stream;
+      const { state, response } = stream;
       if (state === 'ended') continue;
-      const full = response.writableLength > limits.feed.waitingBytes;
-      if (fullSince !== undefined && !full) stream.fullSince = undefined;
-      if (full && fullSince !== undefined && at - fullSince >= limits.feed.waitingMs) end(stream, 'too_slow');
+      stream.fullSince = response.writableLength > limits.feed.waitingBytes ? (stream.fullSince ?? at) : undefined;
+      if (stream.fullSince !== undefined && at - stream.fullSince >= limits.feed.waitingMs) end(stream, 'too_slow');
       else if (at - stream.lastWrite >= tuning.events.heartbeatMs && !response.writableNeedDrain) {
         flush();
         write(stream, heartbeatBlock(state === 'live' ? feed.end().place.cursor : stream.place.cursor));

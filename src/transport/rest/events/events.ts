@@ -112,7 +112,12 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     const { page_size = limits.feed.pageSizeDefault, wait_ms = 0 } = query;
     const leave = wait_ms > 0 ? deps.eventStreams.take(callerOf(request).userId) : undefined;
     const gone = new AbortController();
+    let tokenEnded = false;
     reply.raw.once('close', () => gone.abort());
+    const unwatch = tokens.watch(request, () => {
+      tokenEnded = true;
+      gone.abort();
+    });
     try {
       const signal = AbortSignal.any([gone.signal, closing.signal]);
       const { items, cursor, caughtUp } = await readPage(await deps.feed.resolve(query.after ?? 'now'), {
@@ -121,12 +126,14 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
         select,
         signal,
       });
+      if (tokenEnded) throw new ServiceError('unauthenticated', 'the token has ended');
       const data = `{"items":[${items.map(pageEntry).join(',')}],"cursor":"${cursor}","caught_up":${caughtUp}}`;
       return await reply
         .type('application/json; charset=utf-8')
         .serializer((text: string) => text)
         .send(`{"success":true,"data":${data},"error":null}`);
     } finally {
+      unwatch();
       leave?.();
     }
   }

@@ -1,0 +1,154 @@
+/**
+ * Reading of the feed on real stores: from the window and from the log behind it alike, and what becomes of cursors when the log is
+ * another one. Cites `docs/contract/automation.md#event-feed`.
+ */
+import { afterEach, expect, test } from 'vitest';
+import { createFeed } from '../../src/feed/feed.js';
+import type { FeedDeps } from '../../src/feed/feed.js';
+import type { Feed, FeedItem, FeedPlace } from '../../src/feed/port.js';
+import { streams } from '../../src/kernel/event.js';
+import type { RecordedEvent } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { createClosers } from '../../src/kernel/closers.js';
+import type { EventStore } from '../../src/storage/event-store.js';
+import { createDice } from '../support/hostile.js';
+import { eventually } from '../support/eventually.js';
+import { configApplied, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
+import type { Planned, ReadSide } from '../support/read-side.js';
+
+const closers = createClosers(silentLogger);
+afterEach(() => closers.closeAll());
+
+async function open(log: readonly Planned[]): Promise<ReadSide> {
+  const side = await openReadSide(silentLogger, { inMemory: true });
+  closers.add('read side', () => side.close());
+  await side.append(log);
+  return side;
+}
+
+async function feedOf(side: ReadSide, more: Partial<FeedDeps> = {}): Promise<Feed> {
+  const projections = await side.started();
+  const { eventStore } = side.stores;
+  const feed = createFeed({
+    eventStore,
+    projections,
+    installationId: 'the same',
+    answered: () => 0,
+    clock: side.clock,
+    logger: silentLogger,
+    ...more,
+  });
+  closers.add('feed', () => feed.close());
+  await eventually(() => feed.end().live).toBe(true);
+  return feed;
+}
+
+/** Everything behind a place, in pieces of any size. */
+async function readOn(feed: Feed, from: FeedPlace, maxItems: () => number): Promise<readonly FeedItem[]> {
+  const items: FeedItem[] = [];
+  for (let place = from; ;) {
+    const batch = await feed.read(place, { maxItems: maxItems() });
+    items.push(...batch.items);
+    if (batch.caughtUp) return items;
+    place = batch.place;
+  }
+}
+
+const refreshed = (): Planned => planned(streams.fleet, [{ type: 'NodeConfigRefreshed', data: { node_id: 'n' } }]);
+const textOf = (items: readonly FeedItem[]): readonly string[] =>
+  items.map(({ cursor, type, at, json }) => [cursor, type, at, json].join());
+
+test('however much of the log the window holds, every reader gets the same, from the start and from each cursor', async () => {
+  for (const seed of [1, 2, 3]) {
+    const log = randomLog(seed, 60);
+    const dice = createDice(seed);
+    const half = Math.floor(log.length / 2);
+    const side = await open(log.slice(0, half));
+    const narrow = await feedOf(side, { windowBounds: { commands: 3, bytes: 1e9 } });
+    const wide = await feedOf(side);
+    await side.append(log.slice(half));
+    const end = await side.stores.eventStore.headPosition();
+    const late = await feedOf(side);
+    for (const feed of [narrow, wide, late]) await eventually(() => feed.end().place.position).toBe(end);
+    const all = await readOn(narrow, await narrow.resolve('start'), () => 1 + dice.below(5));
+    expect(all.length).toBeGreaterThan(20);
+    expect(all.map(({ position }) => position)).toEqual(all.map(({ position }) => position).toSorted((a, b) => a - b));
+    for (const feed of [wide, late]) {
+      expect(textOf(await readOn(feed, await feed.resolve('start'), () => 1 + dice.below(50)))).toEqual(textOf(all));
+    }
+    for (const [index, { cursor }] of all.entries()) {
+      const feed = [narrow, wide, late][index % 3]!;
+      expect(textOf(await readOn(feed, await feed.resolve(cursor), () => 100))).toEqual(textOf(all.slice(index + 1)));
+    }
+    await closers.closeAll();
+  }
+}, 60_000);
+
+test('a cursor beyond the end, or at which another event stands, is refused after a restore', async () => {
+  const before = [refreshed(), refreshed()];
+  const side = await open([...before, refreshed(), refreshed()]);
+  const feed = await feedOf(side);
+  const [, kept, , newest] = await readOn(feed, await feed.resolve('start'), () => 100);
+  const shorter = await feedOf(await open(before));
+  const other = await feedOf(await open([...before, refreshed(), refreshed(), refreshed()]));
+  expect(await shorter.resolve(kept!.cursor)).toEqual({ position: kept!.position, cursor: kept!.cursor });
+  for (const restored of [shorter, other]) {
+    await expect(restored.resolve(newest!.cursor)).rejects.toMatchObject({ code: 'conflict' });
+  }
+});
+
+test('where an expired fact stood, reading goes on behind it', async () => {
+  const side = await open([sessionOpened('n'), configApplied('n', 1), configApplied('n', 2), refreshed()]);
+  const feed = await feedOf(side);
+  const [opened] = await readOn(feed, await feed.resolve('start'), () => 100);
+  const { eventStore } = side.stores;
+  /** The two oldest facts have expired. */
+  const trimmed = {
+    ...eventStore,
+    async *read(stream, options) {
+      let left = options.maxCount;
+      for await (const event of eventStore.read(stream, { ...options, maxCount: 100 })) {
+        if (!isKept(event)) continue;
+        if ((left -= 1) < 0) return;
+        yield event;
+      }
+    },
+    async *subscribe(options) {
+      for await (const item of eventStore.subscribe(options)) {
+        yield item.kind === 'events' ? { ...item, events: item.events.filter(isKept) } : item;
+      }
+    },
+  } satisfies EventStore;
+  const later = await feedOf(side, { eventStore: trimmed });
+  const items = await readOn(later, await later.resolve(opened!.cursor), () => 100);
+  expect(items.map(({ type }) => type)).toEqual(['apply', 'command']);
+});
+
+const isKept = ({ stream, revision }: RecordedEvent): boolean => stream === streams.fleet || revision >= 2;
+
+test('how far a place is behind is the age of the first command behind it', async () => {
+  const side = await open([refreshed()]);
+  const feed = await feedOf(side);
+  const place = await feed.resolve('now');
+  expect(await feed.lag(place)).toEqual({ seconds: 0, caught_up: true });
+  const next = refreshed();
+  await side.append([next, refreshed()]);
+  await feed.wait(place, 10_000);
+  side.clock.advance(Date.parse(next.at) + 7_000 - side.clock.now());
+  expect(await feed.lag(place)).toEqual({ seconds: 7, caught_up: false });
+});
+
+test('a wait ends when something comes, when its time is over, and when it is called off', async () => {
+  const side = await open([refreshed()]);
+  const feed = await feedOf(side);
+  const place = await feed.resolve('now');
+  await feed.wait(place, 1);
+  const stop = new AbortController();
+  const waiting = feed.wait(place, 60_000, stop.signal);
+  stop.abort();
+  await waiting;
+  const coming = feed.wait(place, 60_000);
+  await side.append([refreshed()]);
+  await coming;
+  expect((await feed.read(place, { maxItems: 10 })).items).toHaveLength(1);
+});
