@@ -7,7 +7,7 @@ import type { Gateway } from '../../src/agent/gateway.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
-import { OuterTransport, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
+import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { cluster, freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
@@ -59,20 +59,22 @@ async function echoing(port: number): Promise<{ says(text: string): Promise<void
 /** Rules that the agent can run beside some that it cannot, one of them on the socket of one that it can. */
 async function mixedSnapshot(generation: number, target: string) {
   const [faked, shared, dialling, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
-  const key = Buffer.alloc(32, 1);
-  const reality = { privateKey: key, serverNames: ['b.example'], shortIds: [''], targetHost: 'x', targetPort: 443 };
-  const outbound = tcpRule(1, target).outbound!;
-  const overReality = {
-    ...outbound,
-    transportProfile: { ...outbound.transportProfile!, security: SecurityLayer.REALITY },
-    reality: { publicKey: key, serverName: 'b.example', shortId: '' },
+  const overQuic = { quicReality: { publicKey: Buffer.alloc(32, 1), serverName: 'b.example', shortId: '' } };
+  const outbound = {
+    ...tcpRule(1, target).outbound!,
+    ...overQuic,
+    transportProfile: {
+      payload: PayloadProtocol.TCP,
+      outer: OuterTransport.QUIC,
+      security: SecurityLayer.REALITY,
+    },
   };
   const overFakeTcp = { ...udpRule(1, target).transportProfile!, outer: OuterTransport.FAKE_TCP };
   const mixed: RuntimeConfigSnapshot = snapshot(generation, {
     tcp: [
-      tcpRule(shared, target, { mode: TcpProxyMode.REALITY, serverNames: ['b.example'], reality }, 'reality'),
+      tcpRule(shared, target, { serverNames: ['b.example'], outbound }, 'named'),
       tcpRule(shared, target, {}, 'fallback'),
-      tcpRule(dialling, target, { outbound: overReality }, 'dialling'),
+      tcpRule(dialling, target, { outbound }, 'dialling'),
       tcpRule(plain, target, {}, 'plain'),
     ],
     udp: [udpRule(faked, target, { transportProfile: overFakeTcp }, 'faked')],
@@ -212,8 +214,8 @@ describe('applying a snapshot', () => {
     const report = await gateway.apply(mixed);
     expect(report?.status).toBe(ConfigApplyStatus.REJECTED);
     expect(report?.errors.map(({ resourceId, path }) => `${resourceId} ${path}`)).toEqual([
-      'reality hops[0].security',
-      'dialling hops[1].security',
+      'named hops[1].outer',
+      'dialling hops[1].outer',
       'faked hops[0].outer',
     ]);
     expect(gateway.applied?.generation).toBe(1n);
@@ -252,7 +254,6 @@ describe('applying a snapshot', () => {
       'a target.tls',
       'b hops[0].credential_id',
       'c hops[0].credential_id',
-      'c hops[0].security',
     ]);
   });
 });

@@ -208,7 +208,6 @@ describe('compiled snapshots', () => {
     const keys = await rest.data('POST', '/api/credentials', { body: { name: 'k', key_type: 'x25519' } });
     const credential_id = await realityCredential('r', keys.id);
     const kinds = [
-      ['tcp', { security: 'reality', credential_id }, 'security'],
       ['tcp', { outer: 'quic', security: 'reality', credential_id }, 'outer'],
       ['udp', { outer: 'fake_tcp', security: 'noise', credential_id: keys.id }, 'outer'],
       ['udp', { outer: 'fake_tcp', security: 'raw' }, 'outer'],
@@ -234,7 +233,6 @@ describe('compiled snapshots', () => {
     const keys = await rest.data('POST', '/api/credentials', { body: { name: 'dialled', key_type: 'x25519' } });
     const credential_id = await realityCredential('dialled by reality', keys.id);
     const kinds = [
-      ['tcp', 'tcp', { security: 'reality', credential_id }, 'security'],
       ['tcp', 'tcp', { outer: 'quic', security: 'reality', credential_id }, 'outer'],
       ['udp', 'udp', { outer: 'fake_tcp', security: 'noise', credential_id: keys.id }, 'outer'],
       ['udp', 'udp', { outer: 'fake_tcp', security: 'raw' }, 'outer'],

@@ -75,6 +75,28 @@ export function overTls(next: string, pins: readonly string[], serverName = ''):
   return { outbound: { ...made, tls: true, tlsServerName: serverName }, upstreamTlsSpkiPinsSha256: pins };
 }
 
+export interface RealityOfHop {
+  readonly keys: X25519KeyPair;
+  readonly serverNames: readonly string[];
+  /** On loopback. */
+  readonly targetPort: number;
+}
+
+/** A rule that takes clients by REALITY, with the short id `0a`. */
+export function realityRule(port: number, next: string, of: RealityOfHop, chain?: string): TcpProxyRule {
+  const { keys, serverNames, targetPort } = of;
+  const privateKey = Buffer.from(keys.privateKey);
+  const reality = { privateKey, serverNames, shortIds: ['0a'], targetHost: '127.0.0.1', targetPort };
+  const transportProfile = { ...rawTcp, security: SecurityLayer.REALITY };
+  return tcpRule(port, next, { mode: TcpProxyMode.REALITY, transportProfile, serverNames, reality }, chain);
+}
+
+/** What makes a TCP rule dial with REALITY. */
+export function overReality(next: string, publicKey: Uint8Array, serverName: string): Pick<TcpProxyRule, 'outbound'> {
+  const made = outbound(next, { ...rawTcp, security: SecurityLayer.REALITY });
+  return { outbound: { ...made, reality: { publicKey: Buffer.from(publicKey), serverName, shortId: '0a' } } };
+}
+
 /** An HTTP rule of the only hop of a route; its cluster is named by the rule. */
 export function httpRule(port: number, host: string, pathPrefix: string, route = `route-${port}`): HttpProxyRule {
   return {

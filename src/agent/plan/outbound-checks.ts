@@ -4,6 +4,7 @@
  */
 import { OuterTransport, SecurityLayer } from '../../gen/svc/control/v1/transport.js';
 import type { Outbound } from '../../gen/svc/control/v1/transport.js';
+import { isServerName, isHopShortId } from '../../channel/reality/text-forms.js';
 import { unreachable } from '../../kernel/errors.js';
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
 import type { Cluster, DialSecurity, NextHop } from './plan.js';
@@ -40,9 +41,8 @@ export function checkOutbound(
   reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): CheckedOutbound {
-  const { outbound } = rule;
+  const next = rule.outbound?.next;
   const { unsupported, security } = checkOutboundSecurity(rule, payload, reportError);
-  const next = outbound?.next;
   if (next === undefined) {
     reportError('target', 'the rule has no outbound');
     return { next: undefined, security, nextHopText: '', unsupported };
@@ -103,11 +103,13 @@ function checkOutboundSecurity(rule: DiallingRule, payload: 'tcp' | 'udp', repor
   const { noisePublicKey: publicKey } = outbound;
   switch (security) {
     case SecurityLayer.REALITY:
-      if (reality?.publicKey.length !== 32)
-        reportError('next.security', 'expected a REALITY key of 32 bytes to dial with');
-      return outer === OuterTransport.QUIC
-        ? unsupported('dialling over QUIC', 'next.outer')
-        : unsupported('dialling with REALITY');
+      if (reality?.publicKey.length !== 32 || !isServerName(reality.serverName) || !isHopShortId(reality.shortId)) {
+        reportError('next.security', 'expected a REALITY key of 32 bytes, a server name and a short id to dial with');
+        return raw;
+      }
+      return outer === OuterTransport.TCP
+        ? { security: { kind: 'reality', access: reality }, unsupported: undefined }
+        : unsupported('dialling over QUIC', 'next.outer');
     case SecurityLayer.NOISE:
       if (publicKey.length !== 32) reportError('next.security', 'expected a Noise key of 32 bytes to dial with');
       return outer === OuterTransport.UDP

@@ -5,6 +5,8 @@ import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
 import type { HostPort } from '../../kernel/host-port.js';
+import type { RealityServer } from '../../transport/listener/reality/settings.js';
+import type { RealityAccess } from '../reality/endpoint.js';
 import type { HttpRoutes, NameTable } from './matches.js';
 
 export type Transport = 'tcp' | 'udp';
@@ -28,10 +30,11 @@ export interface UpstreamTls {
   readonly pins: ReadonlySet<string>;
 }
 
-/** How the next hop is dialled: TLS over TCP, Noise (ENC) over UDP. */
+/** How the next hop is dialled: TLS and REALITY over TCP, Noise (ENC) over UDP. */
 export type DialSecurity =
   | { readonly kind: 'raw' }
   | ({ readonly kind: 'tls' } & UpstreamTls)
+  | { readonly kind: 'reality'; readonly access: RealityAccess }
   /** X25519 public key of the hop. */
   | { readonly kind: 'noise'; readonly publicKey: Buffer };
 
@@ -42,11 +45,28 @@ export interface RelayRoute {
   readonly security: DialSecurity;
 }
 
+/** The listening side of a REALITY rule. */
+export interface RealityHop extends RealityServer {
+  /** Differs as soon as anything else of it does. */
+  readonly id: string;
+}
+
+/** How a client is taken whose server name selects a rule. */
+export type Accept =
+  /** The ClientHello is passed on with everything else. */
+  | { readonly kind: 'pass' }
+  | { readonly kind: 'tls'; readonly context: SecureContext }
+  | { readonly kind: 'reality'; readonly hop: RealityHop };
+
 /** A rule that is chosen by a server name. */
 export interface NamedRule {
   readonly route: RelayRoute;
-  /** Terminates TLS; undefined: the ClientHello is passed on with everything else. */
-  readonly context: SecureContext | undefined;
+  readonly accept: Accept;
+}
+
+export interface RealityRule {
+  readonly route: RelayRoute;
+  readonly hop: RealityHop;
 }
 
 /** How a TCP listener serves connections without reading a server name. */
@@ -57,11 +77,15 @@ export type PlainService =
 
 export type TcpService =
   | PlainService
+  /** A REALITY rule alone: every client is its own, whatever it says. */
+  | { readonly kind: 'reality'; readonly rule: RealityRule }
   | {
       readonly kind: 'names';
       readonly names: NameTable<NamedRule>;
-      /** Serves connections that select no rule by a name; if undefined, they are closed. */
-      readonly fallback: PlainService | undefined;
+      /** Serves connections that select no rule by a name: a REALITY rule by its target. If undefined, they are closed. */
+      readonly fallback: PlainService | { readonly kind: 'reality'; readonly rule: RealityRule } | undefined;
+      /** All REALITY rules. */
+      readonly hops: readonly RealityHop[];
       /** A saved policy puts RAW before TLS: the fallback does not wait long for a late ClientHello. */
       readonly rawFirst: boolean;
     };

@@ -2,6 +2,7 @@
  * Checks the rules of a snapshot, of every kind, and brings them to one shape. Rules that this agent cannot run are
  * checked too, and carry the reason why they are left out. Pure. Implements `docs/contract/wire.md#configuration`.
  */
+import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
@@ -9,6 +10,7 @@ import { L3Role, TcpProxyMode, UdpMode } from '../../gen/svc/control/v1/rules.js
 import type { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from '../../gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../gen/svc/control/v1/transport.js';
 import type { RealityInbound, RuleOrigin, TransportProfile } from '../../gen/svc/control/v1/transport.js';
+import { isHopShortId } from '../../channel/reality/text-forms.js';
 import { x25519PairOf } from '../../kernel/crypto/crypto.js';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { isPort, parseHostPort } from '../../kernel/host-port.js';
@@ -16,7 +18,7 @@ import type { ContextOf } from './certificates.js';
 import { normalPrefix } from './matches.js';
 import { checkOutbound, endpointsText } from './outbound-checks.js';
 import type { ReportError, Unsupported } from './outbound-checks.js';
-import type { Cluster, EncRule, NamedRule, RelayRoute, Transport } from './plan.js';
+import type { Accept, Cluster, EncRule, NamedRule, RealityHop, RelayRoute, Transport } from './plan.js';
 
 export interface CheckedRule {
   readonly ruleId: string;
@@ -113,40 +115,35 @@ type Checked = Pick<CheckedRule, 'listener' | 'matches' | 'routes'> & Partial<Ch
 function checkTcp(rule: TcpProxyRule, { origin, reportError, clusters, contextOf }: Context): Checked {
   const outbound = checkOutbound(rule, 'tcp', reportError, clusters);
   const names = rule.serverNames;
-  let kind = 'sni';
-  let unsupported: Unsupported | undefined;
-  let context: NamedRule['context'];
-  switch (rule.mode) {
-    case TcpProxyMode.RAW:
-      if (names.length === 0) kind = 'default';
-      break;
-    case TcpProxyMode.TLS: {
-      const made = contextOf(rule.tlsCredentialId);
-      if (made.ok) context = made.value;
-      else reportError('credential_id', made.error);
-      if (names.length === 0) reportError('server_names', 'expected at least one name');
-      break;
-    }
-    case TcpProxyMode.REALITY:
-      kind = 'reality';
-      unsupported = { what: 'REALITY listeners', field: 'security' };
-      checkReality(rule.reality, reportError);
-      if (names.length === 0) reportError('server_names', 'expected at least one name');
-      break;
-    default:
-      reportError('security', 'unknown mode');
-  }
-  const values = kind === 'default' ? [''] : names;
   const route = outbound.next && { origin, next: outbound.next, security: outbound.security };
-  return {
+  const of = (kind: string, values: readonly string[], action: RuleAction | undefined): Checked => ({
     listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
     // Server names must be distinct across all kinds, because only the ClientHello tells the rules apart.
     matches: values.map((name) => (kind === 'default' ? 'default' : `name ${name.toLowerCase()}`)),
     routes: routesOf(origin, rule.transportProfile, kind, values, outbound.nextHopText),
-    action:
-      route && (kind === 'default' ? { kind: 'relay', route } : { kind: 'names', names, rule: { route, context } }),
-    unsupported: unsupported ?? outbound.unsupported,
+    action,
+    unsupported: outbound.unsupported,
+  });
+  const named = (kind: string, accept: Accept | undefined): Checked => {
+    if (names.length === 0) reportError('server_names', 'expected at least one name');
+    return of(kind, names, route && accept && { kind: 'names', names, rule: { route, accept } });
   };
+  switch (rule.mode) {
+    case TcpProxyMode.RAW:
+      return names.length > 0 ? named('sni', { kind: 'pass' }) : of('default', [''], route && { kind: 'relay', route });
+    case TcpProxyMode.TLS: {
+      const made = contextOf(rule.tlsCredentialId);
+      if (!made.ok) reportError('credential_id', made.error);
+      return named('sni', made.ok ? { kind: 'tls', context: made.value } : undefined);
+    }
+    case TcpProxyMode.REALITY: {
+      const hop = checkReality(rule.reality, reportError);
+      return named('reality', hop && { kind: 'reality', hop });
+    }
+    default:
+      reportError('security', 'unknown mode');
+      return of('default', [], undefined);
+  }
 }
 
 function checkUdp(rule: UdpRule, { origin, reportError, clusters }: Context): Checked {
@@ -244,11 +241,28 @@ function checkL3(rule: L3TunnelRule, { origin, reportError }: Context): Checked 
   };
 }
 
-function checkReality(reality: RealityInbound | undefined, reportError: ReportError): void {
-  if (reality?.privateKey.length !== 32) reportError('credential_id', 'expected a REALITY key of 32 bytes');
-  if (reality !== undefined && (reality.targetHost === '' || !isPort(reality.targetPort))) {
-    reportError('credential_id', 'expected a camouflage target host and port');
+/** How far the clock of a client may differ, and how long its hello is remembered. */
+const maxTimeDiffMs = 120_000;
+
+function checkReality(reality: RealityInbound | undefined, reportError: ReportError): RealityHop | undefined {
+  if (reality?.privateKey.length !== 32) {
+    reportError('credential_id', 'expected a REALITY key of 32 bytes');
+    return undefined;
   }
+  const { privateKey, serverNames, shortIds, targetHost: host, targetPort: port } = reality;
+  if (host === '' || !isPort(port)) reportError('credential_id', 'expected a camouflage target host and port');
+  if (shortIds.length === 0 || !shortIds.every(isHopShortId))
+    reportError('credential_id', 'expected short ids of an even number of at most 16 hexadecimal digits');
+  const names = serverNames.map((name) => name.toLowerCase());
+  const parts = [privateKey.toString('hex'), names, shortIds, host, port];
+  return {
+    id: createHash('sha256').update(JSON.stringify(parts)).digest('base64'),
+    keys: x25519PairOf(privateKey),
+    serverNames: names,
+    shortIds,
+    target: { host, port },
+    maxTimeDiffMs,
+  };
 }
 
 function routesOf(

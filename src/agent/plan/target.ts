@@ -207,7 +207,18 @@ function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpServi
     }
   }
   if (http.length > 0) fallback = { kind: 'http', routes: createHttpRoutes(http) };
-  return names.length === 0 ? fallback : { kind: 'names', names: createNameTable(names), fallback, rawFirst };
+  if (names.length === 0) return fallback;
+  const rules = actions.flatMap((action) => (action.kind === 'names' ? [action.rule] : []));
+  const reality = rules.flatMap(({ route, accept }) => (accept.kind === 'reality' ? [{ route, hop: accept.hop }] : []));
+  const [first] = reality;
+  if (first !== undefined && actions.length === 1) return { kind: 'reality', rule: first };
+  return {
+    kind: 'names',
+    names: createNameTable(names),
+    fallback: fallback ?? (first && { kind: 'reality', rule: first }),
+    hops: reality.map(({ hop }) => hop),
+    rawFirst: rawFirst && fallback !== undefined,
+  };
 }
 
 /** The service of a UDP socket; undefined without rules. */

@@ -1,16 +1,18 @@
 /**
- * Opens the connection to a next hop: tries one endpoint after the other, each within a time limit, with TLS and pins if
- * the route asks for them. The endpoints are chosen in `upstreams.ts`.
+ * Opens the connection to a next hop: tries one endpoint after the other, each within a time limit, with TLS and pins
+ * or REALITY if the route asks for them. The endpoints are chosen in `upstreams.ts`.
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { unreachable } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import type { HostPort } from '../../kernel/host-port.js';
-import type { RelayRoute } from '../plan/plan.js';
+import type { RelayRoute, UpstreamTls } from '../plan/plan.js';
+import { openReality } from '../reality/handshake.js';
 import { relayLimits } from './limits.js';
 import type { Link } from './links.js';
 import type { RelayDependencies } from './relay.js';
-import { plainSide } from './splice.js';
+import { plainSide, innerSide } from './splice.js';
 import type { Side } from './splice.js';
 import { connectTls } from './tls.js';
 
@@ -92,33 +94,60 @@ interface Secured {
   readonly signal: AbortSignal;
 }
 
-/** The connection, inside TLS if the route asks for it; undefined if the peer did not prove one of the pinned keys. */
-async function secure(socket: Socket, { route, endpoint, dependencies, signal }: Secured): Promise<Side | undefined> {
-  const { security: tls, origin } = route;
-  // UDP rules alone are dialled with Noise.
-  if (tls.kind !== 'tls') return plainSide(socket);
+/** The connection, inside TLS or REALITY if the route asks for it; undefined if the peer did not prove what it must. */
+async function secure(socket: Socket, of: Secured): Promise<Side | undefined> {
+  const { security } = of.route;
+  switch (security.kind) {
+    case 'raw':
+      return plainSide(socket);
+    case 'tls':
+      return secureTls(socket, security, of);
+    case 'reality': {
+      const opened = await openReality(socket, security.access, of.dependencies.clock, relayLimits.tlsHandshakeMs);
+      if (opened.ok) return innerSide(opened.value, socket);
+      refuse(of, { reason: 'upstream_reality', error: opened.error }, 'no REALITY with the next hop');
+      return undefined;
+    }
+    case 'noise':
+      // Of UDP rules alone.
+      socket.destroy();
+      return undefined;
+    default:
+      return unreachable(security);
+  }
+}
+
+async function secureTls(socket: Socket, tls: UpstreamTls, of: Secured): Promise<Side | undefined> {
   let outcome = await connectTls(socket, tls);
   if (outcome.kind === 'wrong_pin' && outcome.pin !== undefined) {
-    const newer = await dependencies.pins.arrival(tls.ruleId, outcome.pin);
-    const again = newer === undefined ? 'failed' : await dial(endpoint, signal);
+    const newer = await of.dependencies.pins.arrival(tls.ruleId, outcome.pin);
+    const again = newer === undefined ? 'failed' : await dial(of.endpoint, of.signal);
     if (newer !== undefined && typeof again !== 'string') outcome = await connectTls(again, newer);
   }
-  const of = { next_hop: formatHostPort(endpoint), resource_type: origin.resourceType, resource_id: origin.resourceId };
   switch (outcome.kind) {
     case 'connected':
       return outcome.side;
-    case 'wrong_pin':
-      dependencies.totals.handshakeFailed();
-      dependencies.refusals.note(
-        { reason: 'wrong_pin', ...of, got: outcome.pin ?? 'no certificate' },
-        'connection refused: the key of the next hop is none of the pinned ones',
-      );
+    case 'wrong_pin': {
+      const got = outcome.pin ?? 'no certificate';
+      const sentence = 'connection refused: the key of the next hop is none of the pinned ones';
+      refuse(of, { reason: 'wrong_pin', got }, sentence);
       return undefined;
+    }
     case 'failed':
-      dependencies.totals.handshakeFailed();
-      dependencies.refusals.note({ reason: 'upstream_tls', ...of, error: outcome.reason }, 'no TLS with the next hop');
+      refuse(of, { reason: 'upstream_tls', error: outcome.reason }, 'no TLS with the next hop');
       return undefined;
     default:
       return outcome satisfies never;
   }
+}
+
+/** Counts a next hop that did not prove what it must, and tells the log. */
+function refuse(
+  { route: { origin }, endpoint, dependencies }: Secured,
+  why: { readonly reason: string; readonly [field: string]: string },
+  sentence: string,
+): void {
+  const of = { next_hop: formatHostPort(endpoint), resource_type: origin.resourceType, resource_id: origin.resourceId };
+  dependencies.totals.handshakeFailed();
+  dependencies.refusals.note({ ...why, ...of }, sentence);
 }

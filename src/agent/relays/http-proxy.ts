@@ -207,7 +207,7 @@ async function passOn(
 
   const reached = await reach(request, context, gone.signal);
   if (typeof reached === 'number') return fail(reached);
-  const { stream } = reached.side;
+  const { socket: stream } = reached.side;
   const endLink = reached.link.meter.begin();
   const countLink = followBytes(stream, reached.link.meter.received, reached.link.meter.sent);
   const outgoing = forward(request, reached, undefined);
@@ -267,7 +267,7 @@ async function joinWebSocket(
     if (typeof reached === 'number') return answer(socket, reached);
     const { side, link } = reached;
     const endLink = link.meter.begin();
-    const countLink = followBytes(side.stream, link.meter.received, link.meter.sent);
+    const countLink = followBytes(side.socket, link.meter.received, link.meter.sent);
     const count = (): void => {
       connection.count();
       countLink();

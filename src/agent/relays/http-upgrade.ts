@@ -62,7 +62,7 @@ export function joinUpgraded({ socket, head, side, outgoing, count }: Upgrade): 
       resolve(false);
     };
     socket.once('close', gone);
-    side.stream.setTimeout(relayLimits.httpAnswerMs, () => {
+    side.socket.setTimeout(relayLimits.httpAnswerMs, () => {
       if (!answered) answer(socket, 504);
       answered = true;
       outgoing.destroy();
@@ -72,7 +72,7 @@ export function joinUpgraded({ socket, head, side, outgoing, count }: Upgrade): 
     outgoing.once('upgrade', (incoming, _socket, upstreamHead: Buffer) => {
       answered = true;
       socket.removeListener('close', gone);
-      side.stream.setTimeout(0);
+      side.socket.setTimeout(0);
       const protocol = valuesOf(incoming.rawHeaders, 'upgrade').join(', ');
       const headers = [...responseHeaders(incoming.rawHeaders), 'Connection', 'Upgrade', 'Upgrade', protocol];
       socket.write(headText(`HTTP/1.1 101 ${incoming.statusMessage ?? 'Switching Protocols'}`, headers));
@@ -86,7 +86,7 @@ export function joinUpgraded({ socket, head, side, outgoing, count }: Upgrade): 
       answered = true;
       const line = `HTTP/1.1 ${incoming.statusCode ?? 502} ${incoming.statusMessage ?? ''}`;
       socket.write(headText(line, [...responseHeaders(incoming.rawHeaders), 'Connection', 'close']));
-      side.stream.setTimeout(relayLimits.httpIdleMs);
+      side.socket.setTimeout(relayLimits.httpIdleMs);
       incoming.on('error', () => socket.destroy());
       incoming.once('end', () => {
         socket.removeListener('close', gone);

@@ -11,6 +11,8 @@ export const relayLimits = {
   /** The same where a saved policy puts RAW first. */
   clientHelloShortMs: 300,
   tlsHandshakeMs: 10_000,
+  /** How long the target of a REALITY hop is watched after a handshake. */
+  realityProbeMs: 5_000,
   /** Connections of a listener in the ClientHello or the TLS handshake; one more ends the oldest of them. */
   tcpUndecidedPerListener: 4096,
   /** How long a connection that met an unknown key waits for its pin. */

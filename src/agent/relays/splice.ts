@@ -3,25 +3,34 @@
  * reset, so that neither side takes a failure for a regular end.
  */
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 /** How long a half-closed connection may be silent before it is closed. */
 const halfClosedIdleMs = 10 * 60_000;
 
 export interface Side {
-  readonly stream: Socket;
+  readonly stream: Duplex;
+  /** The connection that counts the bytes and notices silence. */
+  readonly socket: Socket;
   /** Closes the connection with a TCP reset. */
   reset(): void;
 }
 
 export function plainSide(socket: Socket): Side {
-  return { stream: socket, reset: () => reset(socket) };
+  return { stream: socket, socket, reset: () => reset(socket) };
 }
 
 /** @param socket the connection below TLS */
 export function tlsSide(stream: TLSSocket, socket: Socket): Side {
+  return { ...innerSide(stream, socket), socket: stream };
+}
+
+/** @param socket the connection below the stream, whose bytes go through JavaScript */
+export function innerSide(stream: Duplex, socket: Socket): Side {
   return {
     stream,
+    socket,
     reset() {
       // The socket goes first: destroying the stream alone would close the connection below it in the regular way.
       reset(socket);
@@ -59,7 +68,7 @@ export function splice(client: Side, upstream: Side, counts: SpliceCounts, ended
       halfClosed = true;
       // One side has finished and the other may never do so: end the connection when it is silent for too long.
       for (const side of [client, upstream]) {
-        side.stream.setTimeout(halfClosedIdleMs, () => side.reset());
+        side.socket.setTimeout(halfClosedIdleMs, () => side.reset());
       }
     };
     const pump = (fromSide: Side, toSide: Side, count: (bytes: number) => void): void => {

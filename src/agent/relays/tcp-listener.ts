@@ -9,14 +9,16 @@ import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { sleep } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
-import type { TcpService, NamedRule, PlainService, RelayRoute } from '../plan/plan.js';
-import { dialNextHop } from './dial.js';
+import type { TcpService, NamedRule, PlainService, RealityHop, RealityRule, RelayRoute } from '../plan/plan.js';
+import { dial, dialNextHop } from './dial.js';
 import { peek } from './first-bytes.js';
 import { createHttpProxy } from './http-proxy.js';
 import type { HttpProxy } from './http-proxy.js';
 import { relayLimits } from './limits.js';
 import { createMeter } from './meters.js';
 import type { Meter } from './meters.js';
+import { createRealityHops } from './reality-hops.js';
+import type { RealityHops } from './reality-hops.js';
 import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
 import { reset, plainSide, splice } from './splice.js';
 import type { Side } from './splice.js';
@@ -36,14 +38,15 @@ export async function openTcpListener(
   /** Connections whose rule is not known yet, the oldest first. */
   const undecided = new Set<Socket>();
   const http = createHttpProxy(dependencies, meter);
-  const serve = createTcpRelay({ dependencies, meter, http, decided: (client) => undecided.delete(client) });
+  const hops = createRealityHops(dependencies, meter);
+  const serve = createTcpRelay({ dependencies, meter, http, hops, decided: (client) => undecided.delete(client) });
   let closing = false;
   let current: TcpService | undefined;
   let waiting: Socket[] = [];
   let state: RelayListener['state'] = 'running';
 
   const start = (client: Socket, service: TcpService): void => {
-    if (service.kind === 'names') {
+    if (service.kind === 'names' || service.kind === 'reality') {
       undecided.add(client);
       // Connections that stay silent make room for later ones.
       const [oldest] = undecided;
@@ -97,6 +100,7 @@ export async function openTcpListener(
     },
     route(service) {
       current = service;
+      hops.keep(hopsOf(service));
       const plain = service.kind === 'names' ? service.fallback : service;
       http.route(plain?.kind === 'http' ? plain.routes : undefined);
       const clients = waiting;
@@ -124,9 +128,24 @@ export async function openTcpListener(
         await sleep(drainMs, drained.signal);
       }
       for (const client of sessions.keys()) reset(client);
+      await hops.close();
       await all;
     },
   };
+}
+
+function hopsOf(service: TcpService): readonly RealityHop[] {
+  switch (service.kind) {
+    case 'names':
+      return service.hops;
+    case 'reality':
+      return [service.rule.hop];
+    case 'relay':
+    case 'http':
+      return [];
+    default:
+      return unreachable(service);
+  }
 }
 
 interface TcpRelayOptions {
@@ -134,13 +153,14 @@ interface TcpRelayOptions {
   /** The listener's. */
   readonly meter: Meter;
   readonly http: HttpProxy;
-  /** Called when the connection's rule is known, after TLS if it is terminated here. */
+  readonly hops: RealityHops;
+  /** Called when the connection's rule is known, after TLS or REALITY if that ends here. */
   readonly decided: (client: Socket) => void;
 }
 
 /** Serves connections; each promise resolves when its connection is over. */
 function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: TcpService) => Promise<void> {
-  const { dependencies, meter, http, decided } = options;
+  const { dependencies, meter, http, hops, decided } = options;
 
   const relay = async (client: Side, route: RelayRoute, ended?: Buffer): Promise<void> => {
     const end = meter.begin();
@@ -190,26 +210,51 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
     }
   };
 
-  const serveNamed = async (client: Socket, { route, context }: NamedRule): Promise<void> => {
-    if (context === undefined) {
-      decided(client);
-      return relay(plainSide(client), route);
-    }
-    const side = await acceptTls(client, context);
+  const serveReality = async (client: Socket, rule: RealityRule): Promise<void> => {
+    const side = await hops.meet(client, rule);
     decided(client);
-    if (side !== undefined) return relay(side, route);
+    if (side !== undefined) await relay(side, rule.route);
+  };
+  /** Joins a client to the target that has already ended its direction, so that nothing can be put back. */
+  const endAtTarget = async (client: Socket, { hop }: RealityRule, ended: Buffer): Promise<void> => {
     meter.refused();
-    meter.handshakeFailed();
+    const target = await dial(hop.target, new AbortController().signal);
+    if (typeof target === 'string') return reset(client);
+    await splice(plainSide(client), plainSide(target), { up: () => undefined, down: () => undefined }, ended);
+  };
+
+  const serveNamed = async (client: Socket, { route, accept }: NamedRule): Promise<void> => {
+    switch (accept.kind) {
+      case 'pass':
+        decided(client);
+        return relay(plainSide(client), route);
+      case 'reality':
+        return serveReality(client, { route, hop: accept.hop });
+      case 'tls': {
+        const side = await acceptTls(client, accept.context);
+        decided(client);
+        if (side !== undefined) return relay(side, route);
+        meter.refused();
+        meter.handshakeFailed();
+        return undefined;
+      }
+      default:
+        return unreachable(accept);
+    }
   };
 
   return async (client, service) => {
+    if (service.kind === 'reality') return serveReality(client, service.rule);
     if (service.kind !== 'names') return servePlain(client, service);
     const { names, fallback, rawFirst } = service;
-    const early = fallback !== undefined && rawFirst;
-    const peeked = await peek(client, early ? relayLimits.clientHelloShortMs : relayLimits.clientHelloMs);
+    const peeked = await peek(client, rawFirst ? relayLimits.clientHelloShortMs : relayLimits.clientHelloMs);
     const named = peeked?.serverName === undefined ? undefined : names.match(peeked.serverName);
     if (peeked !== undefined && named !== undefined) return serveNamed(client, named);
-    if (peeked !== undefined && fallback !== undefined) return servePlain(client, fallback, peeked.ended);
+    if (peeked !== undefined && fallback !== undefined) {
+      if (fallback.kind !== 'reality') return servePlain(client, fallback, peeked.ended);
+      if (peeked.ended === undefined) return serveReality(client, fallback.rule);
+      return endAtTarget(client, fallback.rule, peeked.ended);
+    }
     // No rule serves it.
     decided(client);
     meter.refused();

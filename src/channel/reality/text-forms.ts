@@ -15,6 +15,11 @@ export function isShortId(text: string): boolean {
   return shortIdPattern.test(text);
 }
 
+/** The same for hops and upstreams, whose short id may be empty: eight zeros. */
+export function isHopShortId(text: string): boolean {
+  return text === '' || isShortId(text);
+}
+
 export function isServerName(text: string): boolean {
   return namePattern.test(text);
 }

@@ -210,7 +210,16 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     },
     final(done) {
       sendAlert(alert.closeNotify);
-      socket.end(() => done());
+      // A socket that is lost meanwhile never says that it has finished.
+      const over = (): void => {
+        socket.off('finish', over);
+        socket.off('close', over);
+        done();
+      };
+      if (socket.destroyed) return over();
+      socket.on('finish', over);
+      socket.on('close', over);
+      socket.end();
     },
     destroy(error, done) {
       socket.destroy();

@@ -286,7 +286,7 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
  */
 export async function startListener(options: ListenerOptions, accept: AcceptAgent): Promise<Listener> {
   const { clock, logger } = options;
-  const reality = options.reality && createReality({ settings: options.reality, clock });
+  const reality = options.reality && createReality({ settings: options.reality, clock, speaksSecond: true });
   const connections = createConnections(options, reality, accept);
   const server = createServer(
     { noDelay: true, keepAlive: true, allowHalfOpen: reality !== undefined },

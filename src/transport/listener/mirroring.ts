@@ -2,7 +2,6 @@
  * Serves the connections that REALITY meets: each belongs to the target, within bounds of number, bytes and time, until
  * it turns out to be an agent's and is handed over. How agents are distinguished from strangers: `reality/`.
  */
-import type { Socket } from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
 import { unreachable } from '../../kernel/errors.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
@@ -10,7 +9,7 @@ import type { Connection } from './connection.js';
 import type { ConnectionTable, Entry } from './connection-table.js';
 import type { StrangerReason } from './reality/authenticate.js';
 import type { Met, Reality } from './reality/reality.js';
-import { tuning } from './reality/tuning.js';
+import { isSpent } from './reality/spent.js';
 
 /** How many connections turned out to be what. */
 export type MetCounts = Readonly<Record<Met['kind'], number>>;
@@ -92,22 +91,5 @@ export function createMirroring(deps: MirroringDeps): Mirroring {
       if (oldest !== undefined && table.kinds().mirrored > deps.atOnce) deps.close(oldest, 'crowded');
       await reality.meet(connection.socket, (met) => settle(entry, met));
     },
-  };
-}
-
-/**
- * Whether a mirrored connection has used up its bytes; or whether it has been silent for long although its client has not
- * taken everything, which holds memory, or there are many. Asked again and again.
- */
-function isSpent(socket: Socket, clock: Clock, many: () => boolean): () => boolean {
-  let bytes = 0;
-  let since = clock.monotonic();
-  return () => {
-    const now = clock.monotonic();
-    const current = socket.bytesRead + socket.bytesWritten;
-    if (current !== bytes) since = now;
-    bytes = current;
-    const isSilent = now - since > tuning.mirroredIdleMs;
-    return bytes > tuning.mirroredBytes || (isSilent && (socket.writableLength > 0 || many()));
   };
 }

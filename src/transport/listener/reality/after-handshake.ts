@@ -9,7 +9,7 @@ import type { Clock } from '../../../kernel/clock.js';
 import { probeTarget } from './probe.js';
 import type { Suite } from '../../../channel/tls/suites.js';
 import type { OfferedProtocols, Probed } from './probe.js';
-import type { RealitySettings } from './settings.js';
+import type { RealityServer } from './settings.js';
 import type { Target } from './target.js';
 import { tuning } from './tuning.js';
 
@@ -40,7 +40,7 @@ const offered: readonly OfferedProtocols[] = ['none', 'http/1.1', 'h2'];
 
 /** @param watchMs how long the target is watched after a handshake */
 export function learnAfterHandshake(
-  settings: Pick<RealitySettings, 'serverNames'>,
+  settings: Pick<RealityServer, 'serverNames'>,
   target: Target,
   clock: Clock,
   watchMs: number,

@@ -5,7 +5,7 @@
 import { createSeenOnce } from '../../../kernel/seen-once.js';
 import { authKeyOf, openClaim, shortIdFromHex } from '../../../channel/reality/auth.js';
 import type { ClientHello } from '../../../channel/tls/client-hello.js';
-import type { RealitySettings } from './settings.js';
+import type { RealityServer } from './settings.js';
 import { tuning } from './tuning.js';
 import { readClientHello } from '../../../channel/tls/client-hello.js';
 import { messageType, recordHeaderBytes, recordType } from '../../../channel/tls/codes.js';
@@ -23,7 +23,7 @@ export type Verdict =
 export type Authenticate = (hello: ClientHello, now: number) => Verdict;
 
 /** @param startedAt milliseconds since the Unix epoch: what an earlier process has seen, this one does not remember */
-export function createAuthenticator(settings: RealitySettings, startedAt: number): Authenticate {
+export function createAuthenticator(settings: RealityServer, startedAt: number): Authenticate {
   const names = new Set(settings.serverNames);
   const shortIds = new Set(settings.shortIds.map((digits) => shortIdFromHex(digits).toString('hex')));
   const seen = createSeenOnce(tuning.replayEntries);

@@ -56,7 +56,7 @@ export function prepareAnswer(
   hello: ClientHello,
   target: TargetFlight,
   authKey: Uint8Array,
-  identity: TemporaryIdentity,
+  { identity, speaksSecond }: { readonly identity: TemporaryIdentity; readonly speaksSecond: boolean },
 ): PreparedAnswer | undefined {
   const { serverHello, later } = target;
   const { suite } = serverHello;
@@ -114,7 +114,7 @@ export function prepareAnswer(
       if (socket.destroyed) return undefined;
       for (const record of padding(send, lengths)) socket.write(record);
       const data = createRecordCipher(suite, application.client);
-      return createTlsStream({ socket, records, receive: data, send, tickets: 'unexpected', speaksSecond: true });
+      return createTlsStream({ socket, records, receive: data, send, tickets: 'unexpected', speaksSecond });
     },
   };
 }

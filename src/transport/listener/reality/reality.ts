@@ -15,7 +15,7 @@ import type { StrangerReason } from './authenticate.js';
 import { prepareAnswer } from './handshake.js';
 import type { PreparedAnswer } from './handshake.js';
 import { offeredBy } from './probe.js';
-import type { RealitySettings } from './settings.js';
+import type { RealityServer } from './settings.js';
 import { splice } from './splice.js';
 import { createTarget } from './target.js';
 import { createTargetFlightReader } from './target-flight.js';
@@ -64,11 +64,13 @@ export interface Reality {
 }
 
 interface RealityOptions {
-  readonly settings: RealitySettings;
+  readonly settings: RealityServer;
   readonly clock: Clock;
+  /** Whether what is said to a client waits for its first bytes, as the server of a page does. */
+  readonly speaksSecond: boolean;
 }
 
-export function createReality({ settings, clock }: RealityOptions): Reality {
+export function createReality({ settings, clock, speaksSecond }: RealityOptions): Reality {
   const target = createTarget(settings.target);
   const authenticate = createAuthenticator(settings, clock.now());
   const identity = createTemporaryIdentity();
@@ -83,7 +85,7 @@ export function createReality({ settings, clock }: RealityOptions): Reality {
     const flight = await readFlight(server, said);
     // A client that leaves ends the target's answer through no fault of the target.
     if (client.destroyed) return other;
-    const answer = flight && prepareAnswer(hello, flight, verdict.authKey, identity);
+    const answer = flight && prepareAnswer(hello, flight, verdict.authKey, { identity, speaksSecond });
     return answer === undefined ? { kind: 'unusable_target' } : { kind: 'answered', hello, answer };
   };
 

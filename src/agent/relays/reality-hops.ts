@@ -1,0 +1,115 @@
+/**
+ * The REALITY hops of one TCP listener: tells the clients that hold a hop's key from strangers, who are joined to the target
+ * within bounds of bytes and silence. A hop that no rule has any more takes nobody new, and ends when its handshakes have.
+ * The handshake is that of `src/transport/listener/reality/`. Implements the listening side of `docs/data-plane.md#reality`.
+ */
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { sleep } from '../../kernel/background.js';
+import { unreachable } from '../../kernel/errors.js';
+import { createReality } from '../../transport/listener/reality/reality.js';
+import type { Met, Reality } from '../../transport/listener/reality/reality.js';
+import { isSpent } from '../../transport/listener/reality/spent.js';
+import type { RealityHop, RealityRule } from '../plan/plan.js';
+import { relayLimits } from './limits.js';
+import type { Meter } from './meters.js';
+import type { RelayDependencies } from './relay.js';
+import { innerSide } from './splice.js';
+import type { Side } from './splice.js';
+
+/** How often the bounds of strangers are looked at. */
+const sweepMs = 10_000;
+/** How long handshakes of a hop that was replaced may take. */
+const retireMs = 10_000;
+
+export interface RealityHops {
+  /** Starts those that are new, and retires all others. */
+  keep(hops: readonly RealityHop[]): void;
+  /**
+   * Takes a client, and owns its socket while it is a stranger's.
+   * @param client paused, its first bytes unread
+   * @returns the bytes inside, for a client that holds the key; undefined: the connection is over
+   */
+  meet(client: Socket, rule: RealityRule): Promise<Side | undefined>;
+  close(): Promise<void>;
+}
+
+export function createRealityHops({ clock, refusals }: RelayDependencies, meter: Meter): RealityHops {
+  let running = new Map<string, Reality>();
+  const retiring = new Map<Reality, Promise<void>>();
+  /** Clients that are not known to hold a key, and whether each has used up its bounds. */
+  const strangers = new Map<Socket, () => boolean>();
+  const stop = new AbortController();
+
+  const many = (): boolean => strangers.size > relayLimits.tcpUndecidedPerListener / 2;
+  const sweeper = setInterval(() => {
+    for (const [client, spent] of strangers) if (spent()) client.destroy();
+  }, sweepMs);
+  sweeper.unref();
+
+  const retire = (reality: Reality): void => {
+    const done = sleep(retireMs, stop.signal)
+      .then(() => reality.close())
+      .finally(() => retiring.delete(reality));
+    retiring.set(reality, done);
+  };
+
+  /** Counts what a client turned out to be. @returns the bytes inside, for one that holds the key */
+  const judge = (met: Met, client: Socket, { route: { origin }, hop }: RealityRule): Duplex | undefined => {
+    const note = (reason: string, sentence: string): void =>
+      refusals.note({ reason, resource_id: origin.resourceId, address: client.remoteAddress ?? '' }, sentence);
+    if (met.kind !== 'agent') meter.refused();
+    switch (met.kind) {
+      case 'agent':
+        return met.stream;
+      case 'stranger':
+        if (met.reason !== 'other') note(`reality_${met.reason}`, 'a client of a REALITY hop met the target');
+        return undefined;
+      case 'unusable_target':
+        note('reality_unusable_target', 'the target answered in a way that a REALITY hop cannot imitate');
+        return undefined;
+      case 'no_target':
+        note('reality_no_target', `the target ${hop.target.host} of a REALITY hop cannot be reached`);
+        return undefined;
+      case 'unfinished':
+        meter.handshakeFailed();
+        return undefined;
+      default:
+        return unreachable(met);
+    }
+  };
+
+  return {
+    keep(hops) {
+      const next = new Map<string, Reality>();
+      for (const hop of hops) {
+        const settings = { ...hop, probeMs: relayLimits.realityProbeMs };
+        const existing = running.get(hop.id) ?? next.get(hop.id);
+        next.set(hop.id, existing ?? createReality({ settings, clock, speaksSecond: false }));
+      }
+      for (const [id, reality] of running) if (!next.has(id)) retire(reality);
+      running = next;
+    },
+    async meet(client, rule) {
+      const reality = running.get(rule.hop.id);
+      if (reality === undefined) {
+        client.destroy();
+        return undefined;
+      }
+      let inside: Duplex | undefined;
+      strangers.set(client, isSpent(client, clock, many));
+      try {
+        await reality.meet(client, (met) => (inside = judge(met, client, rule)));
+      } finally {
+        strangers.delete(client);
+      }
+      return inside && innerSide(inside, client);
+    },
+    async close() {
+      clearInterval(sweeper);
+      stop.abort();
+      await Promise.all([...Array.from(running.values(), (reality) => reality.close()), ...retiring.values()]);
+      running = new Map();
+    },
+  };
+}

@@ -1,0 +1,281 @@
+/** REALITY hops between agents: who gets in, what flows, what strangers meet, sharing of a socket, and the reference implementation. */
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Gateway } from '../../src/agent/gateway.js';
+import { openReality } from '../../src/agent/reality/handshake.js';
+import { relayLimits } from '../../src/agent/relays/limits.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
+import { realityBinary, runReferenceClient, startReferenceServer } from '../servers/reality-process.js';
+import { agentRuntime } from '../support/agent-runtime.js';
+import { createCertificate } from '../support/certificate.js';
+import { eventually } from '../support/eventually.js';
+import { startTlsTarget, targetName } from '../support/reality-fixture.js';
+import type { TlsTarget } from '../support/reality-fixture.js';
+import { freePort, overReality, realityRule, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
+import type { RealityOfHop } from '../support/snapshots.js';
+
+const closers: (() => Promise<void>)[] = [];
+const times = { ...relayLimits };
+let target: TlsTarget;
+beforeAll(async () => void (target = await startTlsTarget({ ALPNProtocols: ['h2', 'http/1.1'] })));
+afterAll(() => target.close());
+beforeEach(() => void Object.assign(relayLimits, { realityProbeMs: 100 }));
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+  Object.assign(relayLimits, times);
+});
+
+async function server(onConnection: (socket: Socket) => void): Promise<string> {
+  const made = await tcpServer(onConnection);
+  closers.push(() => made.close());
+  return `127.0.0.1:${made.port}`;
+}
+const echo = (): Promise<string> => server((socket) => socket.pipe(socket));
+const says = (text: string): Promise<string> => server((socket) => socket.end(text));
+
+const hopOf = (serverNames: readonly string[] = [targetName]): RealityOfHop => ({
+  keys: generateX25519(),
+  serverNames,
+  targetPort: target.port,
+});
+const applied = async (gateway: Gateway, ...of: Parameters<typeof snapshot>): Promise<void> => {
+  expect((await gateway.apply(snapshot(...of)))?.errors).toEqual([]);
+};
+
+async function dial(port: number): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  closers.push(async () => void socket.destroy());
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Everything that comes until the end; `failed` if there is no regular end. */
+async function readAll(stream: Duplex): Promise<string> {
+  const parts: Buffer[] = [];
+  let ended = false;
+  stream.on('data', (bytes: Buffer) => parts.push(bytes));
+  stream.on('end', () => (ended = true));
+  stream.on('error', () => undefined);
+  await eventually(() => ended || stream.destroyed).toBe(true);
+  stream.end();
+  return ended ? Buffer.concat(parts).toString() : 'failed';
+}
+
+/** What a client of TLS gets at a port: the common name of the certificate. */
+async function certificateAt(port: number, servername: string): Promise<string> {
+  const socket = connectTls({ host: '127.0.0.1', port, servername, rejectUnauthorized: false });
+  closers.push(async () => void socket.destroy());
+  await once(socket, 'secureConnect');
+  return String(socket.getPeerCertificate().subject.CN);
+}
+
+async function enter(port: number, hop: RealityOfHop, name = hop.serverNames[0] ?? '', shortId = '0a') {
+  const access = { publicKey: Buffer.from(hop.keys.publicKey), shortId, serverName: name };
+  return openReality(await dial(port), access, systemClock, 15_000);
+}
+
+async function inside(port: number, hop: RealityOfHop, name?: string): Promise<Duplex> {
+  const opened = await enter(port, hop, name);
+  if (!opened.ok) throw new Error(opened.error);
+  return opened.value;
+}
+
+describe('a REALITY hop', () => {
+  it('carries a chain: bytes both ways, half-closes, and a server that speaks first', async () => {
+    const [first, second] = [hopOf(), hopOf()];
+    const [entry, middle, exit, greeting] = [await freePort(), await freePort(), await freePort(), await freePort()];
+    const [edge, relay, last] = [agentRuntime(closers), agentRuntime(closers), agentRuntime(closers)];
+    await applied(last, 1, {
+      tcp: [realityRule(exit, await echo(), second), realityRule(greeting, await says('220 hello'), second)],
+    });
+    const onward = overReality(`127.0.0.1:${exit}`, second.keys.publicKey, targetName);
+    await applied(relay, 1, { tcp: [{ ...realityRule(middle, '', first), ...onward }] });
+    await applied(edge, 1, {
+      tcp: [
+        tcpRule(entry, '', overReality(`127.0.0.1:${middle}`, first.keys.publicKey, targetName)),
+        tcpRule(entry + 1, '', overReality(`127.0.0.1:${greeting}`, second.keys.publicKey, targetName)),
+      ],
+    });
+    const client = await dial(entry);
+    const sent = Buffer.alloc(2_000_000, 'bytes through two hops of REALITY, ');
+    client.end(sent);
+    expect((await readAll(client)) === sent.toString()).toBe(true);
+    expect(await readAll(await dial(entry + 1))).toBe('220 hello');
+    await eventually(() => last.report().connections).toMatchObject({ accepted: 2n, active: 0n, failed: 0n });
+    expect(relay.runtimeListeners()[0]?.routes).toEqual([
+      expect.objectContaining({ security: 'reality', matchKind: 'reality', matchValue: targetName }),
+    ]);
+    expect(Number(edge.linkMetrics()[0]?.bytesOut)).toBeGreaterThanOrEqual(sent.length);
+  });
+
+  it('passes a reset on as a reset', async () => {
+    const hop = hopOf();
+    const [port, entry] = [await freePort(), await freePort()];
+    const gateway = agentRuntime(closers);
+    const breaking = await server((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    await applied(gateway, 1, {
+      tcp: [
+        realityRule(port, breaking, hop),
+        tcpRule(entry, '', overReality(`127.0.0.1:${port}`, hop.keys.publicKey, targetName)),
+      ],
+    });
+    const client = await dial(entry);
+    client.write('x');
+    expect(await readAll(client)).toBe('failed');
+    await eventually(() => gateway.report().connections?.failed).toBe(2n);
+  });
+
+  it('is the target to everybody else: another name, a wrong short id, no TLS at all, a client that ends at once', async () => {
+    const hop = hopOf();
+    const port = await freePort();
+    const gateway = agentRuntime(closers);
+    await applied(gateway, 1, { tcp: [realityRule(port, await echo(), hop)] });
+    expect(await certificateAt(port, targetName)).toBe(targetName);
+    expect(await certificateAt(port, 'else.example')).toBe(targetName);
+    const refused = await enter(port, hop, targetName, 'ff');
+    expect(refused).toMatchObject({ ok: false });
+    const direct = await dial(target.port);
+    const through = await dial(port);
+    for (const socket of [direct, through]) socket.end('GET / HTTP/1.1\r\n\r\n');
+    const [met, expected] = await Promise.all([readAll(through), readAll(direct)]);
+    expect(met).toBe(expected);
+    expect(gateway.report().connections?.active).toBe(0n);
+    await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBeGreaterThanOrEqual(4n);
+    // Nobody who did not hold the key was relayed.
+    expect(gateway.runtimeListeners()[0]).toMatchObject({ bytesIn: 0n, bytesOut: 0n });
+  });
+
+  it('is not entered by a replayed hello, nor by one of another clock', async () => {
+    const hop = hopOf();
+    const port = await freePort();
+    await applied(agentRuntime(closers), 1, { tcp: [realityRule(port, await echo(), hop)] });
+    const access = { publicKey: Buffer.from(hop.keys.publicKey), shortId: '0a', serverName: targetName };
+    for (const wrong of [-130_000, 130_000]) {
+      const clock = { ...systemClock, now: () => Date.now() + wrong };
+      expect(await openReality(await dial(port), access, clock, 15_000)).toMatchObject({ ok: false });
+    }
+    const clock = { ...systemClock, now: () => Date.now() + 100_000 };
+    expect(await openReality(await dial(port), access, clock, 15_000)).toMatchObject({ ok: true });
+  });
+
+  it('resets its client if the next hop turns out to be the target, and says so', async () => {
+    const [port, entry] = [await freePort(), await freePort()];
+    const gateway = agentRuntime(closers);
+    await applied(gateway, 1, {
+      tcp: [
+        realityRule(port, await echo(), hopOf()),
+        tcpRule(entry, '', overReality(`127.0.0.1:${port}`, generateX25519().publicKey, targetName)),
+      ],
+    });
+    expect(await readAll(await dial(entry))).toBe('failed');
+    expect(gateway.report().connections).toMatchObject({ handshakeFailures: 1n });
+  });
+
+  it('shares a socket with other REALITY rules, TLS, names and RAW; each finds its own', async () => {
+    const [one, two] = [hopOf(['one.example', targetName]), hopOf(['two.example'])];
+    const port = await freePort();
+    const gateway = agentRuntime(closers);
+    const certificate = createCertificate('tls.example');
+    const inner = await startTlsTarget();
+    closers.push(() => inner.close());
+    const rules = [
+      realityRule(port, await says('one'), one, 'one'),
+      realityRule(port, await says('two'), two, 'two'),
+      tlsRule(port, await says('tls'), ['tls.example'], 'c', 'tls'),
+      tcpRule(port, `127.0.0.1:${inner.port}`, { serverNames: ['*.named.example'] }, 'named'),
+    ];
+    const raw = tcpRule(port, await says('raw'), {}, 'raw');
+    const of = { certificates: { c: certificate } };
+    await applied(gateway, 1, { tcp: [...rules, raw], ...of });
+    const eachItsOwn = async (): Promise<void> => {
+      expect(await readAll(await inside(port, one, 'one.example'))).toBe('one');
+      expect(await readAll(await inside(port, two))).toBe('two');
+      expect(await certificateAt(port, 'tls.example')).toBe('tls.example');
+      expect(await certificateAt(port, 'a.named.example')).toBe(targetName);
+      // The key of one rule opens no name of the other.
+      expect(await enter(port, { ...two, keys: one.keys })).toMatchObject({ ok: false });
+    };
+    await eachItsOwn();
+    const plain = await dial(port);
+    plain.write('GET');
+    expect(await readAll(plain)).toBe('raw');
+    expect(gateway.runtimeListeners()).toHaveLength(1);
+    expect(gateway.runtimeListeners()[0]?.routes.map(({ matchKind }) => matchKind)).toEqual([
+      'reality',
+      'reality',
+      'reality',
+      'sni',
+      'sni',
+      'default',
+    ]);
+    // Without RAW, what is nobody's is the first REALITY rule's target's.
+    await applied(gateway, 2, { tcp: rules, ...of });
+    await eachItsOwn();
+    expect(await certificateAt(port, 'nobody.example')).toBe(targetName);
+    const [direct, through] = [await dial(target.port), await dial(port)];
+    for (const socket of [direct, through]) socket.end('GET / HTTP/1.1\r\n\r\n');
+    const [met, expected] = await Promise.all([readAll(through), readAll(direct)]);
+    expect(met).toBe(expected);
+  });
+
+  it('keeps its connections when its key is replaced, and takes only the new one', async () => {
+    const [old, fresh] = [hopOf(), hopOf()];
+    const [port, target] = [await freePort(), await echo()];
+    const gateway = agentRuntime(closers);
+    await applied(gateway, 1, { tcp: [realityRule(port, target, old)] });
+    const early = await inside(port, old);
+    early.write('before');
+    expect(String((await once(early, 'data'))[0])).toBe('before');
+    await applied(gateway, 2, { tcp: [realityRule(port, target, fresh)] });
+    expect(await enter(port, old)).toMatchObject({ ok: false });
+    const late = await inside(port, fresh);
+    for (const stream of [early, late]) {
+      stream.write('after');
+      expect(String((await once(stream, 'data'))[0])).toBe('after');
+    }
+  });
+
+  it('is named when its key, short ids or target cannot be used', async () => {
+    const rule = realityRule(await freePort(), '127.0.0.1:9', hopOf(), 'c');
+    const broken = { ...rule.reality!, shortIds: ['xyz'], targetPort: 0 };
+    const report = await agentRuntime(closers).apply(snapshot(1, { tcp: [{ ...rule, reality: broken }] }));
+    expect(report?.errors.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+      'hops[0].credential_id: expected a camouflage target host and port',
+      'hops[0].credential_id: expected short ids of an even number of at most 16 hexadecimal digits',
+    ]);
+  });
+});
+
+describe.skipIf(!existsSync(realityBinary))('a REALITY hop beside the reference implementation', () => {
+  it.each(['chrome', 'firefox', 'safari'] as const)('is entered by its client that looks like %s', async (browser) => {
+    const hop = hopOf();
+    const port = await freePort();
+    await applied(agentRuntime(closers), 1, { tcp: [realityRule(port, await echo(), hop)] });
+    const keyed = { key: hop.keys.publicKey, shortId: '0a', name: targetName };
+    expect(await runReferenceClient(keyed, port, browser, 300_000)).toEqual({ verified: true, echoed: true });
+  });
+
+  it('dials its server as the last hop', async () => {
+    const keys = generateX25519();
+    const upstream = await startReferenceServer({ key: keys.privateKey, shortId: '0a', name: targetName }, target.port);
+    closers.push(() => upstream.close());
+    const entry = await freePort();
+    await applied(agentRuntime(closers), 1, {
+      tcp: [tcpRule(entry, '', overReality(`127.0.0.1:${upstream.port}`, keys.publicKey, targetName))],
+    });
+    const client = await dial(entry);
+    const sent = Buffer.alloc(200_000, 'to a REALITY server, ');
+    client.write(sent);
+    let got = '';
+    client.on('data', (bytes: Buffer) => (got += bytes.toString()));
+    await eventually(() => got.length).toBe(sent.length);
+    expect(got === sent.toString()).toBe(true);
+  });
+});
