@@ -2,11 +2,12 @@
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The workspaces hold tests only.
-RUN npm ci --no-audit --no-fund --workspaces=false
+COPY console/package.json console/
+RUN npm ci --no-audit --no-fund --workspace=console --include-workspace-root
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY scripts ./scripts
+COPY console ./console
 RUN npm run build && npm prune --omit=dev --no-audit --no-fund --workspaces=false
 
 FROM node:24.21.0-bookworm-slim

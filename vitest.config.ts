@@ -15,9 +15,16 @@ const alone = [
 ];
 
 /** Mostly wait, for programs that they start and for stores. */
-const programs = ['e2e', 'golden', 'invented-resource', 'maintenance', 'start', 'storage', 'typed-client'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+const programs = [
+  'console',
+  'e2e',
+  'golden',
+  'invented-resource',
+  'maintenance',
+  'start',
+  'storage',
+  'typed-client',
+].map((folder) => `test/${folder}/**/*.test.ts`);
 
 /** Share processes, because loading the service's modules takes longer than most files. */
 const shared = { isolate: false };

@@ -3,18 +3,14 @@
  * and npm commands. `npm run generate:check` compares them with what is committed.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { argv, execPath } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
-import { startApp } from '../src/app/app.js';
-import { readConfig } from '../src/app/config/config.js';
 import { describedVariables } from '../src/app/config/variables.js';
 import { errorCatalogue, GrpcStatus } from '../src/kernel/errors.js';
-import { silentLogger } from '../src/kernel/logger.js';
-import { handleUncaught } from '../src/app/uncaught.js';
+import { onEmptyFolder } from './on-empty-folder.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const HELP_TIMEOUT_MS = 60_000;
@@ -79,24 +75,10 @@ async function registeredMetrics(): Promise<readonly ShownMetric[]> {
     metrics.set(shown.name, shown);
     register.call(this, metric);
   };
-  const folder = mkdtempSync(join(tmpdir(), 'svc-reference-'));
-  const here = '127.0.0.1:0';
   try {
-    const config = readConfig({ SVC_DATA_DIR: folder, SVC_HTTP_LISTEN_ADDR: here, SVC_REALITY_LISTEN_ADDR: here });
-    const fail = (sentence: string): never => {
-      throw new Error(sentence);
-    };
-    const logger = { ...silentLogger, fatal: () => undefined };
-    const app = await startApp(
-      config,
-      silentLogger,
-      fail,
-      handleUncaught(logger, () => undefined),
-    );
-    await app.close();
+    await onEmptyFolder(() => undefined);
   } finally {
     Registry.prototype.registerMetric = register;
-    rmSync(folder, { recursive: true, force: true });
   }
   return [...metrics.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }

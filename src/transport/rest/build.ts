@@ -13,6 +13,7 @@ import { auditRoutes } from './resources/audit.js';
 import { authRoutes } from './resources/auth.js';
 import { installBodies } from './checks/body.js';
 import { installMinPosition, installOutages, installStaleness, installStoredReads } from './checks/consistency.js';
+import { consoleRoutes } from './console/console-routes.js';
 import { decodableUrl, installCorrelation, requestId } from './checks/correlation.js';
 import { installCors } from './checks/cors.js';
 import type { DeclaredRoute, RouteSchema } from './openapi/route-declaration.js';
@@ -122,7 +123,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   const budget = createAddressBudget(limits.rest.withoutToken, 'requests', deps.clock);
   probeRoutes(app, deps, budget, options);
   openApiRoutes(app, endpoints, budget, options);
-  refuseOtherMethods(app as unknown as FastifyInstance, endpoints);
+  refuseOtherMethods(app as unknown as FastifyInstance, [...endpoints, ...consoleRoutes(app)]);
   await app.ready();
   return app;
 }

@@ -5,6 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { acceptsCoding } from '../answers/accepted.js';
 import type { Budget } from '../checks/address-budget.js';
 import type { DeclaredRoute } from './route-declaration.js';
 import type { RestApp, RestOptions } from '../deps.js';
@@ -81,17 +82,10 @@ function madeOnce(contentType: string, make: () => string): (request: FastifyReq
     }
     const varies = [reply.getHeader('vary'), 'accept-encoding'].filter((header) => header !== undefined).join(', ');
     void reply.headers({ 'content-type': contentType, vary: varies });
-    if (acceptsGzip(request.headers['accept-encoding'])) {
+    if (acceptsCoding(request.headers['accept-encoding'], 'gzip')) {
       void reply.header('content-encoding', 'gzip').send(made.compressed);
     } else {
       void reply.send(made.plain);
     }
   };
-}
-
-function acceptsGzip(accepted: string | string[] | undefined): boolean {
-  return String(accepted ?? '')
-    .split(',')
-    .map((part) => part.trim().split(/\s*;\s*q=/i))
-    .some(([coding, weight = '1']) => coding?.toLowerCase() === 'gzip' && Number(weight) > 0);
 }

@@ -1,0 +1,36 @@
+/** Whether what is shown is live, in a place that is always there. */
+import { Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { StreamState } from '../shared/live/stream.js';
+import { formatClock } from '../shared/ui/format.js';
+import { State } from '../shared/ui/state.js';
+import classes from './live-state.module.css';
+import { text } from './shell.text.js';
+
+export function LiveState({ live }: { readonly live: StreamState }): ReactNode {
+  switch (live.kind) {
+    case 'live':
+      return (
+        <Text size="sm" component="div" title={text.liveMeaning}>
+          <State mood="good">{text.live}</State>
+        </Text>
+      );
+    case 'unreachable':
+      return (
+        <div role="alert" className={classes.away}>
+          <State mood="bad">
+            <span className={classes.sentence}>{text.away(formatClock(live.since))}</span>
+          </State>
+        </div>
+      );
+    case 'connecting':
+    case 'signed_out':
+      return (
+        <Text size="sm" component="div">
+          <State mood="busy">{text.connecting}</State>
+        </Text>
+      );
+    default:
+      return live satisfies never;
+  }
+}

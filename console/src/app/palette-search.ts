@@ -1,0 +1,35 @@
+/** Finds resources of every type that has a page, by a part of their name. */
+import { api, dataOf } from '../shared/api/client.js';
+import type { LinkedType, ResourceLinkTarget } from '../shared/ui/resource-link.js';
+import { targetOf } from '../shared/ui/resource-link.js';
+
+interface Found {
+  readonly id: string;
+  readonly name: string;
+  readonly type: LinkedType;
+  readonly link: ResourceLinkTarget;
+}
+
+/** Of each type. */
+const shown = 5;
+
+type Named = { readonly items: readonly { readonly id: string; readonly name: string }[] };
+type Ask = (query: { q: string; page_size: number }, signal: AbortSignal) => Promise<Named>;
+
+/** How each type is asked for. */
+const lists: Readonly<Record<LinkedType, Ask>> = {
+  node: (query, signal) => dataOf(api.GET('/api/nodes', { params: { query }, signal })),
+  l4_upstream: (query, signal) => dataOf(api.GET('/api/l4-upstreams', { params: { query }, signal })),
+};
+
+/** @throws Refusal */
+export async function findResources(q: string, signal: AbortSignal): Promise<readonly Found[]> {
+  const types = Object.entries(lists) as readonly (readonly [LinkedType, Ask])[];
+  const found = await Promise.all(
+    types.map(async ([type, ask]) => {
+      const { items } = await ask({ q, page_size: shown }, signal);
+      return items.map(({ id, name }) => ({ id, name, type, link: targetOf(type, id) }));
+    }),
+  );
+  return found.flat();
+}

@@ -1,0 +1,75 @@
+/**
+ * Every page and its address. A page is a part of its own that loads when it is opened; what its address may hold is
+ * read by a small function that comes with the first load.
+ */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { auditSearch } from '../audit/audit-search.js';
+import { nodesSearch } from '../nodes/nodes-search.js';
+import { upstreamsSearch } from '../upstreams/upstreams-search.js';
+import { NotFound } from './not-found.js';
+import { parseSearch, stringifySearch } from './search.js';
+import { Shell } from './shell.js';
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+const at = { getParentRoute: () => root } as const;
+
+const routeTree = root.addChildren([
+  createRoute({
+    ...at,
+    path: '/',
+    component: lazyRouteComponent(() => import('../overview/overview-page.js'), 'OverviewPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/nodes',
+    validateSearch: nodesSearch,
+    component: lazyRouteComponent(() => import('../nodes/nodes-page.js'), 'NodesPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/nodes/$id',
+    component: lazyRouteComponent(() => import('../nodes/node-page.js'), 'NodePage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/upstreams',
+    validateSearch: upstreamsSearch,
+    component: lazyRouteComponent(() => import('../upstreams/upstreams-page.js'), 'UpstreamsPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/upstreams/new',
+    component: lazyRouteComponent(() => import('../upstreams/upstream-form-page.js'), 'NewUpstreamPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/upstreams/$id',
+    component: lazyRouteComponent(() => import('../upstreams/upstream-page.js'), 'UpstreamPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/upstreams/$id/edit',
+    component: lazyRouteComponent(() => import('../upstreams/upstream-form-page.js'), 'EditUpstreamPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/audit',
+    validateSearch: auditSearch,
+    component: lazyRouteComponent(() => import('../audit/audit-page.js'), 'AuditPage'),
+  }),
+]);
+
+export const router = createRouter({
+  routeTree,
+  basepath: '/console',
+  parseSearch,
+  stringifySearch,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * What is around every page: who is signed in, where one can go, and whether what is shown is live. While the service is
+ * out of reach the page stays, greyed; it comes back by itself. Nothing here moves when that changes.
+ */
+import { AppShell, Burger, Button, Group, Kbd, NavLink, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect } from 'react';
+import type { ReactNode } from 'react';
+import { startLive, useLive } from '../shared/live/live.js';
+import { meQuery, useMay } from '../shared/session.js';
+import type { Role } from '../shared/session.js';
+import { Problem } from '../shared/ui/problem.js';
+import { LiveState } from './live-state.js';
+import { pages } from './navigation.js';
+import classes from './shell.module.css';
+import { text } from './shell.text.js';
+import { SignInAgain, SignInPage } from './sign-in.js';
+import { UserMenu } from './user-menu.js';
+
+const Palette = lazy(async () => ({ default: (await import('./palette.js')).Palette }));
+
+export function Shell(): ReactNode {
+  const { data: me, error, refetch } = useQuery(meQuery);
+  const signedIn = me !== undefined;
+  useEffect(() => {
+    if (signedIn) startLive();
+  }, [signedIn]);
+  if (me === undefined) {
+    if (error === null) return null;
+    return error.status === 401 ? <SignInPage /> : <Problem error={error} retry={() => void refetch()} />;
+  }
+  return <SignedIn />;
+}
+
+function SignedIn(): ReactNode {
+  const [opened, menu] = useDisclosure();
+  const live = useLive();
+  const { pathname } = useLocation();
+  // The menu covers a narrow window.
+  useEffect(() => menu.close(), [pathname, menu]);
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 200, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding="md"
+    >
+      <a href="#page" className={classes.skip}>
+        {text.skip}
+      </a>
+      <AppShell.Header className={classes.header} data-away={live.kind === 'unreachable' || undefined}>
+        <Group h="100%" px="md" gap="sm" wrap="nowrap">
+          <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={text.menu} />
+          <Text fw={700} visibleFrom="sm" className={classes.product}>
+            {text.product}
+          </Text>
+          <div className={classes.state}>
+            <LiveState live={live} />
+          </div>
+          <Suspense fallback={<PaletteButton />}>
+            <Palette button={(open) => <PaletteButton open={open} />} />
+          </Suspense>
+          <UserMenu />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" component="nav" aria-label={text.menu}>
+        {pages.map(({ to, label, role }) => (
+          <Destination key={to} to={to} label={label} role={role ?? 'viewer'} />
+        ))}
+      </AppShell.Navbar>
+      <AppShell.Main
+        id="page"
+        tabIndex={-1}
+        className={classes.main}
+        data-away={live.kind === 'unreachable' || undefined}
+      >
+        <Outlet />
+      </AppShell.Main>
+      <SignInAgain opened={live.kind === 'signed_out'} />
+    </AppShell>
+  );
+}
+
+function PaletteButton({ open }: { readonly open?: () => void }): ReactNode {
+  return (
+    <Button variant="default" size="xs" onClick={open} rightSection={<Kbd size="xs">Ctrl K</Kbd>}>
+      {text.search}
+    </Button>
+  );
+}
+
+interface DestinationProps {
+  readonly to: (typeof pages)[number]['to'];
+  readonly label: string;
+  readonly role: Role;
+}
+
+function Destination({ to, label, role }: DestinationProps): ReactNode {
+  if (!useMay(role)) return null;
+  return (
+    <Link to={to} activeOptions={{ exact: to === '/' }} className={classes.destination}>
+      {({ isActive }) => <NavLink component="span" label={label} active={isActive} />}
+    </Link>
+  );
+}

@@ -1,0 +1,74 @@
+/** Signing in: a page of its own for a stranger, and a dialog over the page for somebody whose token has ended. */
+import { Button, Center, Modal, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { Refusal } from '../shared/api/client.js';
+import { startLive } from '../shared/live/live.js';
+import { signIn } from '../shared/session.js';
+import { sentenceOf } from '../shared/ui/problem.js';
+import { text } from './shell.text.js';
+
+export function SignInPage(): ReactNode {
+  return (
+    <Center mih="100vh" p="md" component="main">
+      <title>{`${text.signIn} · ${text.product}`}</title>
+      <Paper withBorder p="xl" w="100%" maw={380}>
+        <Stack>
+          <Title order={1}>{text.product}</Title>
+          <SignInForm />
+        </Stack>
+      </Paper>
+    </Center>
+  );
+}
+
+export function SignInAgain({ opened }: { readonly opened: boolean }): ReactNode {
+  return (
+    <Modal opened={opened} onClose={() => undefined} withCloseButton={false} title={text.signIn} centered>
+      <Stack>
+        <Text size="sm">{text.signInAgain}</Text>
+        <SignInForm />
+      </Stack>
+    </Modal>
+  );
+}
+
+function SignInForm(): ReactNode {
+  const [working, setWorking] = useState(false);
+  const [refused, setRefused] = useState<Refusal>();
+  const submit = async (given: FormData): Promise<void> => {
+    setWorking(true);
+    setRefused(undefined);
+    try {
+      await signIn(String(given.get('username')), String(given.get('password')));
+      startLive();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      setRefused(error);
+    } finally {
+      setWorking(false);
+    }
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit(new FormData(event.currentTarget));
+      }}
+    >
+      <Stack>
+        <TextInput name="username" label={text.username} autoComplete="username" required autoFocus data-autofocus />
+        <PasswordInput
+          name="password"
+          label={text.password}
+          autoComplete="current-password"
+          required
+          error={refused && sentenceOf(refused)}
+        />
+        <Button type="submit" loading={working}>
+          {text.signIn}
+        </Button>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,151 @@
+/** Who did what, with filters that the address keeps. An entry opens beside the list, and its address can be sent to others. */
+import { Group, Select, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { actorName } from '../shared/ui/actor.js';
+import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { Empty } from '../shared/ui/empty.js';
+import { formatCount } from '../shared/ui/format.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
+import { useTyped } from '../shared/ui/typed.js';
+import { When } from '../shared/ui/when.js';
+import { auditQuery } from './audit.js';
+import type { AuditEntry } from './audit.js';
+import type { AuditSearch } from './audit-search.js';
+import { text } from './audit.text.js';
+import { EntryDrawer } from './entry-drawer.js';
+import { TextLink } from '../shared/ui/links.js';
+
+const column = columnsOf<AuditEntry>();
+const columns = column.columns([
+  column.display({ id: 'at', header: text.at, cell: ({ row: { original } }) => <When at={original.at} /> }),
+  column.display({ id: 'actor', header: text.actor, cell: ({ row: { original } }) => actorName(original.actor) }),
+  column.display({ id: 'action', header: text.action, cell: ({ row: { original } }) => <Action entry={original} /> }),
+  column.display({
+    id: 'resource',
+    header: text.resource,
+    cell: ({ row: { original } }) => <ResourceLink {...original.resource} />,
+  }),
+  column.display({
+    id: 'changes',
+    header: text.changes,
+    meta: { numeric: true, minor: true },
+    cell: ({ row: { original } }) => formatCount(original.changes.length),
+  }),
+]);
+
+function Action({ entry }: { readonly entry: AuditEntry }): ReactNode {
+  return (
+    <Group gap={6} wrap="nowrap">
+      <TextLink to="." search={(search: AuditSearch) => ({ ...search, entry: entry.id })} inherit>
+        {entry.action}
+      </TextLink>
+      {entry.reverted_by !== null && (
+        <Text span size="xs" c="dimmed">
+          {text.reverted}
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+export function AuditPage(): ReactNode {
+  const search = useSearch({ from: '/audit' });
+  const navigate = useNavigate({ from: '/audit' });
+  const { data, error, refetch } = useQuery(auditQuery(search));
+  const { entry, page, ...filters } = search;
+  const filtered = Object.values(filters).some((value) => value !== undefined);
+  return (
+    <Page title={text.title}>
+      <Filters search={search} />
+      {data === undefined && error !== null ? (
+        <Problem error={error} retry={() => void refetch()} />
+      ) : (
+        <DataTable
+          caption={text.caption}
+          columns={columns}
+          rows={data?.items}
+          rowKey={({ id }) => id}
+          empty={
+            <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
+              {filtered ? <TextLink to="/audit">{text.clear}</TextLink> : text.empty}
+            </Empty>
+          }
+          paging={{
+            page: page ?? 1,
+            total: data?.total ?? 0,
+            onPage: (to) => void navigate({ search: { ...search, page: to } }),
+          }}
+        />
+      )}
+      <EntryDrawer
+        entry={data?.items.find(({ id }) => id === entry)}
+        onClose={() => void navigate({ search: { ...search, entry: undefined } })}
+      />
+    </Page>
+  );
+}
+
+const types = Object.entries(typeNames).map(([value, label]) => ({ value, label }));
+
+function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
+  const navigate = useNavigate({ from: '/audit' });
+  const filter = (changed: Partial<AuditSearch>): void =>
+    void navigate({ search: { ...search, ...changed, page: undefined, entry: undefined }, replace: true });
+  const actor = useTyped(search.actor ?? '', (value) => filter({ actor: value }));
+  const action = useTyped(search.action ?? '', (value) => filter({ action: value }));
+  return (
+    <Group gap="xs" align="flex-end">
+      <Select
+        aria-label={text.resourceType}
+        placeholder={text.anyType}
+        data={types}
+        value={search.resource_type ?? null}
+        onChange={(value) => filter({ resource_type: value ?? undefined })}
+        clearable
+        w={170}
+      />
+      <TextInput {...actor} aria-label={text.actorFilter} placeholder={text.actorFilter} w={140} />
+      <TextInput {...action} aria-label={text.actionFilter} placeholder={text.actionFilter} w={210} />
+      <TimeFilter label={text.from} value={search.from} onChange={(from) => filter({ from })} />
+      <TimeFilter label={text.to} value={search.to} onChange={(to) => filter({ to })} />
+      {search.resource_id !== undefined && (
+        <Text size="sm" c="dimmed">
+          {text.ofOne} <TextLink to="/audit">{text.clear}</TextLink>
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+interface TimeFilterProps {
+  readonly label: string;
+  /** RFC 3339, as in the API. */
+  readonly value: string | undefined;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+/** In the reader's zone. */
+function TimeFilter({ label, value, onChange }: TimeFilterProps): ReactNode {
+  return (
+    <TextInput
+      type="datetime-local"
+      aria-label={label}
+      leftSection={label}
+      leftSectionWidth={48}
+      w={250}
+      value={value === undefined ? '' : localOf(value)}
+      onChange={({ currentTarget }) =>
+        onChange(currentTarget.value === '' ? undefined : new Date(currentTarget.value).toISOString())
+      }
+    />
+  );
+}
+
+function localOf(at: string): string {
+  const time = new Date(at);
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}

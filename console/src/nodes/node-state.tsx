@@ -1,0 +1,31 @@
+/** The states of a node, each with its sign. */
+import type { ReactNode } from 'react';
+import { formatCount, none } from '../shared/ui/format.js';
+import { State } from '../shared/ui/state.js';
+import type { Mood } from '../shared/ui/state.js';
+import type { Node } from './nodes.js';
+import { text } from './nodes.text.js';
+
+const statusMoods: Readonly<Record<Node['status'], Mood>> = { online: 'good', offline: 'bad', pending: 'idle' };
+const applyMoods: Readonly<Record<Node['apply']['state'], Mood>> = {
+  applied: 'good',
+  pushed: 'busy',
+  rejected: 'bad',
+  none: 'idle',
+};
+
+export function NodeStatus({ status }: Pick<Node, 'status'>): ReactNode {
+  return <State mood={statusMoods[status]}>{text.statuses[status]}</State>;
+}
+
+export function ApplyState({ state }: Pick<Node['apply'], 'state'>): ReactNode {
+  return <State mood={applyMoods[state]}>{text.applyStates[state]}</State>;
+}
+
+/** How many listeners run of those that should. */
+export function ListenerCount({ listeners }: Pick<Node, 'listeners'>): ReactNode {
+  if (listeners === null) return none;
+  const { intended, running } = listeners;
+  const counts = `${formatCount(running)} / ${formatCount(intended)}`;
+  return running < intended ? <State mood="warning">{counts}</State> : counts;
+}

@@ -1,0 +1,27 @@
+/** What the address of the list of nodes holds: the filters of the API by their names. */
+import { listOf, pageOf, textOf, wordOf } from '../shared/search.js';
+import type { Search } from '../shared/search.js';
+
+export const statuses = ['online', 'offline', 'pending'] as const;
+export const applyStates = ['applied', 'pushed', 'rejected', 'none'] as const;
+const sorts = [
+  'name',
+  '-name',
+  'last_seen_at',
+  '-last_seen_at',
+  'updated_at',
+  '-updated_at',
+  'created_at',
+  '-created_at',
+] as const;
+
+export const nodesSearch = (search: Search) => ({
+  q: textOf(search, 'q'),
+  status: wordOf(search, 'status', statuses),
+  apply: wordOf(search, 'apply', applyStates),
+  label: listOf(search, 'label'),
+  sort: wordOf(search, 'sort', sorts),
+  page: pageOf(search),
+});
+
+export type NodesSearch = ReturnType<typeof nodesSearch>;

@@ -1,0 +1,93 @@
+/**
+ * The client of the API, typed by the OpenAPI document (`openapi.gen.ts`, made by `npm run types`). The cookie of the sign-in
+ * goes along by itself. What the service refuses becomes a `Refusal` with the service's own sentence.
+ */
+import createClient from 'openapi-fetch';
+import type { components, paths } from './openapi.gen.js';
+
+export type Schemas = components['schemas'];
+
+export const api = createClient<paths>({ baseUrl: '' });
+
+/** How long reads after a command wait for it: behind a balancer, another instance may answer them. */
+const ownWritesMs = 10_000;
+let written: { readonly position: string; readonly at: number } | undefined;
+
+api.use({
+  onRequest({ request }) {
+    if (request.method === 'GET' && written !== undefined && Date.now() - written.at < ownWritesMs) {
+      request.headers.set('x-min-position', written.position);
+    }
+    return request;
+  },
+  onResponse({ request, response }) {
+    const position = response.headers.get('x-position');
+    if (request.method !== 'GET' && position !== null) written = { position, at: Date.now() };
+    return undefined;
+  },
+  // A browser says no more than that there was no answer.
+  onError: () =>
+    new Refusal({ status: 0, code: 'unreachable', sentence: 'the service does not answer', requestId: null }),
+});
+
+interface RefusalFacts {
+  /** 0 without an answer. */
+  readonly status: number;
+  readonly code: string;
+  readonly sentence: string;
+  readonly requestId: string | null;
+}
+
+/** What the service refused, in its own words. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly code: string;
+  /** Without the code. */
+  readonly sentence: string;
+  /** Under which the service's log holds the cause. */
+  readonly requestId: string | null;
+
+  constructor({ status, code, sentence, requestId }: RefusalFacts) {
+    super(sentence);
+    this.status = status;
+    this.code = code;
+    this.sentence = sentence;
+    this.requestId = requestId;
+  }
+}
+
+interface Answer<T> {
+  readonly data?: { readonly data: T };
+  readonly error?: { readonly error: string | null };
+  readonly response: Response;
+}
+
+/** What a command answered. */
+export interface Done<T> {
+  readonly data: T;
+  /** Of the audit entry too. */
+  readonly requestId: string;
+  /** The version of the resource, for `If-Match`; null where the answer has none. */
+  readonly etag: string | null;
+}
+
+/** The data of a success. @throws Refusal */
+export async function dataOf<T>(asked: Promise<Answer<T>>): Promise<T> {
+  return (await doneOf(asked)).data;
+}
+
+/** As `dataOf`, with what undo and `If-Match` need. @throws Refusal */
+export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
+  const { data, error, response } = await asked;
+  const requestId = response.headers.get('x-request-id');
+  if (data !== undefined) return { data: data.data, requestId: requestId ?? '', etag: response.headers.get('etag') };
+  const [, code = 'internal', sentence = 'the answer is not one of this service'] =
+    /^([a-z_]+): (.*)$/s.exec(error?.error ?? '') ?? [];
+  throw new Refusal({ status: response.status, code, sentence, requestId });
+}
+
+/** A key under which a repeated POST writes nothing. Works without TLS too, where `crypto.randomUUID` does not. */
+export function newIdempotencyKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}

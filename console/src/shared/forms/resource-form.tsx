@@ -1,0 +1,139 @@
+/**
+ * The form of a resource, new or stored. It sends only what was changed, under the version that it began with. When somebody
+ * else was faster it keeps what is typed, says who, and shows both. A refusal is shown beside the field that it names.
+ * Implements the rules on forms of `docs/contract/console.md#rules`.
+ */
+import { Button, Group, Stack } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import type { UseFormReturnType } from '@mantine/form';
+import { useEffect, useState } from 'react';
+import type { ReactNode } from 'react';
+import { newIdempotencyKey, Refusal } from '../api/client.js';
+import type { Done } from '../api/client.js';
+import { queryClient } from '../live/queries.js';
+import { Problem, sentenceOf } from '../ui/problem.js';
+import { text } from './forms.text.js';
+import { Overtaken } from './overtaken.js';
+
+export interface Stored {
+  readonly id: string;
+  readonly version: number;
+}
+
+type Values = Record<string, unknown>;
+
+/** How a form saves. */
+export interface Save<V> {
+  /** All fields of a new resource, or those of a stored one that were changed. */
+  readonly values: Partial<V>;
+  /** Send them along: a repeat writes nothing, and a stored resource is changed only in the version that was seen. */
+  readonly headers: { readonly 'if-match'?: string; readonly 'idempotency-key'?: string };
+}
+
+export type FormOf<V> = UseFormReturnType<V>;
+
+interface ResourceFormProps<V extends Values, R extends Stored> {
+  /** As the service has it now; absent for a new one. */
+  readonly resource?: R;
+  /** The fields of the resource, or of a new one. */
+  readonly valuesOf: (resource: R | undefined) => V;
+  /** The words for each field, by its path in the API. A refusal that names another field is shown above the buttons. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly save: (changes: Save<V>) => Promise<Done<R>>;
+  readonly onSaved: (done: Done<R>) => void;
+  readonly onCancel: () => void;
+  readonly saveLabel: string;
+  readonly children: (form: FormOf<V>) => ReactNode;
+}
+
+export function ResourceForm<V extends Values, R extends Stored>(props: ResourceFormProps<V, R>): ReactNode {
+  const { resource, valuesOf, labels, save, onSaved, onCancel, saveLabel, children } = props;
+  /** What the form began with. */
+  const [base, setBase] = useState(resource);
+  const [idempotencyKey] = useState(newIdempotencyKey);
+  const [saving, setSaving] = useState(false);
+  const [refused, setRefused] = useState<Refusal>();
+  const form = useForm<V>({ initialValues: valuesOf(resource), validateInputOnChange: false });
+  const newer = resource !== undefined && resource.version !== base?.version ? resource : undefined;
+  const typed = changedOf(form.getValues(), valuesOf(base));
+  const untouched = Object.keys(typed).length === 0;
+
+  const beginWith = (from: R, values: V): void => {
+    setBase(from);
+    form.setValues(values);
+    form.clearErrors();
+    setRefused(undefined);
+  };
+  // Nothing is typed that a newer version could overwrite.
+  useEffect(() => {
+    if (newer !== undefined && untouched && !saving) beginWith(newer, valuesOf(newer));
+  });
+
+  const submit = async (): Promise<void> => {
+    setSaving(true);
+    setRefused(undefined);
+    try {
+      onSaved(
+        await (base === undefined
+          ? save({ values: form.getValues(), headers: { 'idempotency-key': idempotencyKey } })
+          : save({ values: typed, headers: { 'if-match': `"${base.version}"` } })),
+      );
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const field = fieldOf(error, Object.keys(labels));
+      if (field !== undefined) form.setFieldError(field, sentenceOf(error));
+      else setRefused(error);
+      // The newest version, for the reader to compare.
+      if (error.code === 'precondition_failed') await queryClient.invalidateQueries();
+    } finally {
+      setSaving(false);
+    }
+  };
+
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <Stack maw={640}>
+        {newer !== undefined && !untouched && !saving && (
+          <Overtaken
+            resourceId={newer.id}
+            labels={labels}
+            mine={form.getValues()}
+            theirs={valuesOf(newer)}
+            onTakeTheirs={() => beginWith(newer, valuesOf(newer))}
+            onKeepMine={() => beginWith(newer, { ...valuesOf(newer), ...typed })}
+          />
+        )}
+        {children(form)}
+        {refused !== undefined && <Problem error={refused} />}
+        <Group>
+          <Button type="submit" loading={saving} disabled={base !== undefined && (untouched || newer !== undefined)}>
+            {saveLabel}
+          </Button>
+          <Button variant="default" onClick={onCancel}>
+            {text.cancel}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** The fields that differ. */
+function changedOf<V extends Values>(now: V, before: V): Partial<V> {
+  const changed = Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]));
+  return Object.fromEntries(changed) as Partial<V>;
+}
+
+/** The field of the form that a refusal names by its JSON path; undefined when it names none. */
+function fieldOf({ sentence }: Refusal, fields: readonly string[]): string | undefined {
+  const path = /^([\w.[\]]+): /.exec(sentence)?.[1]?.replaceAll(/\[(\d+)\]/g, '.$1');
+  if (path === undefined) return undefined;
+  const named = fields.filter((field) => path === field || path.startsWith(`${field}.`));
+  return named.toSorted((a, b) => b.length - a.length)[0];
+}

@@ -1,0 +1,70 @@
+/**
+ * The cache of what the API answered, kept fresh by the feed. The key of a query begins with the type of resource that it is
+ * about, in the API's words; `meta.follows` names further types whose changes it shows, or `all`.
+ */
+import { QueryClient } from '@tanstack/react-query';
+import type { Refusal } from '../api/client.js';
+import type { FeedItem } from './stream.js';
+import { onFeed } from './live.js';
+
+declare module '@tanstack/react-query' {
+  interface Register {
+    queryMeta: { readonly follows?: 'all' | readonly string[] };
+    defaultError: Refusal;
+  }
+}
+
+/** What happens within this time is read once. In a fleet where reading takes long, reads pause for as long as they took. */
+const gatherMs = 150;
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // The feed says when to read again.
+      staleTime: 30_000,
+      networkMode: 'always',
+      refetchOnReconnect: false,
+      retry: (failures, { status }) => (status === 0 || status >= 500) && failures < 2,
+      retryDelay: 500,
+    },
+    mutations: { networkMode: 'always', retry: false },
+  },
+});
+
+/** Types of resources that an item is about. */
+function typesOf({ type, data }: FeedItem): readonly string[] {
+  // An agent's session or apply changes its node, and listeners of whatever runs on it.
+  if (type === 'session' || type === 'apply') return ['node', 'agent'];
+  return data.resource === undefined ? [] : [data.resource.type, ...(type === 'command' ? ['audit'] : [])];
+}
+
+/** Reads again whatever is shown of what the feed tells. */
+export function followFeed(): void {
+  let pending = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let notBefore = 0;
+
+  async function refresh(): Promise<void> {
+    timer = undefined;
+    const types = pending;
+    pending = new Set();
+    const began = Date.now();
+    await queryClient.invalidateQueries({
+      predicate: ({ queryKey: [type], meta }) =>
+        types.has('all') ||
+        types.has(String(type)) ||
+        meta?.follows === 'all' ||
+        (meta?.follows ?? []).some((one) => types.has(one)),
+    });
+    notBefore = Date.now() + (Date.now() - began);
+    if (pending.size > 0) schedule();
+  }
+  function schedule(): void {
+    timer ??= setTimeout(() => void refresh(), Math.max(gatherMs, notBefore - Date.now()));
+  }
+
+  onFeed((items) => {
+    for (const type of items === 'everything' ? ['all'] : items.flatMap(typesOf)) pending.add(type);
+    schedule();
+  });
+}

@@ -1,0 +1,24 @@
+/** Reads what the address of a list may hold. What is not understood is dropped, so that an old bookmark still opens. */
+
+export type Search = Readonly<Record<string, unknown>>;
+
+export const textOf = (search: Search, name: string): string | undefined => {
+  const value = search[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+};
+
+export const listOf = (search: Search, name: string): readonly string[] | undefined => {
+  const value = search[name];
+  const list = (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string' && one !== '');
+  return list.length === 0 ? undefined : list;
+};
+
+/** One of the allowed words. */
+export const wordOf = <W extends string>(search: Search, name: string, words: readonly W[]): W | undefined =>
+  words.find((word) => word === search[name]);
+
+/** The page of a list; undefined for the first. */
+export const pageOf = (search: Search): number | undefined => {
+  const page = Number(search['page']);
+  return Number.isInteger(page) && page > 1 ? page : undefined;
+};

@@ -1,0 +1,33 @@
+/** Who is signed in, and what they may do: the rules are the service's, this only hides what it would refuse. */
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import type { Schemas } from './api/client.js';
+import { api, dataOf } from './api/client.js';
+import { queryClient } from './live/queries.js';
+
+export type Role = Schemas['User']['role'];
+
+const roles: readonly Role[] = ['viewer', 'operator', 'admin'];
+
+export const meQuery = queryOptions({
+  queryKey: ['me'],
+  queryFn: ({ signal }) => dataOf(api.GET('/api/auth/me', { signal })),
+  staleTime: Infinity,
+});
+
+/** Whether the person may do what needs this role. */
+export function useMay(needed: Role): boolean {
+  const { data } = useQuery(meQuery);
+  return data !== undefined && roles.indexOf(data.role) >= roles.indexOf(needed);
+}
+
+/** Signs in with a cookie. @throws Refusal */
+export async function signIn(username: string, password: string): Promise<void> {
+  await dataOf(api.POST('/api/auth/login', { body: { username, password, cookie: true } }));
+  await queryClient.resetQueries();
+}
+
+/** @throws Refusal */
+export async function signOut(): Promise<void> {
+  await dataOf(api.POST('/api/auth/logout'));
+  location.assign('/console/');
+}

@@ -1,0 +1,169 @@
+/**
+ * The table of every list: one page of rows that the service sorted and filtered, aligned figures, a row of a fixed height,
+ * headings that sort, and a pager. Which page and order is the caller's, from the address.
+ */
+import { ActionIcon, Group, Table, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
+import { createColumnHelper, metaHelper, tableFeatures, useTable } from '@tanstack/react-table';
+import type { ColumnDef, RowData } from '@tanstack/react-table';
+import type { ReactNode } from 'react';
+import classes from './data-table.module.css';
+import { formatCount } from './format.js';
+import { text } from './ui.text.js';
+
+/** As the API pages by default; keeps the document below 60 rows. */
+export const pageSize = 50;
+
+interface ColumnMeta {
+  /** Figures. */
+  readonly numeric?: true;
+  /** Hidden where the window is narrow. */
+  readonly minor?: true;
+  /** The API's word for sorting by it. */
+  readonly sort?: string;
+}
+
+const features = tableFeatures({ columnMeta: metaHelper<ColumnMeta>() });
+type Features = typeof features;
+
+export type Columns<Row extends RowData> = readonly ColumnDef<Features, Row>[];
+
+/** Makes the columns of a table; call it at the top of a module. */
+export const columnsOf = <Row extends RowData>() => createColumnHelper<Features, Row>();
+
+interface DataTableProps<Row extends RowData> {
+  /** What the rows are, for readers of the screen. */
+  readonly caption: string;
+  readonly columns: Columns<Row>;
+  /** Undefined while they load. */
+  readonly rows: readonly Row[] | undefined;
+  readonly rowKey: (row: Row) => string;
+  /** In place of the rows when there are none. */
+  readonly empty: ReactNode;
+  /** Absent for a list that is not paged. */
+  readonly paging?: Paging;
+  readonly sorting?: Sorting;
+}
+
+export interface Paging {
+  readonly page: number;
+  readonly total: number;
+  onPage(page: number): void;
+}
+
+export interface Sorting {
+  /** `name` or `-name`. */
+  readonly sort: string;
+  onSort(sort: string): void;
+}
+
+const noRows: readonly never[] = [];
+
+export function DataTable<Row extends RowData>(props: DataTableProps<Row>): ReactNode {
+  const { caption, columns, rows, rowKey, empty, paging, sorting } = props;
+  const table = useTable<Features, Row>({ features, columns, data: rows ?? noRows, getRowId: rowKey });
+  if (rows?.length === 0) return empty;
+  return (
+    <div>
+      <Table.ScrollContainer minWidth={0} type="native">
+        <Table highlightOnHover verticalSpacing={6} aria-busy={rows === undefined} className={classes.table}>
+          <caption>
+            <VisuallyHidden>{caption}</VisuallyHidden>
+          </caption>
+          <Table.Thead>
+            {table.getHeaderGroups().map((group) => (
+              <Table.Tr key={group.id}>
+                {group.headers.map((header) => {
+                  const meta = header.column.columnDef.meta;
+                  const label = <table.FlexRender header={header} />;
+                  return (
+                    <Table.Th key={header.id} {...cellProps(meta)} aria-sort={ariaSort(meta?.sort, sorting?.sort)}>
+                      {meta?.sort === undefined || sorting === undefined ? (
+                        label
+                      ) : (
+                        <SortButton by={meta.sort} sorting={sorting}>
+                          {label}
+                        </SortButton>
+                      )}
+                    </Table.Th>
+                  );
+                })}
+              </Table.Tr>
+            ))}
+          </Table.Thead>
+          <Table.Tbody>
+            {table.getRowModel().rows.map((row) => (
+              <Table.Tr key={row.id}>
+                {row.getAllCells().map((cell) => (
+                  <Table.Td key={cell.id} {...cellProps(cell.column.columnDef.meta)}>
+                    <table.FlexRender cell={cell} />
+                  </Table.Td>
+                ))}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {rows === undefined && <div className={classes.loading}>{text.loading}…</div>}
+      {paging !== undefined && rows !== undefined && <Pager {...paging} />}
+    </div>
+  );
+}
+
+const cellProps = (meta: ColumnMeta | undefined) => ({
+  'data-numeric': meta?.numeric,
+  'data-minor': meta?.minor,
+});
+
+function ariaSort(by: string | undefined, sort: string | undefined): 'ascending' | 'descending' | undefined {
+  if (by === undefined) return undefined;
+  if (sort === by) return 'ascending';
+  return sort === `-${by}` ? 'descending' : undefined;
+}
+
+interface SortButtonProps {
+  readonly by: string;
+  readonly sorting: Sorting;
+  readonly children: ReactNode;
+}
+
+function SortButton({ by, sorting: { sort, onSort }, children }: SortButtonProps): ReactNode {
+  const direction = ariaSort(by, sort);
+  return (
+    <UnstyledButton className={classes.sort} onClick={() => onSort(direction === 'ascending' ? `-${by}` : by)}>
+      {children}
+      <span aria-hidden="true">{direction === undefined ? '' : direction === 'ascending' ? ' ↑' : ' ↓'}</span>
+    </UnstyledButton>
+  );
+}
+
+function Pager({ page, total, onPage }: Paging): ReactNode {
+  const pages = Math.max(1, Math.ceil(total / pageSize));
+  const first = (page - 1) * pageSize + 1;
+  return (
+    <Group justify="flex-end" gap="xs" pt="xs">
+      <Text size="sm" c="dimmed" className={classes.range}>
+        {text.rows(formatCount(first), formatCount(Math.min(page * pageSize, total)), formatCount(total))}
+      </Text>
+      {pages > 1 && (
+        <>
+          <ActionIcon
+            variant="default"
+            aria-label={text.previousPage}
+            disabled={page <= 1}
+            onClick={() => onPage(page - 1)}
+          >
+            ‹
+          </ActionIcon>
+          <ActionIcon
+            variant="default"
+            aria-label={text.nextPage}
+            disabled={page >= pages}
+            onClick={() => onPage(page + 1)}
+          >
+            ›
+          </ActionIcon>
+        </>
+      )}
+    </Group>
+  );
+}

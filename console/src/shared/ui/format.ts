@@ -1,0 +1,54 @@
+/** Figures as people read them, in the reader's language and zone, with units. */
+
+const count = new Intl.NumberFormat();
+const oneDigit = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 0 });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+
+export const none = '–';
+
+export const formatCount = (value: number): string => count.format(value);
+
+/** @param value 0 to 1 */
+export const formatShare = (value: number): string => share.format(value);
+
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), units.length - 1);
+  return `${oneDigit.format(bytes / 1024 ** power)} ${units[power]}`;
+}
+
+const spans = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** @param seconds how long something has lasted */
+export function formatDuration(seconds: number): string {
+  const [unit, length] = spans.find(([, span]) => seconds >= span) ?? (['second', 1] as const);
+  return `${count.format(Math.floor(seconds / length))} ${unit}${Math.floor(seconds / length) === 1 ? '' : 's'}`;
+}
+
+/** @param milliseconds a time that the network took */
+export const formatMilliseconds = (milliseconds: number): string => `${oneDigit.format(milliseconds)} ms`;
+
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+
+/** The time of day. */
+export const formatClock = (at: number): string => clock.format(at);
+
+export const formatExact = (at: string | number): string => exact.format(new Date(at));
+
+/** `3 min. ago`, `in 12 days`. */
+export function formatRelative(at: string, now: number): string {
+  const seconds = (Date.parse(at) - now) / 1_000;
+  const span = spans.find(([, length]) => Math.abs(seconds) >= length);
+  // The clocks of reader and service differ a little.
+  if (span === undefined)
+    return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.round(seconds / 10) * 10, 'second');
+  return relative.format(Math.trunc(seconds / span[1]), span[0]);
+}

@@ -1,0 +1,11 @@
+/** Words and buttons that lead to another page; the router checks their addresses. */
+import { Anchor, Button } from '@mantine/core';
+import type { AnchorProps, ButtonProps } from '@mantine/core';
+import { createLink } from '@tanstack/react-router';
+import type { Ref } from 'react';
+
+type Linked<P> = P & { readonly ref?: Ref<HTMLAnchorElement>; readonly children?: React.ReactNode };
+
+export const TextLink = createLink((props: Linked<AnchorProps>) => <Anchor inherit {...props} />);
+
+export const LinkButton = createLink((props: Linked<ButtonProps>) => <Button component="a" size="xs" {...props} />);

@@ -1,0 +1,47 @@
+/** A resource by its name, as a link to its page where it has one. A type with a page is added here. */
+import type { LinkProps } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { TextLink } from './links.js';
+
+export type ResourceLinkTarget = Pick<LinkProps, 'to' | 'params'>;
+
+/** The page of a resource, by its type. */
+const pages = {
+  node: (id: string): ResourceLinkTarget => ({ to: '/nodes/$id', params: { id } }),
+  l4_upstream: (id: string): ResourceLinkTarget => ({ to: '/upstreams/$id', params: { id } }),
+} as const;
+
+export type LinkedType = keyof typeof pages;
+
+/** Types as people call them. */
+export const typeNames: Readonly<Record<string, string>> = {
+  node: 'Node',
+  l4_chain: 'Chain',
+  l4_upstream: 'Upstream',
+  credential: 'Credential',
+  route: 'Route',
+  l3_network: 'L3 network',
+  listener_policy: 'Listener policy',
+  connectivity: 'Settings',
+  user: 'User',
+  session: 'Sign-in',
+  api_token: 'API token',
+  webhook: 'Webhook',
+  fleet: 'Fleet file',
+  service: 'Service',
+};
+
+export const targetOf = (type: LinkedType, id: string): ResourceLinkTarget => pages[type](id);
+
+interface ResourceLinkProps {
+  readonly type: string;
+  readonly id: string | null;
+  /** Shown; the id when null. */
+  readonly name: string | null;
+}
+
+export function ResourceLink({ type, id, name }: ResourceLinkProps): ReactNode {
+  const shown = name ?? id ?? typeNames[type] ?? type;
+  if (id === null || !Object.hasOwn(pages, type)) return shown;
+  return <TextLink {...targetOf(type as LinkedType, id)}>{shown}</TextLink>;
+}

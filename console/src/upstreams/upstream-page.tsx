@@ -1,0 +1,174 @@
+/** One upstream: what it is, how the nodes that use it see it, and the chains that end there. */
+import { Button, List } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { Confirm } from '../shared/forms/confirm.js';
+import { useMay } from '../shared/session.js';
+import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { sayDone } from '../shared/ui/done.js';
+import { Empty } from '../shared/ui/empty.js';
+import { Facts } from '../shared/ui/facts.js';
+import { formatCount, formatMilliseconds, none } from '../shared/ui/format.js';
+import { LinkButton } from '../shared/ui/links.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { ResourceLink } from '../shared/ui/resource-link.js';
+import { Section } from '../shared/ui/section.js';
+import { State } from '../shared/ui/state.js';
+import { When } from '../shared/ui/when.js';
+import { EnabledState, securityOf } from './upstreams-page.js';
+import { chainsOfUpstreamQuery, deleteUpstream, upstreamHealthQuery, upstreamQuery } from './upstreams.js';
+import { text } from './upstreams.text.js';
+
+export function UpstreamPage(): ReactNode {
+  const { id } = useParams({ from: '/upstreams/$id' });
+  const { data: upstream, error, refetch } = useQuery(upstreamQuery(id));
+  if (upstream === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  return (
+    <Page
+      title={upstream.name}
+      aside={<EnabledState enabled={upstream.enabled} />}
+      actions={<UpstreamActions id={id} name={upstream.name} />}
+    >
+      <Section title={text.details}>
+        <Facts
+          facts={{
+            [text.endpoint]: upstream.endpoint,
+            [text.serverNames]: upstream.server_names.join(', ') || null,
+            [text.security]: securityOf(upstream),
+            [text.interval]: formatMilliseconds(upstream.health_check_interval_ms),
+            [text.created]: <When at={upstream.created_at} />,
+            [text.updated]: <When at={upstream.updated_at} />,
+          }}
+        />
+      </Section>
+      <Health id={id} />
+      <UsedBy id={id} />
+    </Page>
+  );
+}
+
+function UpstreamActions({ id, name }: { readonly id: string; readonly name: string }): ReactNode {
+  const mayEdit = useMay('operator');
+  const navigate = useNavigate();
+  const [asking, ask] = useDisclosure();
+  const remove = async (): Promise<void> => {
+    const { requestId } = await deleteUpstream(id);
+    sayDone(text.removed(name), { resourceId: id, requestId });
+    await navigate({ to: '/upstreams' });
+  };
+  return (
+    <>
+      <LinkButton variant="default" to="/audit" search={{ resource_type: 'l4_upstream', resource_id: id }}>
+        {text.history}
+      </LinkButton>
+      {mayEdit && (
+        <>
+          <LinkButton variant="default" to="/upstreams/$id/edit" params={{ id }}>
+            {text.edit}
+          </LinkButton>
+          <Button size="xs" color="red" variant="light" onClick={ask.open}>
+            {text.remove}
+          </Button>
+          <Confirm
+            opened={asking}
+            title={text.removeTitle(name)}
+            action={text.remove}
+            onConfirm={remove}
+            onClose={ask.close}
+          >
+            {text.removeMeaning}
+          </Confirm>
+        </>
+      )}
+    </>
+  );
+}
+
+type Report = NonNullable<ReturnType<typeof useHealth>['data']>['items'][number];
+const useHealth = (id: string) => useQuery(upstreamHealthQuery(id));
+
+const column = columnsOf<Report>();
+const columns = column.columns([
+  column.display({
+    id: 'node',
+    header: text.node,
+    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.node_id} name={original.node_name} />,
+  }),
+  column.display({
+    id: 'state',
+    header: text.state,
+    cell: ({ row: { original } }) => <HealthState healthy={original.healthy} />,
+  }),
+  column.display({
+    id: 'since',
+    header: text.since,
+    meta: { minor: true },
+    cell: ({ row: { original } }) => <When at={original.since} />,
+  }),
+  column.display({
+    id: 'requests',
+    header: text.requests,
+    meta: { numeric: true },
+    cell: ({ row: { original } }) => (original.requests === null ? none : formatCount(original.requests)),
+  }),
+  column.display({
+    id: 'errors',
+    header: text.errors,
+    meta: { numeric: true },
+    cell: ({ row: { original } }) => (original.errors === null ? none : formatCount(original.errors)),
+  }),
+  column.display({
+    id: 'p99',
+    header: text.p99,
+    meta: { numeric: true, minor: true },
+    cell: ({ row: { original } }) =>
+      original.latency_p99_ms === null ? none : formatMilliseconds(original.latency_p99_ms),
+  }),
+]);
+
+function HealthState({ healthy }: { readonly healthy: boolean | null }): ReactNode {
+  if (healthy === null) return <State mood="idle">{text.unknown}</State>;
+  return <State mood={healthy ? 'good' : 'bad'}>{healthy ? text.healthy : text.unhealthy}</State>;
+}
+
+function Health({ id }: { readonly id: string }): ReactNode {
+  const { data, error, refetch } = useHealth(id);
+  return (
+    <Section title={text.health}>
+      {data === undefined && error !== null ? (
+        <Problem error={error} retry={() => void refetch()} />
+      ) : (
+        <DataTable
+          caption={text.healthCaption}
+          columns={columns}
+          rows={data?.items}
+          rowKey={({ node_id: nodeId }) => nodeId}
+          empty={<Empty title={text.noHealth}>{text.noHealthHint}</Empty>}
+        />
+      )}
+    </Section>
+  );
+}
+
+function UsedBy({ id }: { readonly id: string }): ReactNode {
+  const { data } = useQuery(chainsOfUpstreamQuery(id));
+  if (data === undefined) return null;
+  return (
+    <Section title={text.usedBy}>
+      {data.items.length === 0 ? (
+        text.unused
+      ) : (
+        <List size="sm">
+          {data.items.map((chain) => (
+            <List.Item key={chain.id}>
+              <ResourceLink type="l4_chain" id={chain.id} name={chain.name} />
+            </List.Item>
+          ))}
+        </List>
+      )}
+    </Section>
+  );
+}

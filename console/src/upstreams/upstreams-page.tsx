@@ -1,0 +1,110 @@
+/** The list of upstreams. */
+import { TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useMay } from '../shared/session.js';
+import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { Empty } from '../shared/ui/empty.js';
+import { formatMilliseconds } from '../shared/ui/format.js';
+import { LinkButton, TextLink } from '../shared/ui/links.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { ResourceLink } from '../shared/ui/resource-link.js';
+import { State } from '../shared/ui/state.js';
+import { useTyped } from '../shared/ui/typed.js';
+import { When } from '../shared/ui/when.js';
+import { upstreamsQuery } from './upstreams.js';
+import type { Upstream } from './upstreams.js';
+import { text } from './upstreams.text.js';
+
+const column = columnsOf<Upstream>();
+const columns = column.columns([
+  column.display({
+    id: 'name',
+    header: text.name,
+    meta: { sort: 'name' },
+    cell: ({ row: { original } }) => <ResourceLink type="l4_upstream" {...original} />,
+  }),
+  column.accessor('endpoint', { header: text.endpoint }),
+  column.display({
+    id: 'enabled',
+    header: text.state,
+    cell: ({ row: { original } }) => <EnabledState enabled={original.enabled} />,
+  }),
+  column.display({
+    id: 'security',
+    header: text.security,
+    meta: { minor: true },
+    cell: ({ row: { original } }) => securityOf(original),
+  }),
+  column.display({
+    id: 'interval',
+    header: text.interval,
+    meta: { minor: true, numeric: true },
+    cell: ({ row: { original } }) => formatMilliseconds(original.health_check_interval_ms),
+  }),
+  column.display({
+    id: 'updated',
+    header: text.updated,
+    meta: { minor: true, sort: 'updated_at' },
+    cell: ({ row: { original } }) => <When at={original.updated_at} />,
+  }),
+]);
+
+export function EnabledState({ enabled }: { readonly enabled: boolean }): ReactNode {
+  return <State mood={enabled ? 'good' : 'idle'}>{enabled ? text.enabled : text.disabled}</State>;
+}
+
+export function securityOf({ tls, reality }: Upstream): string {
+  if (tls !== null) return text.tls;
+  return reality === null ? text.plain : text.reality;
+}
+
+export function UpstreamsPage(): ReactNode {
+  const search = useSearch({ from: '/upstreams' });
+  const navigate = useNavigate({ from: '/upstreams' });
+  const mayEdit = useMay('operator');
+  const { data, error, refetch } = useQuery(upstreamsQuery(search));
+  const find = useTyped(
+    search.q ?? '',
+    (q) => void navigate({ search: { ...search, q, page: undefined }, replace: true }),
+  );
+  const add = mayEdit && <LinkButton to="/upstreams/new">{text.add}</LinkButton>;
+  return (
+    <Page title={text.title} actions={add}>
+      <TextInput {...find} aria-label={text.find} placeholder={text.find} type="search" maw={320} />
+      {data === undefined && error !== null ? (
+        <Problem error={error} retry={() => void refetch()} />
+      ) : (
+        <DataTable
+          caption={text.caption}
+          columns={columns}
+          rows={data?.items}
+          rowKey={({ id }) => id}
+          empty={
+            search.q === undefined ? (
+              <Empty title={text.emptyTitle}>
+                {text.empty} {add}
+              </Empty>
+            ) : (
+              <Empty title={text.nothingFound}>
+                <TextLink to="/upstreams">{text.clear}</TextLink>
+              </Empty>
+            )
+          }
+          paging={{
+            page: search.page ?? 1,
+            total: data?.total ?? 0,
+            onPage: (page) => void navigate({ search: { ...search, page } }),
+          }}
+          sorting={{
+            sort: search.sort ?? 'name',
+            onSort: (sort) =>
+              void navigate({ search: { ...search, sort: sort as typeof search.sort, page: undefined } }),
+          }}
+        />
+      )}
+    </Page>
+  );
+}

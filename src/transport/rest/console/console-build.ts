@@ -1,0 +1,64 @@
+/**
+ * The built console as bytes: its page and its hashed files with the compressed variants that the build made. It is read at
+ * the first request and kept, so that one instance serves one build. The routes are in `console-routes.ts`.
+ */
+import { existsSync } from 'node:fs';
+import { readFile, readdir } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The codings of compressed variants, best first, with the ending of their files. */
+const codings = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const;
+
+/** Stands in the page for the nonce of its styles; `console/vite.config.ts` puts it there. */
+const noncePlaceholder = '__CSP_NONCE__';
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+export interface ConsoleFile {
+  readonly contentType: string;
+  readonly plain: Buffer;
+  /** Compressed variants, best first. */
+  readonly variants: readonly { readonly coding: string; readonly bytes: Buffer }[];
+}
+
+export interface ConsoleBuild {
+  /** The page with this nonce. */
+  page(nonce: string): string;
+  /** By file name, as in `/console/assets/NAME`. */
+  readonly assets: ReadonlyMap<string, ConsoleFile>;
+}
+
+/** The nearest `dist/console` above this module: it runs from `src/`, from `dist/src/` and from the build of the tests. */
+export function findConsole(): string | undefined {
+  for (let from = dirname(fileURLToPath(import.meta.url)); from !== dirname(from); from = dirname(from)) {
+    const folder = join(from, 'dist', 'console');
+    if (existsSync(join(folder, 'index.html'))) return folder;
+  }
+  return undefined;
+}
+
+/** @throws Error of the system when a file cannot be read */
+export async function readConsole(folder: string): Promise<ConsoleBuild> {
+  const template = await readFile(join(folder, 'index.html'), 'utf8');
+  const assetsFolder = join(folder, 'assets');
+  const names = new Set(await readdir(assetsFolder));
+  const assets = new Map<string, ConsoleFile>();
+  for (const name of names) {
+    const contentType = contentTypes[extname(name)];
+    if (contentType === undefined) continue;
+    const variants = codings
+      .filter(([, ending]) => names.has(name + ending))
+      .map(async ([coding, ending]) => ({ coding, bytes: await readFile(join(assetsFolder, name + ending)) }));
+    const plain = await readFile(join(assetsFolder, name));
+    assets.set(name, { contentType, plain, variants: await Promise.all(variants) });
+  }
+  return { page: (nonce) => template.replaceAll(noncePlaceholder, nonce), assets };
+}

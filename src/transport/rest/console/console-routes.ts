@@ -1,0 +1,111 @@
+/**
+ * Serves the console: its page under every path of `/console/`, so that deep links work, and its hashed files. They have no
+ * budget, and need neither token nor stores. These routes are not in the OpenAPI document. Implements
+ * `docs/contract/console.md#signing-in` (the content security policy) and the address of `docs/contract/console.md`.
+ */
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ServiceError } from '../../../kernel/errors.js';
+import type { RestApp } from '../deps.js';
+import { acceptsCoding } from '../answers/accepted.js';
+import type { ConsoleBuild, ConsoleFile } from './console-build.js';
+import { findConsole, readConsole } from './console-build.js';
+
+const nonceBytes = 18;
+const oneYearImmutable = 'public, max-age=31536000, immutable';
+
+/** Shown in place of a console that was not built. */
+const absentPage = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>The console is not built</title></head>
+<body><h1>The console is not built</h1>
+<p>The service runs, and its API answers under /api. This copy of it lacks the folder dist/console.
+Run <code>npm ci &amp;&amp; npm run build</code> where it is installed, and reload this page.</p></body></html>
+`;
+
+/**
+ * @param find where the build is; undefined when there is none
+ * @returns the routes that were added, for the refusal of other methods
+ */
+export function consoleRoutes(
+  rest: RestApp,
+  find: () => string | undefined = findConsole,
+): readonly { readonly method: string; readonly url: string }[] {
+  const app = rest as unknown as FastifyInstance;
+  const config = { access: 'open' } as const;
+  let build: Promise<ConsoleBuild> | undefined;
+  const built = async (): Promise<ConsoleBuild | undefined> => {
+    if (build === undefined) {
+      const folder = find();
+      if (folder === undefined) return undefined;
+      build = readConsole(folder);
+      // The next request tries again.
+      build.catch(() => (build = undefined));
+    }
+    return build;
+  };
+
+  const sendPage = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const found = await built();
+    const nonce = randomBytes(nonceBytes).toString('base64');
+    void reply.headers({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'content-security-policy': policy(nonce),
+    });
+    return found === undefined ? reply.code(503).send(absentPage) : reply.send(found.page(nonce));
+  };
+  const sendAsset = async (request: FastifyRequest<{ Params: { name: string } }>, reply: FastifyReply) => {
+    const file = (await built())?.assets.get(request.params.name);
+    if (file === undefined) throw new ServiceError('not_found', 'no such file of the console; reload the page');
+    return sendFile(request, reply, file);
+  };
+  const toConsole = async (_request: FastifyRequest, reply: FastifyReply) => reply.redirect('/console/', 302);
+
+  const routes = {
+    '/': async (request: FastifyRequest, reply: FastifyReply) => {
+      // Browsers name it first; programs send */* or nothing.
+      if (request.headers.accept?.includes('text/html') !== true) throw new ServiceError('not_found', 'no such path');
+      return toConsole(request, reply);
+    },
+    '/console': toConsole,
+    '/console/': sendPage,
+    '/console/*': sendPage,
+  };
+  for (const [url, handler] of Object.entries(routes)) {
+    app.route({ method: 'GET', url, exposeHeadRoute: true, config, handler });
+  }
+  app.route({ method: 'GET', url: '/console/assets/:name', exposeHeadRoute: true, config, handler: sendAsset });
+  return [...Object.keys(routes), '/console/assets/:name'].flatMap((url) =>
+    ['GET', 'HEAD'].map((method) => ({ method, url })),
+  );
+}
+
+/**
+ * Mantine makes a style element, which needs the nonce; nothing from other hosts, no inline script, no frames.
+ * @param nonce absent for files: a worker has the policy of its script
+ */
+function policy(nonce?: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    nonce === undefined ? "style-src 'self'" : `style-src 'self' 'nonce-${nonce}'`,
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+function sendFile({ headers }: FastifyRequest, reply: FastifyReply, file: ConsoleFile): FastifyReply {
+  const variant = file.variants.find(({ coding }) => acceptsCoding(headers['accept-encoding'], coding));
+  const varies = [reply.getHeader('vary'), 'accept-encoding'].filter((header) => header !== undefined).join(', ');
+  void reply.headers({
+    'content-type': file.contentType,
+    'cache-control': oneYearImmutable,
+    'content-security-policy': policy(),
+    vary: varies,
+  });
+  if (variant === undefined) return reply.send(file.plain);
+  return reply.header('content-encoding', variant.coding).send(variant.bytes);
+}

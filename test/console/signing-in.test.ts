@@ -1,0 +1,27 @@
+/** Signing in and out of the console (`docs/contract/console.md#signing-in`). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openBrowser } from './support/browser.js';
+import { openSite, seriousFaults } from './support/site.js';
+import type { Site } from './support/site.js';
+
+const browser = await openBrowser();
+
+describe.skipIf(browser === undefined)('signing in', () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await openSite(browser!);
+  }, 60_000);
+  afterAll(async () => {
+    await site.close();
+    await browser!.close();
+  });
+
+  test('a stranger is asked to sign in, whatever the address, and a wrong password gets the service’s sentence', async () => {
+    const page = await site.open('/nodes?status=offline');
+    await page.getByLabel('User name').fill('admin');
+    await page.locator('input[name=password]').fill('not the password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText(/\(request [\w-]+\)/).waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+  });
+});

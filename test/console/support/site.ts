@@ -1,0 +1,67 @@
+/**
+ * The real service with its console, and Chromium to open it in. One for each file of journeys. Each person has a context of
+ * their own, as a browser has for each profile.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import type { RestClient } from '../../../scripts/stack/rest-client.js';
+import type { ServiceProcess } from '../../../scripts/stack/service.js';
+import { prepareService } from '../../../scripts/stack/service.js';
+
+const waitMs = 10_000;
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export interface Site {
+  readonly service: ServiceProcess;
+  /** Signed in as the admin, over REST. */
+  readonly admin: RestClient;
+  /** Opens a page in a fresh context. Its errors fail `close`. */
+  open(path: string, options?: BrowserContextOptions): Promise<Page>;
+  /** Stops all. @throws Error when a page had an error, or broke its content security policy */
+  close(): Promise<void>;
+}
+
+export async function openSite(browser: Browser): Promise<Site> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'console-'));
+  const service = await prepareService({ dataDir });
+  await service.start();
+  const errors: string[] = [];
+  return {
+    service,
+    admin: await service.admin(),
+    async open(path, options = {}) {
+      const context = await browser.newContext({ baseURL: service.url, ...options });
+      context.setDefaultTimeout(waitMs);
+      const page = await context.newPage();
+      page.on('pageerror', (error) => errors.push(String(error)));
+      page.on('console', (message) => {
+        if (/Content Security Policy/.test(message.text())) errors.push(message.text());
+      });
+      await page.goto(`/console${path}`);
+      return page;
+    },
+    async close() {
+      for (const context of browser.contexts()) await context.close();
+      await service.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+      expect(errors).toEqual([]);
+    },
+  };
+}
+
+/** What axe calls serious or worse on the page. */
+export async function seriousFaults(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  // The script above has put it there.
+  const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`);
+  const { violations } = found as {
+    violations: { id: string; impact: string; nodes: { html: string }[] }[];
+  };
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
