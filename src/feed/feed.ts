@@ -107,7 +107,12 @@ export function createFeed(deps: FeedDeps): Feed {
   async function read(place: FeedPlace, options: FeedReadOptions): Promise<FeedBatch> {
     const window = opened();
     const steps = window.behind(place);
-    return batchOf(place, steps ?? (await stepsInLog(place, options)), window, options);
+    if (steps !== undefined) return batchOf(place, steps, window, options);
+    const { from } = window;
+    const inLog = await stepsInLog(place, options);
+    // All that lay before the window has expired.
+    if (inLog.length === 0) return { items: [], place: from, looked: 0, caughtUp: false };
+    return batchOf(place, inLog, window, options);
   }
 
   return {

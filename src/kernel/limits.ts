@@ -93,7 +93,6 @@ export const limits = {
     /** Events that one page looks at. */
     pageEvents: 10_000,
     waitMsMax: 30 * SECOND,
-    heartbeatMs: 15 * SECOND,
     /** A live stream may have this much waiting for so long. */
     waitingBytes: 1 * MiB,
     waitingMs: 5 * SECOND,

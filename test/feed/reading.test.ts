@@ -101,30 +101,54 @@ test('where an expired fact stood, reading goes on behind it', async () => {
   const side = await open([sessionOpened('n'), configApplied('n', 1), configApplied('n', 2), refreshed()]);
   const feed = await feedOf(side);
   const [opened] = await readOn(feed, await feed.resolve('start'), () => 100);
-  const { eventStore } = side.stores;
-  /** The two oldest facts have expired. */
-  const trimmed = {
-    ...eventStore,
-    async *read(stream, options) {
-      let left = options.maxCount;
-      for await (const event of eventStore.read(stream, { ...options, maxCount: 100 })) {
-        if (!isKept(event)) continue;
-        if ((left -= 1) < 0) return;
-        yield event;
-      }
-    },
-    async *subscribe(options) {
-      for await (const item of eventStore.subscribe(options)) {
-        yield item.kind === 'events' ? { ...item, events: item.events.filter(isKept) } : item;
-      }
-    },
-  } satisfies EventStore;
+  const trimmed = withoutExpired(
+    side.stores.eventStore,
+    ({ stream, revision }) => stream !== streams.fleet && revision < 2,
+  );
   const later = await feedOf(side, { eventStore: trimmed });
   const items = await readOn(later, await later.resolve(opened!.cursor), () => 100);
   expect(items.map(({ type }) => type)).toEqual(['apply', 'command']);
 });
 
-const isKept = ({ stream, revision }: RecordedEvent): boolean => stream === streams.fleet || revision >= 2;
+test('when all behind a cursor has expired in the log, reading goes on in the window', async () => {
+  const side = await open([refreshed(), sessionOpened('n')]);
+  let expired = false;
+  const { eventStore } = side.stores;
+  const store = withoutExpired(
+    eventStore,
+    ({ stream, revision }) => expired && stream !== streams.fleet && revision < 3,
+  );
+  const feed = await feedOf(side, { eventStore: store, windowBounds: { commands: 1, bytes: 1e9 } });
+  const [first] = await readOn(feed, await feed.resolve('start'), () => 100);
+  await side.append([configApplied('n', 1), configApplied('n', 2), configApplied('n', 3)]);
+  const end = await eventStore.headPosition();
+  await eventually(() => feed.end().place.position).toBe(end);
+  expired = true;
+  const items = await readOn(feed, await feed.resolve(first!.cursor), () => 100);
+  expect(items.map(({ position }) => position)).toEqual([end]);
+});
+
+/** A store in which some events have expired. */
+function withoutExpired(store: EventStore, isExpired: (event: RecordedEvent) => boolean): EventStore {
+  return {
+    ...store,
+    async *read(stream, options) {
+      let left = options.maxCount;
+      for await (const event of store.read(stream, { ...options, maxCount: 100 })) {
+        if (isExpired(event)) continue;
+        if ((left -= 1) < 0) return;
+        yield event;
+      }
+    },
+    async *subscribe(options) {
+      for await (const item of store.subscribe(options)) {
+        const kept = item.kind === 'events' ? item.events.filter((event) => !isExpired(event)) : [];
+        if (item.kind !== 'events') yield item;
+        else if (kept.length > 0) yield { kind: 'events', events: kept };
+      }
+    },
+  };
+}
 
 test('how far a place is behind is the age of the first command behind it', async () => {
   const side = await open([refreshed()]);
