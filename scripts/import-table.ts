@@ -20,6 +20,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   projections: ['domain', 'security', 'storage', 'kernel'],
   delivery: ['domain', 'projections', 'security', 'storage', 'gen', 'kernel'],
   feed: ['domain', 'projections', 'storage', 'kernel'],
+  webhooks: ['domain', 'commands', 'feed', 'security', 'storage', 'kernel'],
   telemetry: ['storage', 'gen', 'kernel'],
   instance: ['storage', 'kernel'],
   app: [
@@ -29,6 +30,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'projections',
     'delivery',
     'feed',
+    'webhooks',
     'telemetry',
     'instance',
     'storage',
@@ -39,7 +41,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'transport/listener',
     'kernel',
   ],
-  'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'feed', 'telemetry', 'kernel'],
+  'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'feed', 'webhooks', 'telemetry', 'kernel'],
   'transport/agent': [
     'channel',
     'transport/listener',

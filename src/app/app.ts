@@ -15,6 +15,7 @@ import type { HostPort } from '../kernel/host-port.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Measured } from './metrics.js';
 import { StartError } from './installation/installation.js';
+import { startWebhooks } from './webhooks.js';
 import { answerWhileStarting } from '../transport/rest/server/while-starting.js';
 import { sleep } from '../kernel/background.js';
 import { createClosers } from '../kernel/closers.js';
@@ -137,7 +138,9 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   const { onWaiting } = start;
   const core = await createCore({ config, logger, closers, mustEnd, onEmptied, onWaiting });
   const agents = await createAgents(core, config);
-  const rest = await createRest(core, agents, { config, tls, ofProcess });
+  const webhooks = await startWebhooks(core, config.webhookAllow, config.http.listen);
+  closers.add('webhooks', () => webhooks.service.close());
+  const rest = await createRest(core, { agents, webhooks }, { config, tls, ofProcess });
   // Before REST, so that no request waits for a long fold.
   closers.add('history', () => core.history.close());
   await start.freePort();

@@ -1,4 +1,4 @@
-/** All that REST calls to change something, on the two gateways. Sign-in and own account come ready made. */
+/** All that REST calls to change something, on the two gateways. Those of accounts and webhooks come ready made. */
 import { createProfileRevertHandlers } from '../accounts/handlers.js';
 import { createCredentialHandlers } from '../commands/credentials.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
@@ -25,6 +25,7 @@ export interface CommandHandlerParts {
   readonly fleet: Gateway<Fleet, FleetCommand | Revert>;
   readonly accounts: Gateway<Accounts, AccountCommand>;
   readonly accountHandlers: CommandHandlers['accounts'];
+  readonly webhookHandlers: CommandHandlers['webhooks'];
   readonly keyring: Keyring;
   /** 32 bytes, part of every PSK. */
   readonly servicePublic: Uint8Array;
@@ -36,7 +37,7 @@ export interface CommandHandlerParts {
 }
 
 export function createCommandHandlers(parts: CommandHandlerParts): CommandHandlers {
-  const { fleet, accounts, accountHandlers, keyring, servicePublic, projections, audit } = parts;
+  const { fleet, accounts, accountHandlers, webhookHandlers, keyring, servicePublic, projections, audit } = parts;
   const { clock, ids } = parts;
   return {
     nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids }),
@@ -50,5 +51,6 @@ export function createCommandHandlers(parts: CommandHandlerParts): CommandHandle
       accounts: createProfileRevertHandlers({ gateway: accounts, projections, audit }),
     },
     accounts: accountHandlers,
+    webhooks: webhookHandlers,
   };
 }

@@ -28,6 +28,7 @@ import { tuning } from '../transport/rest/tuning.js';
 import type { Agents } from './agents.js';
 import type { Core } from './core.js';
 import { version } from './version.js';
+import type { WebhookParts } from './webhooks.js';
 
 export interface RestOptions {
   readonly config: Config;
@@ -37,12 +38,16 @@ export interface RestOptions {
 }
 
 /** The server, which does not listen yet. */
-export async function createRest(core: Core, agents: Agents, options: RestOptions): Promise<RestApp> {
+export async function createRest(
+  core: Core,
+  { agents, webhooks }: { readonly agents: Agents; readonly webhooks: WebhookParts },
+  options: RestOptions,
+): Promise<RestApp> {
   const { clock, ids, logger, closers, refusals, requestLog, projections, delivery, queries, followers } = core;
   const { health, clocks } = core;
   const { corsOrigins, trustedProxies, metricsToken } = options.config.http;
   const { telemetry, membership } = agents;
-  const commands = createHandlers(core, agents);
+  const commands = createHandlers(core, agents, webhooks.handlers);
   const readStoreAway = (): boolean => health.away('read store') !== undefined;
   const reports = lastKnown({ agents: projections.agents, telemetry, away: readStoreAway });
   const readiness = (): Readiness => {
@@ -62,7 +67,14 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
     tuning.fleetGaugesEveryMs,
   );
   closers.add('fleet gauges', () => gauges.close());
-  const sources = metricSources(core, { ...options.ofProcess, agents, gauges, rest, ready: () => readiness().ready });
+  const sources = metricSources(core, {
+    ...options.ofProcess,
+    agents,
+    webhooks,
+    gauges,
+    rest,
+    ready: () => readiness().ready,
+  });
   const metrics = createMetrics(sources, clock);
   closers.add('metrics', () => metrics.close());
   const app = await buildRest(
@@ -73,6 +85,7 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
       projections: { ...projections, agents: reports.agents },
       held: followers,
       feed: core.feed,
+      webhooks: webhooks.service,
       delivery,
       telemetry: reports.telemetry,
       commandsDelivered: agents.claims.delivered,
@@ -97,7 +110,11 @@ export async function createRest(core: Core, agents: Agents, options: RestOption
 }
 
 /** All that REST calls to change something or to sign somebody in. */
-function createHandlers(core: Core, { membership }: Agents): CommandHandlers {
+function createHandlers(
+  core: Core,
+  { membership }: Agents,
+  webhookHandlers: CommandHandlers['webhooks'],
+): CommandHandlers {
   const { clock, ids, logger, closers, keyring, identity, fleet, accounts, projections, tokens } = core;
   const limiter = createLoginLimiter({ clock });
   closers.add('login limiter', () => limiter.close());
@@ -118,6 +135,7 @@ function createHandlers(core: Core, { membership }: Agents): CommandHandlers {
     fleet,
     accounts,
     accountHandlers,
+    webhookHandlers,
     keyring,
     servicePublic: identity.staticPublic,
     projections,
@@ -129,6 +147,7 @@ function createHandlers(core: Core, { membership }: Agents): CommandHandlers {
 
 interface MeasuredRest extends Measured {
   readonly agents: Agents;
+  readonly webhooks: WebhookParts;
   readonly gauges: FleetGauges;
   readonly rest: Parameters<typeof serviceMetrics>[0]['rest'];
   ready(): boolean;
@@ -136,7 +155,7 @@ interface MeasuredRest extends Measured {
 
 function metricSources(
   core: Core,
-  { agents, gauges, rest, ready, metrics: ofProcess }: MeasuredRest,
+  { agents, webhooks, gauges, rest, ready, metrics: ofProcess }: MeasuredRest,
 ): readonly MetricSource[] {
   const { appends, committed, projections, clocks, health, eventStore, delivery, facts, refusals, logChain } = core;
   const lag = watchProjectionLag({
@@ -163,6 +182,7 @@ function metricSources(
       lag,
       { metrics: () => followerMetrics(committed, delivery, projections, logChain) },
       ...agents.measured,
+      webhooks,
       { metrics: ofProcess },
     ],
   });

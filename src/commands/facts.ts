@@ -42,6 +42,7 @@ export const retentions: readonly { readonly stream: string; readonly retention:
     retention: { maxAgeSeconds: limits.events.agentsMaxAgeSeconds },
   })),
   { stream: streams.signins, retention: { maxAgeSeconds: limits.events.signinsMaxAgeSeconds } },
+  { stream: streams.webhooks, retention: { maxAgeSeconds: limits.events.webhooksMaxAgeSeconds } },
   { stream: streams.keyring, retention: { maxCount: 1 } },
 ];
 

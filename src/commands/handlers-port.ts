@@ -12,6 +12,7 @@ import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
 import type { IfMatch } from '../domain/resource/refusal.js';
 import type { PreviewedChange } from '../domain/revert/decide.js';
+import type { WebhookDefinition, WebhookState } from '../domain/webhook/webhook.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import type { CommandContext, CommandOutcome } from './port.js';
@@ -99,6 +100,10 @@ export type CredentialChanges = Given<
   { readonly name: string; readonly private_key: string | null } & RealityFields & TlsFields
 >;
 
+/** A webhook as a create describes it; its secret is made. */
+export type NewWebhook = Omit<WebhookDefinition, 'secret' | 'former_secret' | 'former_secret_until'>;
+export type WebhookChanges = Given<NewWebhook & { readonly rotate_secret: boolean }>;
+
 export type CreateNodeFields = Omit<CreateFields<'node'>, 'psk'> & { readonly issuePsk: boolean };
 
 export interface DeployResult {
@@ -163,7 +168,7 @@ export interface RevertHandlers {
  * `unavailable` when the log cannot be written or the instance is read-only.
  */
 export interface CommandHandlers {
-  readonly resources: { readonly [T in Exclude<PlainType, 'credential'>]: LifecycleHandlers<T> };
+  readonly resources: { readonly [T in Exclude<PlainType, 'credential' | 'webhook'>]: LifecycleHandlers<T> };
   readonly credentials: Omit<LifecycleHandlers<'credential'>, 'create' | 'update'> & {
     create(ctx: CommandContext, fields: NewCredential): Answer<CredentialState>;
     update(ctx: CommandContext, id: string, ifMatch: IfMatch, changes: CredentialChanges): Answer<CredentialState>;
@@ -173,6 +178,26 @@ export interface CommandHandlers {
     issuePsk(ctx: CommandContext, id: string): Answer<{ controlPsk: string; fingerprint: string }>;
     refresh(ctx: CommandContext, id: string): Answer<{ generation: number }>;
     command(ctx: CommandContext, id: string, command: AgentCommandName): Answer<AgentCommand>;
+  };
+  readonly webhooks: {
+    create(
+      ctx: CommandContext,
+      fields: NewWebhook,
+    ): Answer<{ readonly webhook: WebhookState; readonly secret: string }>;
+    /** @returns the secret when there is a new one */
+    update(
+      ctx: CommandContext,
+      id: string,
+      ifMatch: IfMatch,
+      changes: WebhookChanges,
+    ): Answer<{ readonly webhook: WebhookState; readonly secret: string | undefined }>;
+    remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
+    /** @param where `after`: a cursor, `start` or `now`; `skip`: behind the item that failed */
+    resume(
+      ctx: CommandContext,
+      id: string,
+      where: { readonly after?: string | undefined; readonly skip?: boolean | undefined },
+    ): Answer<WebhookState>;
   };
   readonly chains: {
     deploy(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<DeployResult>;

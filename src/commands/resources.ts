@@ -46,7 +46,7 @@ export function lifecycleHandlers<T extends ResourceType>(
 /** Handlers of every resource but those that store secrets and what belongs to a node. */
 export function createResourceHandlers(gateway: FleetGateway, ids: Ids): CommandHandlers['resources'] {
   const handlers = plainTypes
-    .filter((type) => type !== 'credential')
+    .filter((type) => type !== 'credential' && type !== 'webhook')
     .map((type) => [type, lifecycleHandlers(type, gateway, ids)]);
   return Object.fromEntries(handlers) as CommandHandlers['resources'];
 }

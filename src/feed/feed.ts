@@ -80,6 +80,20 @@ export function createFeed(deps: FeedDeps): Feed {
     if (!wasThere) throw refused('names an event that the log does not have');
   }
 
+  /** The place behind the command that an event belongs to; undefined when the log does not have it. */
+  async function behind(stream: string, revision: number, id?: string): Promise<FeedPlace | undefined> {
+    const rest = { direction: 'forward', from: revision, maxCount: Number.MAX_SAFE_INTEGER } as const;
+    let next = revision;
+    for await (const event of eventStore.read(stream, rest)) {
+      if (event.revision !== next || (next === revision && id !== undefined && shortId(event.id) !== id))
+        return undefined;
+      next += 1;
+      const { index, count } = event.metadata.command;
+      if (index + 1 === count) return { position: event.position, cursor: cursors.of(event) };
+    }
+    return undefined;
+  }
+
   /** A piece of the log behind a place, at most up to the window. @throws ServiceError `unavailable` */
   async function stepsInLog(place: FeedPlace, options: FeedReadOptions): Promise<readonly Step[]> {
     const leave = await reads.enter();
@@ -126,6 +140,16 @@ export function createFeed(deps: FeedDeps): Feed {
         default:
           return placeOf(after);
       }
+    },
+    async behind(stream, revision) {
+      const place = await behind(stream, revision);
+      if (place === undefined) throw new Error(`the log has no event ${stream}@${revision}`);
+      return place;
+    },
+    async resolveMoved(cursor) {
+      const named = cursors.read(cursor);
+      const moved = typeof named === 'string' ? undefined : await behind(named.stream, named.revision, named.event);
+      return moved ?? placeOf(cursor);
     },
     read,
     end() {

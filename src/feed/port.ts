@@ -101,6 +101,14 @@ export interface Feed {
    * at which another event stands, `unavailable` while the store is away
    */
   resolve(after: string): Promise<FeedPlace>;
+  /** The place behind the command of an event. @throws ServiceError `unavailable`; Error when the log has no such event */
+  behind(stream: string, revision: number): Promise<FeedPlace>;
+  /**
+   * The place of a cursor that was written by this installation and may since have been moved with the log to another store,
+   * where positions differ.
+   * @throws ServiceError as `resolve`
+   */
+  resolveMoved(cursor: string): Promise<FeedPlace>;
   /**
    * What follows a place, from the window in memory or else from the log: a bounded piece, which may be empty without being
    * the end.

@@ -13,6 +13,8 @@ export const streams = {
   /** The wrapped keyring, the newest event alone. */
   keyring: 'svc-keyring',
   signins: 'svc-signins',
+  /** Cursors of webhooks. */
+  webhooks: 'svc-webhooks',
   agentsPrefix: 'svc-agents-',
   prefix: 'svc-',
 } as const;
@@ -33,12 +35,14 @@ export const allStreams: readonly string[] = [
   streams.service,
   streams.keyring,
   streams.signins,
+  streams.webhooks,
   ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
 ];
 
 /** Whether events of a stream go: it holds facts, or the newest event alone. */
 export const expires = (stream: string): boolean =>
-  stream === streams.keyring || stream === streams.signins || stream.startsWith(streams.agentsPrefix);
+  [streams.keyring, streams.signins, streams.webhooks].some((one) => one === stream) ||
+  stream.startsWith(streams.agentsPrefix);
 
 /** The shard that holds the facts of a node's agent. A node is always in the same shard. */
 export function agentsStream(nodeId: string): string {

@@ -84,6 +84,7 @@ export const limits = {
     // docs/contract/domain.md#one-consistency-boundary-the-fleet
     agentsMaxAgeSeconds: 90 * DAY_SECONDS,
     signinsMaxAgeSeconds: 400 * DAY_SECONDS,
+    webhooksMaxAgeSeconds: 7 * DAY_SECONDS,
   },
   feed: {
     // docs/contract/automation.md#event-feed
@@ -98,6 +99,21 @@ export const limits = {
     waitingMs: 5 * SECOND,
     /** How long a stream may take to take its end. */
     endMs: 5 * SECOND,
+  },
+  webhooks: {
+    // docs/contract/automation.md#webhooks
+    inAll: 64,
+    /** How long a try may take, look-up and answer included. */
+    tryMs: 10 * SECOND,
+    answerBytes: 64 * KiB,
+    /** The waits before the tries after a failure; then hourly. */
+    retryMs: [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR],
+    hourlyTries: 72,
+    retryAfterMaxMs: HOUR,
+    formerSecretMs: 24 * HOUR,
+    /** How often the cursor of one webhook may be in the log. */
+    factEveryMs: MINUTE,
+    deliveries: 50,
   },
   clocks: {
     // docs/contract/domain.md#commands-and-events

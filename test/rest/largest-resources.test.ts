@@ -83,6 +83,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CredentialCreated':
     case 'ListenerPolicyCreated':
     case 'L3NetworkCreated':
+    case 'WebhookCreated':
       return { type: event.type.replace('Created', 'Deleted'), data: event.data };
     case 'NodeDeleted':
     case 'UpstreamDeleted':
@@ -91,6 +92,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CredentialDeleted':
     case 'ListenerPolicyDeleted':
     case 'L3NetworkDeleted':
+    case 'WebhookDeleted':
       return {
         type: event.type.replace('Deleted', 'Restored'),
         data: { ...event.data, former: { created_at: new Date(0).toISOString(), version: Number.MAX_SAFE_INTEGER } },
@@ -102,6 +104,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CredentialRestored':
     case 'ListenerPolicyRestored':
     case 'L3NetworkRestored':
+    case 'WebhookRestored':
       return { type: event.type.replace('Restored', 'Deleted'), data: event.data };
     case 'NodeUpdated':
     case 'UpstreamUpdated':
@@ -110,6 +113,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CredentialUpdated':
     case 'ListenerPolicyUpdated':
     case 'L3NetworkUpdated':
+    case 'WebhookUpdated':
     case 'ConnectivityUpdated':
       return { type: event.type, data: { ...event.data, changes: back(event.data.changes) } };
     case 'ChainDeployed':
@@ -120,6 +124,8 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'NodeGenerationRaised':
     case 'NodeCommandQueued':
     case 'CredentialOverlapEnded':
+    case 'WebhookStopped':
+    case 'WebhookResumed':
     case 'CompilerVersionRaised':
     case 'CompilerVersionLowered':
       return { type: event.type, data: event.data };

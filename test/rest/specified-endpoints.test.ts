@@ -41,6 +41,14 @@ const extensions: readonly Row[] = [
   ['DELETE', '/api/nodes/ports/policies'],
   ['GET', '/api/credentials/{id}'],
   ['GET', '/api/events'],
+  ['GET', '/api/webhooks', 'admin only'],
+  ['POST', '/api/webhooks', 'admin only'],
+  ['GET', '/api/webhooks/{id}', 'admin only'],
+  ['PUT', '/api/webhooks/{id}', 'admin only'],
+  ['DELETE', '/api/webhooks/{id}', 'admin only'],
+  ['POST', '/api/webhooks/{id}/resume', 'admin only'],
+  ['POST', '/api/webhooks/{id}/ping', 'admin only'],
+  ['GET', '/api/webhooks/{id}/deliveries', 'admin only'],
   ['GET', '/api/l3-networks'],
   ['POST', '/api/l3-networks'],
   ['GET', '/api/l3-networks/{id}'],
@@ -63,6 +71,7 @@ const bodies: { readonly [row: string]: object } = {
   'PUT /api/l4-upstreams/{id}': { enabled: false },
   'PUT /api/credentials/{id}': { name: 'renamed' },
   'PUT /api/l3-networks/{id}': { mtu: 1400 },
+  'PUT /api/webhooks/{id}': { enabled: false },
   'PUT /api/settings/connectivity': { metrics_interval_secs: 90 },
 };
 

@@ -31,6 +31,8 @@ import { followInMemory } from '../../src/projections/log-follower.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
+import type { WebhookCore } from '../../src/app/webhooks.js';
+import { startWebhooks } from '../../src/app/webhooks.js';
 import { createFollowers } from '../../src/app/followers.js';
 import type { Followers } from '../../src/app/followers.js';
 import type { CommandClaims } from '../../src/instance/command-claims.js';
@@ -128,13 +130,19 @@ const patienceMs = 20_000;
 
 interface RestChoices extends Partial<RestOptions> {
   readonly waitingDeploys?: WaitingBounds;
+  /** CIDRs of `SVC_WEBHOOK_ALLOW`. */
+  readonly webhookAllow?: readonly string[];
   /** Instead of `plainPasswords`. */
   readonly hasher?: PasswordHasher;
   readonly history?: Partial<HistoryOptions>;
 }
 
+/** Looks no name up. */
+const noNames = ((_host: string, _options: object, callback: (error: Error, addresses: []) => void) =>
+  callback(Object.assign(new Error('no name server'), { code: 'ENOTFOUND' }), [])) as unknown as WebhookCore['lookup'];
+
 export async function startRest(
-  { waitingDeploys, hasher = plainPasswords, history: historyOptions, ...options }: RestChoices = {},
+  { waitingDeploys, webhookAllow = [], hasher = plainPasswords, history: historyOptions, ...options }: RestChoices = {},
   clock: Clock = systemClock,
 ): Promise<RestFixture> {
   const ids = randomIds;
@@ -211,12 +219,37 @@ export async function startRest(
   closers.add('refusals', () => refusals.close());
   const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
   closers.add('request log', () => requestLog.close());
+<<<<<<< HEAD
   const answers = createAnswersUnderWay({ refusals });
+=======
+  const webhooks = await startWebhooks(
+    {
+      eventStore,
+      readStore,
+      feed,
+      keyring,
+      ids,
+      logger,
+      instanceId: 'one',
+      readOnly: () => undefined,
+      committed,
+      fleet: gateway,
+      clocks: { shared: clock },
+      health: { away: () => undefined },
+      // No test asks a name server.
+      lookup: noNames,
+    },
+    webhookAllow,
+    { host: '127.0.0.1', port: 0 },
+  );
+  closers.add('webhooks', () => webhooks.service.close());
+>>>>>>> 4881ff40 (Webhooks send items of the event feed to URLs, signed and in order, from the instance that holds the lease)
   const deps: RestDeps = {
     commands: createCommandHandlers({
       fleet: gateway,
       accounts: accounts.gateway,
       accountHandlers: accounts.handlers,
+      webhookHandlers: webhooks.handlers,
       keyring,
       servicePublic: generateX25519().publicKey,
       projections,
@@ -244,6 +277,7 @@ export async function startRest(
     waitingDeploys: createDeployPlaces(waitingDeploys),
     eventStreams: createStreamPlaces(),
     feed,
+    webhooks: webhooks.service,
     sessionsEnded: async () => true,
     heartbeatsPerMinute: async () => telemetry.heartbeatsPerMinute(),
     readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),

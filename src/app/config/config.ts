@@ -39,6 +39,8 @@ export interface Config {
   readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
   readonly adminPassword: string | undefined;
   readonly tokenTtlSeconds: number;
+  /** CIDRs that webhooks may be sent to although they are not public. */
+  readonly webhookAllow: readonly string[];
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 }
 
@@ -88,6 +90,7 @@ export function readConfig(env: Environment): Config {
     masterKey: { inline: v.SVC_MASTER_KEY, file: v.SVC_MASTER_KEY_FILE },
     adminPassword: v.SVC_ADMIN_PASSWORD,
     tokenTtlSeconds: v.SVC_TOKEN_TTL_SECS,
+    webhookAllow: v.SVC_WEBHOOK_ALLOW,
     logLevel: v.SVC_LOG_LEVEL,
   };
 }

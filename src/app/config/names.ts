@@ -11,7 +11,6 @@ const others = [
   'SVC_SERVER',
   'SVC_SIM_PASSWORD',
   'SVC_TOKEN',
-  'SVC_WEBHOOK_ALLOW',
 ];
 
 /** The agent's, the tests', and what orchestrators set for a service of that name. */

@@ -118,6 +118,9 @@ const schema = z.object({
   SVC_CONTROL_REKEY_INTERVAL_SECS: integer(10, 31_536_000)
     .prefault('21600')
     .describe('After how long agents get fresh session keys.'),
+  SVC_WEBHOOK_ALLOW: cidrs
+    .prefault('')
+    .describe('CIDRs that webhooks may be sent to although they are not public addresses, comma-separated.'),
   SVC_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'expected trace, debug, info, warn, error or fatal')
     .default('info')

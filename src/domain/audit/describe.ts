@@ -19,6 +19,7 @@ import {
 import { namesHeads } from '../log-chain/heads.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { eventAudit } from '../resource/audit-change.js';
+import { webhookKey } from '../webhook/webhook.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
 
 const sessionType = 'session';
@@ -36,7 +37,7 @@ interface AuditDescription {
     readonly name: string | null;
   };
   readonly changes: readonly AuditChange[];
-  /** True for users and sign-ins, which only admins are shown. */
+  /** True for users, sign-ins and webhooks, which only admins are shown. */
   readonly accounts: boolean;
   readonly notRevertibleBecause: string | null;
 }
@@ -49,7 +50,12 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   if (namesHeads(command)) return null;
   switch (command.stream) {
     case streams.fleet:
-      return entry(command, fleetSubject(first), command.events.map(auditOfFleetEvent), false);
+      return entry(
+        command,
+        fleetSubject(first),
+        command.events.map(auditOfFleetEvent),
+        resourceOf(first).type === webhookKey.type,
+      );
     case streams.accounts: {
       const event = accountEvent(first);
       const type = event.type === 'SignedOut' ? sessionType : userType;

@@ -56,7 +56,7 @@ function applyEvents(fleet: Fleet, command: RecordedCommand, revision: number): 
 function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   const event = fleetEvent(recorded);
   const { occurred_at: at, command, actor } = recorded.metadata;
-  const context: EventContext = { at, commandId: command.id, actor };
+  const context: EventContext = { at, commandId: command.id, revision: recorded.revision, actor };
   // `touches` is judged on the fleet before the event.
   const touches = [...eventDeclaration(event).touches(fleet, event, context)];
   const declaring = declaringResource(event);

@@ -30,7 +30,12 @@ export function decideFleet(fleet: FleetView, command: FleetCommand): Decision<F
 }
 
 /** The context of an event that is only weighed: no definition depends on it. */
-const undecided = { at: timestamp(0), commandId: '', actor: { type: 'system', id: '', name: '' } } as const;
+const undecided = {
+  at: timestamp(0),
+  commandId: '',
+  revision: -1,
+  actor: { type: 'system', id: '', name: '' },
+} as const;
 
 /**
  * The refusal of decided events that make a definition too large. An edit holds the old and the new one, a delete of a

@@ -15,6 +15,7 @@ import { route } from '../route/declaration.js';
 import { compiler } from '../service/compiler-version.js';
 import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/upstream.js';
+import { webhook } from '../webhook/declaration.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 
@@ -30,6 +31,7 @@ export const resources = {
   route,
   listener_policy: listenerPolicy,
   l3_network: l3Network,
+  webhook,
 } as const;
 export const singletons = { connectivity, service: compiler } as const;
 

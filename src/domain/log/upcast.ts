@@ -14,6 +14,8 @@ import { fleetEvents } from '../fleet/resources.js';
 import type { LogHeadsRecorded } from '../log-chain/heads.js';
 import { logChainEvents } from '../log-chain/heads.js';
 import type { EventSchema } from '../resource/declaration.js';
+import type { WebhookCursorMoved } from '../webhook/cursors.js';
+import { webhookCursorEvents } from '../webhook/cursors.js';
 import type { ServiceEvent, KeyringWrapped } from '../service/identity.js';
 import { serviceEvents, keyringEvents } from '../service/identity.js';
 
@@ -32,7 +34,14 @@ export class UnknownEventError extends Error {
 }
 
 type DomainEvent =
-  FleetEvent | AccountEvent | ServiceEvent | KeyringWrapped | LogHeadsRecorded | AgentEvent | SigninEvent;
+  | FleetEvent
+  | AccountEvent
+  | ServiceEvent
+  | KeyringWrapped
+  | LogHeadsRecorded
+  | AgentEvent
+  | SigninEvent
+  | WebhookCursorMoved;
 
 const schemas: { readonly [type: string]: EventSchema } = {
   ...fleetEvents,
@@ -42,6 +51,7 @@ const schemas: { readonly [type: string]: EventSchema } = {
   ...logChainEvents,
   ...agentEvents,
   ...signinEvents,
+  ...webhookCursorEvents,
 };
 
 /** The current schema version of each type. */

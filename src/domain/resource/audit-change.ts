@@ -24,6 +24,8 @@ export const auditVerbs = [
   'sign_in_refused',
   'sign_out',
   'revert',
+  'stop',
+  'resume',
 ] as const;
 export type AuditVerb = (typeof auditVerbs)[number];
 

@@ -21,6 +21,8 @@ export interface EventContext {
   /** When it happened, RFC 3339. */
   readonly at: string;
   readonly commandId: string;
+  /** Its revision in the stream. */
+  readonly revision: number;
   /** Who gave the command. */
   readonly actor: Actor;
 }

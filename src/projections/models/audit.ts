@@ -37,8 +37,8 @@ export type AuditFields = {
   readonly reverted_by: string | null;
 };
 
-/** The types of entries about users and sign-ins. */
-export const accountTypes: ReadonlySet<string> = new Set(['user', 'session']);
+/** The types of entries that only admins are shown. */
+export const accountTypes: ReadonlySet<string> = new Set(['user', 'session', 'webhook']);
 
 const auditedStreams: ReadonlySet<string> = new Set([
   streams.fleet,
@@ -48,7 +48,7 @@ const auditedStreams: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The names of the groups that entries are found in. Entries about users and sign-ins are for admins only and not in
+ * The names of the groups that entries are found in. Entries about users, sign-ins and webhooks are for admins only and not in
  * the groups of `open`; types and actions tell by themselves whether they are about accounts.
  */
 export const auditGroups = {

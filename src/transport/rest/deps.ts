@@ -17,6 +17,7 @@ import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { FleetQueries, Projections } from '../../projections/port.js';
+import type { Webhooks } from '../../webhooks/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
 import type { RequestCounts } from './server/request-records.js';
@@ -63,6 +64,7 @@ export interface RestDeps {
   readonly waitingDeploys: Pick<WaitingPlaces, 'take'>;
   readonly eventStreams: WaitingPlaces;
   readonly feed: Feed;
+  readonly webhooks: Webhooks;
   /**
    * True once every session of the node that began before the call is closed on every instance, false after the time.
    */

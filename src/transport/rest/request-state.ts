@@ -8,8 +8,8 @@ import type { ServiceError } from '../../kernel/errors.js';
  */
 export type Access = 'open' | 'login' | 'anyone' | 'operator' | 'admin';
 
-/** `json` requires a JSON object; `none` allows nothing or `{}`. */
-export type BodyRule = 'json' | 'none';
+/** `json` requires a JSON object; `optional` takes one or nothing, which counts as `{}`; `none` allows nothing or `{}`. */
+export type BodyRule = 'json' | 'optional' | 'none';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -12,6 +12,7 @@ import { nodeMetricsRoutes, upstreamHealthRoutes } from './resources/node-metric
 import { nodeRoutes } from './resources/nodes.js';
 import { legacyRouteRoutes } from './resources/routes.js';
 import { upstreamRoutes } from './resources/upstreams.js';
+import { webhookRoutes } from './resources/webhooks.js';
 
 type Routes = (app: RestApp, deps: RestDeps) => void;
 
@@ -29,4 +30,5 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   route: legacyRouteRoutes,
   listener_policy: listenerPolicyRoutes,
   l3_network: l3NetworkRoutes,
+  webhook: webhookRoutes,
 };

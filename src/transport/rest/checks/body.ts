@@ -26,7 +26,10 @@ export function installBodies(app: RestApp): void {
     if (request.method === 'GET' || request.method === 'HEAD') return next();
     const bytes = Buffer.isBuffer(request.body) ? request.body : noBytes;
     request.bodyBytes = bytes;
-    request.body = request.routeOptions.config.takes === 'json' ? jsonObject(bytes) : noBody(bytes, request);
+    const { takes } = request.routeOptions.config;
+    if (takes === 'json') request.body = jsonObject(bytes);
+    else if (takes === 'optional') request.body = bytes.length === 0 ? {} : jsonObject(bytes);
+    else request.body = noBody(bytes, request);
     next();
   });
 }

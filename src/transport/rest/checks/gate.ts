@@ -55,7 +55,7 @@ function requireEndpoint(request: FastifyRequest): void {
   if (!mayCall(access, request.caller)) {
     throw new ServiceError('forbidden', `expected the role ${access === 'admin' ? 'admin' : 'operator or admin'}`);
   }
-  requireMediaType(request, takes === 'json');
+  requireMediaType(request, takes !== 'none');
 }
 
 const methodOrder = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];

@@ -10,6 +10,7 @@ import type { PartialUpdate } from '../../../domain/resource/lifecycle.js';
 import type { ListOf, ListQuery } from '../../../projections/port.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp } from '../deps.js';
+import type { Access } from '../request-state.js';
 import { answers, created, nothing, ok, pageOf } from '../answers/envelope.js';
 import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
@@ -37,6 +38,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   /** What sentences call one: `L4 upstream`. */
   readonly what: string;
   readonly tag: string;
+  /** Reading too. */
+  readonly adminsOnly?: boolean;
   /** What operations and schemas call one and several: `L4Upstream`, `L4Upstreams`. */
   readonly names: { readonly one: string; readonly many: string };
   readonly summaries: {
@@ -59,6 +62,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   readonly createExtra?: Schemas;
   /** The schema of a create's answer, when it differs from `schema`. */
   readonly createdSchema?: z.ZodType;
+  /** The schema of an update's answer, when it differs from `schema`. */
+  readonly updatedSchema?: z.ZodType;
   /** Filters of the list beside those that every list has. */
   readonly filters?: Schemas;
 
@@ -91,6 +96,10 @@ const rules = {
   remove: 'What is still used by another resource is a 409 that names the user.',
 };
 
+type Guarded = { readonly adminsOnly?: boolean | undefined };
+const reader = ({ adminsOnly }: Guarded): Access => (adminsOnly === true ? 'admin' : 'anyone');
+const writer = ({ adminsOnly }: Guarded): Access => (adminsOnly === true ? 'admin' : 'operator');
+
 const acceptAll = (): void => undefined;
 
 function sentences(rule: string, detail: string | undefined): string {
@@ -120,7 +129,7 @@ function routesOfAll<D, State, View extends Addressable, Created>(
   app.route({
     method: 'GET',
     url: path,
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: reader(routes), takes: 'none' },
     schema: {
       operationId: `list${names.many}`,
       summary: summaries.list,
@@ -140,7 +149,7 @@ function routesOfAll<D, State, View extends Addressable, Created>(
   app.route({
     method: 'POST',
     url: path,
-    config: { access: 'operator', takes: 'json' },
+    config: { access: writer(routes), takes: 'json' },
     schema: {
       operationId: `create${names.one}`,
       summary: summaries.create,
@@ -180,7 +189,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
   app.route({
     method: 'GET',
     url: `${path}/:id`,
-    config: { access: 'anyone', takes: 'none', sendsEtag: true },
+    config: { access: reader(routes), takes: 'none', sendsEtag: true },
     schema: {
       operationId: `get${names.one}`,
       summary: summaries.get,
@@ -201,7 +210,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
   app.route({
     method: 'PUT',
     url: `${path}/:id`,
-    config: { access: 'operator', takes: 'json', refuses: ['conflict'] },
+    config: { access: writer(routes), takes: 'json', refuses: ['conflict'] },
     schema: {
       operationId: `update${names.one}`,
       summary: summaries.update,
@@ -215,7 +224,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
         updateBody(shape)
           .superRefine(routes.check ?? acceptAll)
           .meta({ id: `${names.one}Changes`, description: `${summaries.update}. What is left out stays` }),
-      response: answers(routes.schema),
+      response: answers(routes.updatedSchema ?? routes.schema),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, what);
@@ -229,7 +238,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
   app.route({
     method: 'DELETE',
     url: `${path}/:id`,
-    config: { access: 'operator', takes: 'none', refuses: ['conflict'] },
+    config: { access: writer(routes), takes: 'none', refuses: ['conflict'] },
     schema: {
       operationId: `delete${names.one}`,
       summary: summaries.remove,

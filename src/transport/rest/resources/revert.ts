@@ -10,6 +10,7 @@ import { describeCommand } from '../../../domain/audit/describe.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { lastEvent, streams } from '../../../kernel/event.js';
+import { accountTypes } from '../../../projections/models/audit.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { auditChange, auditedResource, entrySchema } from './audit.js';
 import { callerOf, commandContext, ofStoredCommand, setCommandHeaders } from '../checks/consistency.js';
@@ -78,15 +79,12 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
 /** @throws ServiceError `not_found`, also for an entry that the caller is not shown; `conflict` when its events are gone */
 async function commandOf(deps: RestDeps, id: string, isAdmin: boolean): Promise<RecordedCommand> {
   const entry = await deps.projections.audit.get(id);
-  const shown = entry === undefined || (!isAdmin && isOfAccounts(entry)) ? undefined : entry;
+  const shown = entry === undefined || (!isAdmin && accountTypes.has(entry.resource.type)) ? undefined : entry;
   const { not_revertible_because } = orNotFound(shown, what);
   const command = await deps.projections.auditTrail.command(id);
   if (command !== undefined) return command;
   throw refused(not_revertible_because ?? 'its events are gone');
 }
-
-const isOfAccounts = ({ position }: AuditEntry): boolean =>
-  [streams.accounts, streams.signins].some((stream) => position.startsWith(`${stream}@`));
 
 /** @throws ServiceError `conflict` for an entry of a stream that has no reverts */
 function handlersOf({ commands }: RestDeps, command: RecordedCommand): RevertHandlers {

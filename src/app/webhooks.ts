@@ -1,0 +1,105 @@
+/**
+ * Webhooks on the core: what delivers them, the commands on them, and their metrics. See `docs/architecture.md`.
+ */
+import { hostname } from 'node:os';
+import type { CommandHandlers } from '../commands/handlers-port.js';
+import { systemContext } from '../commands/system.js';
+import type { WebhookState } from '../domain/webhook/webhook.js';
+import type { NumberSource } from '../instance/metrics.js';
+import type { HostPort } from '../kernel/host-port.js';
+import { formatHostPort } from '../kernel/host-port.js';
+import { createWebhookHandlers } from '../webhooks/commands.js';
+import type { WebhookService, WebhooksDeps } from '../webhooks/webhooks.js';
+import { createWebhooks } from '../webhooks/webhooks.js';
+import type { Core } from './core.js';
+
+/** The parts of the core that webhooks use. */
+export type WebhookCore = Pick<
+  Core,
+  'eventStore' | 'feed' | 'keyring' | 'ids' | 'logger' | 'instanceId' | 'readOnly'
+> & {
+  readonly readStore: Pick<Core['readStore'], 'collection' | 'leases'>;
+  readonly committed: Pick<Core['committed'], 'fleet' | 'onBatch'>;
+  readonly fleet: Pick<Core['fleet'], 'execute'>;
+  readonly clocks: Pick<Core['clocks'], 'shared'>;
+  readonly health: Pick<Core['health'], 'away'>;
+  /** For tests. */
+  readonly lookup?: WebhooksDeps['lookup'];
+};
+
+export interface WebhookParts {
+  readonly service: WebhookService;
+  readonly handlers: CommandHandlers['webhooks'];
+  metrics(): readonly NumberSource[];
+}
+
+/**
+ * Begins to deliver.
+ * @param allow CIDRs of `SVC_WEBHOOK_ALLOW`
+ * @param listen where REST listens
+ * @throws ServiceError `unavailable`
+ */
+export async function startWebhooks(
+  core: WebhookCore,
+  allow: readonly string[],
+  listen: HostPort,
+): Promise<WebhookParts> {
+  const { eventStore, readStore, feed, keyring, ids, logger, instanceId, committed, fleet, health, readOnly } = core;
+  const clock = core.clocks.shared;
+  const table = () => committed.fleet().tables.webhook;
+  const webhook = (id: string): WebhookState | undefined => table().get(id);
+  const service = await createWebhooks({
+    eventStore,
+    readStore,
+    feed,
+    keyring,
+    ids,
+    clock,
+    logger,
+    instanceId,
+    // No two processes of one host listen on the same port. One that the system chooses says nothing.
+    station: listen.port === 0 ? undefined : `${hostname()} ${formatHostPort(listen)}`,
+    allow,
+    lookup: core.lookup,
+    all: () => [...table().values()],
+    webhook,
+    revision: () => committed.fleet().revision.value,
+    onChange: committed.onBatch,
+    readOnly,
+    readStoreAway: () => health.away('read store') !== undefined,
+    async stop({ id, tries_since }, cursor, reason) {
+      const command = { type: 'StopWebhook', id, tries_since, cursor, reason } as const;
+      await fleet.execute(command, systemContext('webhook'), () => undefined);
+    },
+  });
+  return {
+    service,
+    handlers: createWebhookHandlers({ gateway: fleet, keyring, clock, ids, feed, webhooks: service, webhook }),
+    metrics: () => webhookMetrics(service),
+  };
+}
+
+function webhookMetrics(service: WebhookService): readonly NumberSource[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'svc_webhooks',
+      help: 'Webhooks that this instance delivers, by state.',
+      label: 'state',
+      read: service.states,
+    },
+    {
+      type: 'gauge',
+      name: 'svc_webhook_lag_seconds',
+      help: 'Age of the oldest item that a webhook of this instance has still to send; stopped and disabled ones left out.',
+      read: service.lagSeconds,
+    },
+    {
+      type: 'counter',
+      name: 'svc_webhook_deliveries_total',
+      help: 'Messages that this instance has sent to receivers, by outcome.',
+      label: 'outcome',
+      read: service.outcomes,
+    },
+  ];
+}

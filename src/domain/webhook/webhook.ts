@@ -1,0 +1,96 @@
+/**
+ * A webhook: which items of the event feed are sent to which URL. It puts nothing into any node's configuration. How far it
+ * has delivered is not here: the log holds facts of it (`cursors.ts`), and `src/webhooks/` delivers.
+ * Implements `docs/contract/automation.md#webhooks`.
+ */
+import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
+import type { IfMatch } from '../resource/refusal.js';
+import type { ResourceMeta } from '../resource/meta.js';
+import type { SealedSecret } from '../secret/sealed.js';
+
+/** The types of items that can be sent: those that are in the log. */
+export const webhookTypes = ['command', 'sign_in', 'session', 'apply'] as const;
+export type WebhookType = (typeof webhookTypes)[number];
+
+export const webhookFilterNames = ['resource_type', 'resource_id', 'node_id', 'actor'] as const;
+
+/** The filters of the feed; an absent one lets everything through. */
+export type WebhookFilters = { readonly [F in (typeof webhookFilterNames)[number]]?: readonly string[] | undefined };
+
+export interface WebhookDefinition {
+  readonly name: string;
+  readonly url: string;
+  readonly types: readonly WebhookType[];
+  readonly filters: WebhookFilters;
+  readonly enabled: boolean;
+  /** The 32 bytes that sign. */
+  readonly secret: SealedSecret | null;
+  /** The one before, which signs too until then; null without one. */
+  readonly former_secret: SealedSecret | null;
+  /** RFC 3339. */
+  readonly former_secret_until: string | null;
+}
+
+/** The part of a webhook's state besides its definition. */
+export interface WebhookRun {
+  /** Where delivery begins: behind this cursor of the feed, `start`, or null for behind the event that said so. */
+  readonly cursor: string | null;
+  /** The revision of the event that said so: a place that was reached for an earlier one no longer counts. */
+  readonly since: number;
+  /** The revision of the newest event that makes it try at once, with the schedule begun anew. */
+  readonly tries_since: number;
+  /** Why it was stopped; null while it is not. */
+  readonly stopped: string | null;
+}
+
+export interface WebhookState extends ResourceMeta, WebhookDefinition, WebhookRun {}
+
+export interface WebhookStopped {
+  readonly type: 'WebhookStopped';
+  readonly data: {
+    readonly webhook_id: string;
+    /** Behind the last item that was delivered. */
+    readonly cursor: string | null;
+    readonly reason: string;
+  };
+}
+
+export interface WebhookResumed {
+  readonly type: 'WebhookResumed';
+  readonly data: {
+    readonly webhook_id: string;
+    /** Where it goes on: a cursor or `start`; null for where it was. */
+    readonly after: string | null;
+    readonly was_stopped: boolean;
+  };
+}
+
+/** Does nothing unless the webhook still is as it was when the last try failed. */
+export interface StopWebhook {
+  readonly type: 'StopWebhook';
+  readonly id: string;
+  readonly tries_since: number;
+  readonly cursor: string | null;
+  readonly reason: string;
+}
+
+export interface ResumeWebhook {
+  readonly type: 'ResumeWebhook';
+  readonly id: string;
+  readonly ifMatch: IfMatch;
+  readonly after: string | null;
+  /** Whether the last try failed, which only who delivers knows. */
+  readonly failing: boolean;
+}
+
+export const webhookKey: ResourceKey<WebhookState> = { type: 'webhook' };
+
+export function webhookAt(fleet: Pick<FleetView, 'get'>, id: string): WebhookState | undefined {
+  return fleet.get(webhookKey, id);
+}
+
+/** As much of a URL as may be shown, since the rest is often a secret: `https://hooks.example:8443`. */
+export function schemeAndHost(url: string): string {
+  const { protocol, host } = new URL(url);
+  return `${protocol}//${host}`;
+}

@@ -1,0 +1,332 @@
+/**
+ * Webhooks: list, create, get, update and delete, and resume, ping and deliveries. All of it is for admins.
+ * Implements `docs/contract/automation.md#webhooks`.
+ */
+import { z } from 'zod';
+import type { NewWebhook, WebhookChanges } from '../../../commands/handlers-port.js';
+import { auditedTypes } from '../../../domain/audit/describe.js';
+import type { WebhookState } from '../../../domain/webhook/webhook.js';
+import { webhookTypes } from '../../../domain/webhook/webhook.js';
+import { limits } from '../../../kernel/limits.js';
+import { literalIn } from '../../../webhooks/addresses.js';
+import type { Delivery, WebhookProgress } from '../../../webhooks/port.js';
+import { webhookStates } from '../../../webhooks/port.js';
+import { answers, ok } from '../answers/envelope.js';
+import { commandContext, setCommandHeaders } from '../checks/consistency.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented, sample } from '../openapi/openapi-text.js';
+import { body, boolean, distinct, list, name, object, oneOf, text } from '../schemas/fields.js';
+import { postHeaders, readHeaders } from '../schemas/headers.js';
+import { noQuery } from '../schemas/query.js';
+import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
+import { resourceRoutes } from './resource-routes.js';
+
+const sampleUrl = 'https://hooks.example/gateway';
+const sampleSecret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const what = 'webhook';
+
+/** Descriptions of fields that requests and answers share. */
+const about = {
+  name: 'Name, unique among webhooks',
+  url: 'Where items are sent: https or http, without credentials',
+  types: 'Types of the items of the event feed that are sent',
+  filters: 'Filters of the event feed, as lists; an absent one lets everything through',
+  enabled: 'Whether it delivers; when it is enabled again, it goes on where it was',
+};
+
+/** @param mayDial judges addresses; names are judged when they are dialled */
+function urlSchema(mayDial: (address: string) => boolean) {
+  return text(1, limits.rest.stringChars)
+    .transform((sent, ctx) => {
+      const refuse = (expected: string): never => {
+        ctx.issues.push({ code: 'custom', message: expected, input: sent });
+        return z.NEVER;
+      };
+      const url = URL.canParse(sent) ? new URL(sent) : undefined;
+      if (url === undefined || !['https:', 'http:'].includes(url.protocol) || /\s/.test(sent))
+        return refuse('expected a URL with https or http');
+      if (url.username !== '' || url.password !== '') return refuse('expected a URL without credentials');
+      url.hash = '';
+      const host = literalIn(url);
+      if (host !== undefined && !mayDial(host))
+        return refuse(`expected a public address, or one that SVC_WEBHOOK_ALLOW has; ${host} is neither`);
+      const plain = url.pathname === '/' && url.search === '' && !sent.replace(/#.*$/s, '').endsWith('/');
+      return plain ? url.href.slice(0, -1) : url.href;
+    })
+    .meta({ format: 'uri', maxLength: limits.rest.stringChars });
+}
+
+const filterValue = (entry: z.ZodType<string>, description: string, example: string) =>
+  documented(list(entry, 1).optional(), description, [example]);
+
+const filters = object({
+  resource_type: filterValue(
+    oneOf(auditedTypes as [string, ...string[]]),
+    'Only about resources of these types',
+    'node',
+  ),
+  resource_id: filterValue(name, 'Only about these resources', sample.chain),
+  node_id: filterValue(name, 'Only what touched or comes from these nodes', sample.entryNode),
+  actor: filterValue(name, 'Only commands of these actors, id or user name', 'admin'),
+}).meta({ id: 'WebhookFilters', description: about.filters });
+
+const typesSchema = distinct(oneOf(webhookTypes), 1, 'type');
+
+const defaults = { types: ['command', 'apply'], filters: {}, enabled: true } as const;
+
+function bodiesOf(mayDial: (address: string) => boolean) {
+  const newName = documented(name, about.name, 'tickets');
+  const url = documented(urlSchema(mayDial), about.url, sampleUrl);
+  const withDefault = (field: keyof typeof defaults): string =>
+    `${about[field]}; default \`${JSON.stringify(defaults[field])}\``;
+  const create = body({
+    name: newName,
+    url,
+    types: documented(typesSchema.optional(), withDefault('types'), ['command']),
+    filters: documented(filters.optional(), withDefault('filters')),
+    enabled: documented(boolean().optional(), withDefault('enabled'), true),
+  }).meta({
+    id: 'NewWebhook',
+    description: 'Create a webhook',
+    examples: [{ name: 'tickets', url: sampleUrl, types: ['command'] }],
+  });
+  const update = body({
+    name: newName.optional(),
+    url: url.optional(),
+    types: documented(typesSchema.optional(), about.types, ['command']),
+    filters: documented(filters.optional(), about.filters),
+    enabled: documented(boolean().optional(), about.enabled, true),
+    rotate_secret: documented(
+      boolean().optional(),
+      'With true, a new secret, which the answer shows once; the one before signs too for 24 hours',
+      true,
+    ),
+  }).meta({
+    id: 'WebhookChanges',
+    description: 'Changes of a webhook. What is left out stays',
+    examples: [{ enabled: false }],
+  });
+  return { create, update };
+}
+
+const cursorText = z.string().nullable();
+const deliverySchema = z
+  .object({
+    at: timeOf('When it was sent'),
+    type: documented(z.enum([...webhookTypes, 'ping']), 'Type of the item, or ping', 'command'),
+    cursor: documented(cursorText, 'Cursor of the item; null of a ping', null),
+    message_id: documented(z.string(), 'The header `webhook-id`', 'ping_01890a5d-ac96-774b-bcce-b302099a8057'),
+    status: documented(z.int().nullable(), 'HTTP status of the answer; null when none came', 200),
+    duration_ms: documented(z.int(), 'Milliseconds until it was answered, or given up', 38),
+    attempt: documented(z.int(), 'The how manieth try of this item', 1),
+    error: documented(z.string().nullable(), 'Why it failed; null when it did not', null),
+  })
+  .meta({ id: 'WebhookDelivery', description: 'One try to send an item' });
+
+const shown = {
+  id: idOf('Id, a UUID', sample.webhook),
+  name: documented(z.string(), about.name, 'tickets'),
+  url: documented(z.string(), about.url, sampleUrl),
+  types: documented(z.array(z.enum(webhookTypes)), about.types, ['command']),
+  filters: documented(
+    z
+      .object({
+        resource_type: documented(z.array(z.string()).optional(), 'Types of resources', ['node']),
+        resource_id: documented(z.array(z.string()).optional(), 'Ids of resources', [sample.chain]),
+        node_id: documented(z.array(z.string()).optional(), 'Ids of nodes', [sample.entryNode]),
+        actor: documented(z.array(z.string()).optional(), 'Ids or user names', ['admin']),
+      })
+      .meta({ id: 'ShownWebhookFilters', description: about.filters }),
+    about.filters,
+  ),
+  enabled: documented(z.boolean(), about.enabled, true),
+  state: documented(
+    z.enum(webhookStates),
+    '`failing`: the last try failed and there will be more; `stopped`: there will be none before it is resumed',
+    'ok',
+  ),
+  cursor: documented(cursorText, 'Behind the last item that was delivered', null),
+  lag: documented(
+    z
+      .object({
+        seconds: documented(z.number(), 'Age of the first item that it has not looked at', 0),
+        caught_up: documented(z.boolean(), 'Whether it is at the end of the log', true),
+      })
+      .meta({ id: 'WebhookLag', description: 'How far it is behind' }),
+    'How far it is behind',
+  ),
+  last_delivery: documented(deliverySchema.nullable(), 'The newest try; null before the first', null),
+};
+
+type WebhookView = Omit<
+  WebhookState,
+  'secret' | 'former_secret' | 'former_secret_until' | 'since' | 'tries_since' | 'stopped' | 'cursor'
+> &
+  WebhookProgress;
+
+const webhookSchema: z.ZodType<WebhookView> = z
+  .object({ ...shown, ...timestamps })
+  .meta({ id: 'Webhook', description: 'A URL that items of the event feed are sent to' });
+const createdSchema = z
+  .object({
+    ...shown,
+    secret: documented(z.string().nullable(), 'Signs every message; shown this once, null in a repeat', sampleSecret),
+    ...timestamps,
+  })
+  .meta({ id: 'CreatedWebhook', description: 'A new webhook with its secret' });
+const updatedSchema = z
+  .object({
+    ...shown,
+    secret: documented(z.string().optional(), 'The new secret, after `rotate_secret`; shown this once', sampleSecret),
+    ...timestamps,
+  })
+  .meta({ id: 'UpdatedWebhook', description: 'A webhook, with its secret if it has a new one' });
+
+const resumeBody = body({
+  after: documented(
+    text(1, limits.rest.stringChars).optional(),
+    'Where to go on: behind a cursor, from the `start` of the log, or from `now`; absent: where it is',
+    'now',
+  ),
+  skip: documented(
+    z.literal(true, 'expected true, or to be left out').optional(),
+    'Go on behind the item that failed',
+    true,
+  ),
+})
+  .superRefine(({ after, skip }, ctx) => {
+    if (after === undefined || skip === undefined) return;
+    ctx.addIssue({ code: 'custom', path: ['skip'], message: 'expected none beside after' });
+  })
+  .meta({ id: 'ResumeWebhook', description: 'Where a webhook goes on', examples: [{ after: 'now' }] });
+
+function viewOf(webhook: WebhookState, progress: WebhookProgress): WebhookView {
+  const { id, name: called, url, types, filters: chosen, enabled, created_at, updated_at, version } = webhook;
+  return { id, name: called, url, types, filters: chosen, enabled, ...progress, created_at, updated_at, version };
+}
+
+export function webhookRoutes(app: RestApp, deps: RestDeps): void {
+  const queries = deps.fleet.resources.webhook;
+  const commands = deps.commands.webhooks;
+  const { webhooks } = deps;
+
+  async function views(all: readonly WebhookState[]): Promise<readonly WebhookView[]> {
+    const progress = await webhooks.progress(all);
+    return all.flatMap((webhook, index) => {
+      const known = progress[index];
+      return known === undefined ? [] : [viewOf(webhook, known)];
+    });
+  }
+  const view = async (webhook: WebhookState): Promise<WebhookView> => orNotFound((await views([webhook]))[0], what);
+
+  resourceRoutes(app, {
+    path: '/api/webhooks',
+    what,
+    tag: 'webhooks',
+    adminsOnly: true,
+    names: { one: 'Webhook', many: 'Webhooks' },
+    summaries: {
+      list: 'List webhooks',
+      create: 'Create a webhook; its secret is shown this once',
+      get: 'Get a webhook',
+      update: 'Change a webhook, or replace its secret',
+      remove: 'Delete a webhook',
+    },
+    details: {
+      create: `It begins behind its own creation. At most ${limits.webhooks.inAll}; more are a 409. An address in the URL that is not public is a 400 unless \`SVC_WEBHOOK_ALLOW\` has it; a name is judged when it is dialled.`,
+      update: 'A changed `url` is tried at once. With `rotate_secret`, two secrets sign for 24 hours.',
+    },
+    shape: {},
+    bodies: bodiesOf(webhooks.mayDial),
+    schema: webhookSchema,
+    createdSchema,
+    updatedSchema,
+    async list(paged) {
+      const { items, total } = queries.list(paged);
+      return { items: await views(items), total };
+    },
+    async get(id) {
+      const webhook = queries.get(id);
+      return webhook === undefined ? undefined : view(webhook);
+    },
+    create: (context, _definition, checked) =>
+      commands.create(context, { ...defaults, ...(checked as Pick<NewWebhook, 'name' | 'url'>) }),
+    createdView: async ({ webhook, secret }) => ({ ...(await view(webhook)), secret }),
+    // The secret itself is not stored in clear.
+    repeated: { secret: null },
+    update: (context, id, ifMatch, changes: WebhookChanges) => commands.update(context, id, ifMatch, changes),
+    view: async ({ webhook, secret }): Promise<WebhookView> => ({
+      ...(await view(webhook)),
+      ...(secret === undefined ? {} : { secret }),
+    }),
+    remove: commands.remove,
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/webhooks/:id/resume',
+    config: { access: 'admin', takes: 'optional', refuses: ['conflict'] },
+    schema: {
+      operationId: 'resumeWebhook',
+      summary: 'Let a stopped or failing webhook go on now',
+      description:
+        'It tries the item that failed first, or the one behind it with `skip`. One that delivers is a 409 unless `after` says where to go on; a disabled one is a 409.',
+      tags: ['webhooks'],
+      params: idParams,
+      querystring: noQuery,
+      headers: postHeaders,
+      body: resumeBody,
+      response: answers(webhookSchema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, what);
+      const outcome = await commands.resume(commandContext(request), id, request.body);
+      setCommandHeaders(reply, outcome);
+      return ok(await view(outcome.kind === 'done' ? outcome.result : orNotFound(queries.get(id), what)));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/webhooks/:id/ping',
+    config: { access: 'admin', takes: 'none', mayOnlyLook: true, refuses: ['rate_limited'] },
+    schema: {
+      operationId: 'pingWebhook',
+      summary: 'Send a ping now, whatever the state, and answer what became of it',
+      description: 'The body is `{type: "ping", at}`. The state stays as it is.',
+      tags: ['webhooks'],
+      params: idParams,
+      querystring: noQuery,
+      headers: postHeaders,
+      response: answers(deliverySchema),
+    },
+    handler: async (request) => ok(await webhooks.ping(pathId(request.params, what))),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/webhooks/:id/deliveries',
+    config: { access: 'admin', takes: 'none' },
+    schema: {
+      operationId: 'listWebhookDeliveries',
+      summary: `List the newest ${limits.webhooks.deliveries} tries, newest first`,
+      description: 'They are in the read store alone.',
+      tags: ['webhooks'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(
+        z
+          .object({ items: documented(z.array(deliverySchema), 'Newest first') })
+          .meta({ id: 'WebhookDeliveries', description: 'The newest tries' }),
+      ),
+    },
+    handler: async (request) => {
+      const id = pathId(request.params, what);
+      orNotFound(queries.get(id), what);
+      const items: readonly Delivery[] = await webhooks.deliveries(id);
+      return ok({ items: [...items] });
+    },
+  });
+}

@@ -1,0 +1,78 @@
+/**
+ * Which addresses a webhook may be sent to: global unicast by IANA's registries, and what the operator has allowed. Pure; names
+ * are looked up in `send.ts`. Implements `docs/contract/automation.md#webhooks`, `url`.
+ */
+import { isIP, isIPv4 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { addressRanges, canonicalIp, plainIp } from '../kernel/addresses.js';
+
+/**
+ * IANA's special-purpose registries, but for blocks inside these that are globally reachable: they are anycast services of the
+ * network itself, and no host of them takes webhooks.
+ */
+const special = addressRanges([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '2001::/23',
+  '2001:db8::/32',
+  '2620:4f:8000::/48',
+  '3fff::/20',
+]);
+/** All that IANA has given out as global unicast. */
+const globalUnicast = addressRanges(['2000::/3']);
+/** IPv6 blocks with an IPv4 address inside, by the index of its first byte. */
+const embedding = [
+  { contains: addressRanges(['::/96']), at: 12 },
+  { contains: addressRanges(['64:ff9b::/96']), at: 12 },
+  { contains: addressRanges(['2002::/16']), at: 2 },
+];
+
+/** The IPv4 address that an address is or stands for, else the address in canonical form; undefined for anything else. */
+function judgedForm(text: string): string | undefined {
+  const address = canonicalIp(text.split('%', 1)[0] ?? '');
+  if (address === undefined) return undefined;
+  const plain = plainIp(address);
+  const at = isIPv4(plain) ? undefined : embedding.find(({ contains }) => contains(plain))?.at;
+  if (at === undefined) return plain;
+  return ipaddr
+    .parse(plain)
+    .toByteArray()
+    .slice(at, at + 4)
+    .join('.');
+}
+
+/**
+ * @param allow CIDRs that are fit whatever they are
+ * @returns whether an address may be dialled
+ */
+export function addressJudge(allow: readonly string[]): (address: string) => boolean {
+  const allowed = addressRanges(allow);
+  return (address) => {
+    const judged = judgedForm(address);
+    if (judged === undefined) return false;
+    if (allowed(judged) || allowed(canonicalIp(address) ?? '')) return true;
+    return !special(judged) && (isIPv4(judged) || globalUnicast(judged));
+  };
+}
+
+/** The host of a URL as an address; undefined for a name. */
+export function literalIn(url: URL): string | undefined {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) === 0 ? undefined : host;
+}

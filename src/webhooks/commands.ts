@@ -1,0 +1,93 @@
+/**
+ * The handlers of webhooks: secrets are made and sealed, and where to go on becomes a cursor, before a command is decided. The
+ * rules are in `src/domain/webhook`. Implements `docs/contract/automation.md#webhooks`.
+ */
+import { randomBytes } from 'node:crypto';
+import type { CommandHandlers } from '../commands/handlers-port.js';
+import type { CommandOutcome, Gateway } from '../commands/port.js';
+import { present } from '../commands/resources.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
+import { webhookAt } from '../domain/webhook/webhook.js';
+import type { WebhookState } from '../domain/webhook/webhook.js';
+import type { Feed } from '../feed/port.js';
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
+import type { Keyring } from '../security/keyring.js';
+import { secretPlace } from './messages.js';
+import { secretBytes, secretText } from './signature.js';
+import type { WebhookService } from './webhooks.js';
+
+export interface WebhookHandlersDeps {
+  readonly gateway: Pick<Gateway<Fleet, FleetCommand>, 'execute'>;
+  readonly keyring: Pick<Keyring, 'seal'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly ids: Ids;
+  readonly feed: Pick<Feed, 'resolve'>;
+  readonly webhooks: Pick<WebhookService, 'standing' | 'nextItem'>;
+  webhook(id: string): WebhookState | undefined;
+}
+
+export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandlers['webhooks'] {
+  const { gateway, keyring, clock, ids, feed, webhooks } = deps;
+
+  /** A new secret, as it is shown and as it is stored. */
+  function newSecret(id: string) {
+    const secret = randomBytes(secretBytes);
+    const [text, sealed] = [secretText(secret), keyring.seal(secret, secretPlace(id))];
+    secret.fill(0);
+    return { text, sealed };
+  }
+
+  const stateOf = (id: string) => (fleet: Fleet) => present(webhookAt(fleet, id));
+
+  /** Where to go on: a cursor or `start`; null for where it is. @throws ServiceError */
+  async function placeAfter(webhook: WebhookState, after: string | undefined, skip: boolean): Promise<string | null> {
+    if (after !== undefined) return (await feed.resolve(after)).cursor ?? 'start';
+    return skip ? ((await webhooks.nextItem(webhook))?.cursor ?? null) : null;
+  }
+
+  return {
+    async create(context, fields) {
+      const id = ids.next();
+      const { text, sealed } = newSecret(id);
+      const secrets = { secret: sealed, former_secret: null, former_secret_until: null };
+      const outcome = await gateway.execute({ type: 'CreateWebhook', id, ...fields, ...secrets }, context, stateOf(id));
+      return withSecret(outcome, text);
+    },
+    async update(context, id, ifMatch, { rotate_secret, ...fields }) {
+      const made = rotate_secret === true ? newSecret(id) : undefined;
+      const until = timestamp(clock.now() + limits.webhooks.formerSecretMs);
+      const secrets = made === undefined ? {} : { secret: made.sealed, former_secret_until: until };
+      const command = { type: 'UpdateWebhook', id, ifMatch, ...fields, ...secrets } as const;
+      return withSecret(await gateway.execute(command, context, stateOf(id)), made?.text);
+    },
+    async remove(context, id, ifMatch) {
+      const webhook = deps.webhook(id);
+      // Where a revert of the delete goes on. While it is not known, that is behind the revert.
+      const standing = webhook && (await webhooks.standing(webhook).catch(() => undefined));
+      const cursor = standing?.place.cursor ?? null;
+      const command = { type: 'DeleteWebhook', id, ifMatch, cursor } as const;
+      return gateway.execute(command, context, () => undefined);
+    },
+    async resume(context, id, { after, skip = false }) {
+      const webhook = deps.webhook(id);
+      if (webhook === undefined) throw new ServiceError('not_found', `there is no webhook ${id}`);
+      const failing = webhook.enabled && webhook.stopped === null && (await webhooks.standing(webhook)).failing;
+      const goesOn = failing || webhook.stopped !== null || after !== undefined;
+      const place = goesOn ? await placeAfter(webhook, after, skip) : null;
+      const command = { type: 'ResumeWebhook', id, ifMatch: undefined, after: place, failing } as const;
+      return gateway.execute(command, context, stateOf(id));
+    },
+  };
+}
+
+function withSecret<S extends string | undefined>(
+  outcome: CommandOutcome<WebhookState>,
+  secret: S,
+): CommandOutcome<{ readonly webhook: WebhookState; readonly secret: S }> {
+  return outcome.kind === 'done' ? { ...outcome, result: { webhook: outcome.result, secret } } : outcome;
+}

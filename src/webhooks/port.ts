@@ -1,0 +1,42 @@
+/**
+ * What REST uses of webhooks, beside the commands on them. No implementation. Implements `docs/contract/automation.md#webhooks`.
+ */
+import type { WebhookState, WebhookType } from '../domain/webhook/webhook.js';
+
+/** One try, as it is shown. */
+export interface Delivery {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly type: WebhookType | 'ping';
+  /** The item's; null of a ping. */
+  readonly cursor: string | null;
+  /** The header `webhook-id`. */
+  readonly message_id: string;
+  readonly status: number | null;
+  readonly duration_ms: number;
+  /** Counts from 1 for each item. */
+  readonly attempt: number;
+  /** A sentence; null for a success. */
+  readonly error: string | null;
+}
+
+export const webhookStates = ['ok', 'failing', 'stopped', 'disabled'] as const;
+
+export interface WebhookProgress {
+  readonly state: (typeof webhookStates)[number];
+  /** Behind the last item that was delivered; null before the first event of the log. */
+  readonly cursor: string | null;
+  readonly lag: { readonly seconds: number; readonly caught_up: boolean };
+  readonly last_delivery: Delivery | null;
+}
+
+export interface Webhooks {
+  /** As far as is known: while a store is away, as it was read last. */
+  progress(webhooks: readonly WebhookState[]): Promise<readonly WebhookProgress[]>;
+  /** The newest tries, newest first. @throws ServiceError `unavailable` */
+  deliveries(id: string): Promise<readonly Delivery[]>;
+  /** Sends a ping now. @throws ServiceError `not_found`, or `rate_limited` when too many are under way */
+  ping(id: string): Promise<Delivery>;
+  /** Whether an address that stands in a URL may be dialled. */
+  mayDial(address: string): boolean;
+}

@@ -1,0 +1,156 @@
+/**
+ * One try: a POST to a URL whose addresses are judged when it is dialled, bounded in time and in what is read of the answer. It
+ * follows no redirect and knows no proxy. Implements `docs/contract/automation.md#webhooks`.
+ */
+import { lookup as lookUp } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import { request as requestHttp } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import type { Clock } from '../kernel/clock.js';
+import { limits } from '../kernel/limits.js';
+import { createSemaphore } from '../kernel/semaphore.js';
+import { literalIn } from './addresses.js';
+import type { Answer } from './schedule.js';
+import { retryAfterOf } from './schedule.js';
+import { tuning } from './tuning.js';
+
+export interface Message {
+  readonly url: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: string;
+}
+
+export interface Sender {
+  /** Never rejects: what went wrong is in the answer. */
+  send(message: Message, signal: AbortSignal): Promise<Answer>;
+  close(): void;
+}
+
+export interface SenderDeps {
+  /** Whether an address may be dialled. */
+  mayDial(address: string): boolean;
+  readonly clock: Pick<Clock, 'now'>;
+  /** For tests. */
+  readonly lookup?: typeof lookUp | undefined;
+}
+
+export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): Sender {
+  // A look-up takes a thread of the pool that the stores need as well.
+  const lookUps = createSemaphore({ places: tuning.lookUps, waitMs: limits.webhooks.tryMs });
+
+  async function judgedAddresses(host: string): Promise<LookupAddress[]> {
+    const leave = await lookUps.enter();
+    if (leave === undefined) throw new Error(`there was no time to look up ${host}`);
+    try {
+      const found = await new Promise<LookupAddress[]>((resolve, reject) => {
+        lookup(host, { all: true, verbatim: true }, (error, addresses) =>
+          error === null ? resolve(addresses) : reject(new Error(`${host} could not be looked up: ${error.code}`)),
+        );
+      });
+      const refused = found.find(({ address }) => !mayDial(address));
+      if (refused !== undefined) throw new Error(`${host} is ${refused.address}, ${notPublic}`);
+      return found;
+    } finally {
+      leave();
+    }
+  }
+
+  return {
+    async send({ url, headers, body }, signal) {
+      const target = new URL(url);
+      const literal = literalIn(target);
+      if (literal !== undefined && !mayDial(literal)) return failed(null, `${literal} is ${notPublic}`);
+      const timeout = AbortSignal.timeout(limits.webhooks.tryMs);
+      const ends = AbortSignal.any([signal, timeout]);
+      const bytes = Buffer.from(body);
+      try {
+        const addresses = literal === undefined ? await unlessAborted(judgedAddresses(target.hostname), ends) : [];
+        const options: RequestOptions = {
+          method: 'POST',
+          // An agent of its own: no proxy, and no connection that outlives the try.
+          agent: false,
+          lookup: answering(addresses),
+          headers: { ...headers, 'content-type': 'application/json', 'content-length': bytes.length },
+          signal: ends,
+        };
+        const request = target.protocol === 'https:' ? requestHttps(target, options) : requestHttp(target, options);
+        const response = await answerOf(request, bytes);
+        const { statusCode: status = 0 } = response;
+        await readSome(response);
+        if (status >= 200 && status < 300) return { status, error: null, retryAfterMs: null };
+        const retryAfterMs = retryAfterOf(response.headers['retry-after'], clock.now());
+        return { ...failed(status, sentenceOf(status)), retryAfterMs };
+      } catch (error) {
+        if (timeout.aborted) return failed(null, `no answer within ${limits.webhooks.tryMs / 1000} s`);
+        if (signal.aborted) return failed(null, 'the service shut down meanwhile');
+        return failed(null, error instanceof Error ? reasonOf(error) : 'unknown');
+      }
+    },
+    close: () => lookUps.close(),
+  };
+}
+
+/** A look-up that has been made: the socket gets the addresses that were judged, and nothing is looked up twice. */
+const answering =
+  (addresses: readonly LookupAddress[]): LookupFunction =>
+  (host, options, callback) => {
+    const [first] = addresses;
+    process.nextTick(() => {
+      if (first === undefined) callback(new Error(`${host} has no address`), '');
+      else if (options.all === true) callback(null, [...addresses]);
+      else callback(null, first.address, first.family);
+    });
+  };
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+  });
+  return Promise.race([promise, aborted]);
+}
+
+const notPublic = 'no public address; SVC_WEBHOOK_ALLOW may allow it';
+
+function failed(status: number | null, error: string): Answer {
+  return { status, error, retryAfterMs: null };
+}
+
+function sentenceOf(status: number): string {
+  return status >= 300 && status < 400
+    ? `the receiver answered ${status}; redirects are not followed`
+    : `the receiver answered ${status}`;
+}
+
+/** What the operator may read of an error: not the message of a parser, which may quote the answer. */
+function reasonOf(error: Error & { readonly code?: string }): string {
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) return reasonOf(error.errors[0]);
+  if (error.code === undefined) return error.message;
+  return error.code.startsWith('HPE_') ? 'the answer is no HTTP' : `the connection failed: ${error.code}`;
+}
+
+/** @throws Error what kept the answer from coming */
+function answerOf(request: ClientRequest, body: Buffer): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.on('response', resolve);
+    // Also for what comes after the answer.
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+/** Reads the answer to its end or to the bound; who has answered has answered, however the rest goes. */
+async function readSome(response: IncomingMessage): Promise<void> {
+  let left: number = limits.webhooks.answerBytes;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      left -= chunk.length;
+      if (left <= 0) break;
+    }
+  } catch {
+    // The status is known.
+  } finally {
+    response.destroy();
+  }
+}
