@@ -84,7 +84,9 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
   async function begin(webhook: WebhookState): Promise<Loaded> {
     if (loaded?.since === webhook.since) return loaded;
     const { place, tries } = await placeOf(webhook);
-    loaded = { since: webhook.since, place, stored: place, tries };
+    // Where it begins is in the log already.
+    const recorded = tries.fact_cursor === null ? { fact_cursor: place.cursor, fact_at: clock.now() } : {};
+    loaded = { since: webhook.since, place, stored: place, tries: { ...tries, ...recorded } };
     await places.savePlace(webhook, place);
     return loaded;
   }

@@ -53,6 +53,9 @@ const healthy: Series = {
   [`svc_agent_connections_closed_total{${of('a')},reason="idle"}`]: rising(60),
   [`svc_store_clock_difference_seconds{${of('a')},store="read store"}`]: constant(-2),
   [`svc_credentials{${of('a')},which="all"}`]: constant(9),
+  [`svc_webhooks{${of('a')},state="ok"}`]: constant(3),
+  [`svc_webhooks{${of('a')},state="stopped"}`]: constant(0),
+  [`svc_webhook_lag_seconds{${of('a')}}`]: constant(4),
 };
 
 const conditions: Readonly<Record<string, Series>> = {
@@ -87,6 +90,8 @@ const conditions: Readonly<Record<string, Series>> = {
   },
   ListenersFail: { [`svc_listeners{${of('a')},state="failed"}`]: constant(1) },
   UpstreamUnhealthy: { [`svc_upstreams{${of('a')},health="unhealthy"}`]: constant(1) },
+  WebhookStopped: { 'svc_webhooks{state="stopped"}': constant(1) },
+  WebhookLate: { svc_webhook_lag_seconds: constant(1000) },
   DuplicateAgents: { 'svc_agent_session_ends_total{cause="superseded"}': rising(2) },
   HandshakesRefused: { 'svc_agent_handshakes_total{outcome="unauthenticated"}': rising(120) },
   AgentListenerFull: { 'svc_agent_connections_closed_total{reason="refused"}': rising(1) },

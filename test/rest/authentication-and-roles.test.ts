@@ -88,7 +88,7 @@ describe('Authentication and roles', () => {
       if (path === '/api/auth/login') return true;
       if (caller === 'nobody') return false;
       if (caller === 'admin') return true;
-      if (path.startsWith('/api/auth/users')) return false;
+      if (path.startsWith('/api/auth/users') || path.startsWith('/api/webhooks')) return false;
       const own = ['/api/auth/me', '/api/auth/password', '/api/auth/logout'].includes(path);
       return caller === 'operator' || method === 'GET' || own;
     }

@@ -19,8 +19,10 @@ afterAll(() => rest.close());
 afterEach(() => vi.restoreAllMocks());
 
 /** Secrets that are shown once. */
-const oneTime = { control_psk: null };
+const oneTime = ['control_psk', 'secret'];
 
+/** Without what goes on by itself. */
+const still = ({ lag: _lag, cursor: _cursor, last_delivery: _last, ...data }: JsonData): JsonData => data;
 const withKey = (key: string, body?: unknown) => ({
   headers: { 'idempotency-key': key },
   ...(body === undefined ? {} : { body }),
@@ -31,8 +33,8 @@ const posts = (): readonly Operation[] =>
 
 /** The answer of a repeat: the first one, less what is shown once. */
 function repeated(first: JsonData): JsonData {
-  const hidden = Object.entries(oneTime).filter(([field]) => field in first);
-  return { ...first, ...Object.fromEntries(hidden) };
+  const hidden = oneTime.filter((field) => field in first);
+  return { ...first, ...Object.fromEntries(hidden.map((field) => [field, null])) };
 }
 
 test('every POST but the login and the logout takes a key', () => {
@@ -58,7 +60,11 @@ describe('a repeated create', () => {
       const again = await rest.call('POST', path, withKey('k', body));
       expect([path, again.statusCode, again.headers['location']]).toEqual([path, 201, first.headers['location']]);
       const now = await rest.data('GET', `${path}/${id}`);
-      expect(again.json().data).toEqual('control_psk' in first.json().data ? { ...now, ...oneTime } : now);
+      const shownOnce = oneTime.filter((field) => field in first.json().data);
+      expect(still(again.json().data)).toEqual({
+        ...still(now),
+        ...Object.fromEntries(shownOnce.map((field) => [field, null])),
+      });
       expect(again.headers['x-position']).toBe(first.headers['x-position']);
       expect([path, await rest.position()]).toEqual([path, before]);
     }
@@ -93,7 +99,7 @@ describe('a repeated create', () => {
   });
 
   test('by another caller is a first one', async () => {
-    for (const path of collectionsOf(maker.operations).filter((one) => !one.startsWith('/api/auth/'))) {
+    for (const path of collectionsOf(maker.operations).filter((one) => !/^.api.(auth|webhooks)/.test(one))) {
       const mine = await rest.data('POST', path, withKey('mine', maker.newBody(path)));
       const theirs = await rest.data('POST', path, { ...withKey('mine', maker.newBody(path)), role: 'operator' });
       expect([path, theirs.id === mine.id]).toEqual([path, false]);
@@ -102,7 +108,8 @@ describe('a repeated create', () => {
 });
 
 test('a repeated POST on a resource answers as the first one did, less its secret, and writes nothing', async () => {
-  const onResources = posts().filter(({ path }) => path.includes('{id}'));
+  // A ping is no command: each one is sent.
+  const onResources = posts().filter(({ path }) => path.includes('{id}') && !path.endsWith('/ping'));
   expect(onResources.length).toBeGreaterThan(3);
   for (const one of onResources) {
     const { url, id, body } = await maker.onNew(one);
@@ -111,7 +118,7 @@ test('a repeated POST on a resource answers as the first one did, less its secre
     const before = await rest.position();
     const again = await rest.call('POST', url, withKey('k', body));
     expect([url, again.statusCode]).toEqual([url, 200]);
-    expect(again.json().data).toEqual(repeated(first.json().data));
+    expect(still(again.json().data)).toEqual(still(repeated(first.json().data)));
     expect(await rest.position()).toBe(before);
     // Compared by its bytes: `{}` is another body than none.
     const other = await rest.call('POST', url, withKey('k', body === undefined ? '{}' : `${JSON.stringify(body)} `));

@@ -72,6 +72,7 @@ const bodies: { readonly [row: string]: object } = {
   'PUT /api/credentials/{id}': { name: 'renamed' },
   'PUT /api/l3-networks/{id}': { mtu: 1400 },
   'PUT /api/webhooks/{id}': { enabled: false },
+  'POST /api/webhooks/{id}/resume': { after: 'now' },
   'PUT /api/settings/connectivity': { metrics_interval_secs: 90 },
 };
 

@@ -286,7 +286,8 @@ test('a combination of payload, outer and security that is not allowed is refuse
 });
 
 describe('a body that is not a JSON object is a 400', () => {
-  const taking = endpoints.filter((one) => one.body !== null);
+  // A resume may come without a body.
+  const taking = endpoints.filter((one) => one.body !== null && !one.path.endsWith('/resume'));
   test.each(taking.map((one) => [nameOf(one), one] as const))('%s', async (_name, one) => {
     for (const body of ['', ' ', '{', '{"a":1,}', "{'a':1}", '[]', 'null', '1', '"x"', '{"a":1}{}', '\u0000']) {
       const answer = await rest.call(one.method, urlOf(one), { body });

@@ -80,7 +80,10 @@ export async function createMakerFor(document: Document, data: RestFixture['data
     create,
     async onNew({ path, body }) {
       const collection = path.slice(0, path.indexOf('/{'));
-      const valid = body === undefined ? {} : { body: validValue(document, body, '', ids) };
+      // One that delivers goes on only where it is told to.
+      const after = path.endsWith('/resume') ? { after: 'now' } : {};
+      const valid =
+        body === undefined ? {} : { body: { ...(validValue(document, body, '', ids) as object), ...after } };
       let { id } = await create(collection === '/api/audit' ? '/api/nodes' : collection);
       if (collection === '/api/audit') {
         const { items } = await data('GET', `/api/audit?action=node.create&resource_id=${id}`);

@@ -65,6 +65,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
   settings: 'Settings of the installation.',
   audit: 'Who did what and when.',
   events: 'What happens, in order and resumable.',
+  webhooks: 'URLs that items of the event feed are sent to.',
   dashboard: 'Figures about the whole fleet.',
   operation: 'Beside /api and without its envelope: probes, metrics and this document.',
 };
