@@ -153,6 +153,7 @@ describe('a fact', () => {
     expect(set).toEqual([
       ...ages,
       ['svc-signins', { maxAgeSeconds: limits.events.signinsMaxAgeSeconds }],
+      ['svc-webhooks', { maxAgeSeconds: limits.events.webhooksMaxAgeSeconds }],
       ['svc-keyring', { maxCount: 1 }],
     ]);
     expect(new Set(retentions.map((one) => one.stream))).toContain(stream);

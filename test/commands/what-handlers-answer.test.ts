@@ -44,8 +44,9 @@ describe('handlers of resources', () => {
   it('are those of every resource that stores no secret and belongs to no other', () => {
     const { gateway } = fleetInstallation();
     const types = Object.keys(createResourceHandlers(gateway, randomIds));
-    expect(types).not.toContain('credential');
-    expect(types).toEqual(plainTypes.filter((type) => type !== 'credential'));
+    const secret = ['credential', 'webhook'];
+    for (const type of secret) expect(types).not.toContain(type);
+    expect(types).toEqual(plainTypes.filter((type) => !secret.includes(type)));
   });
 
   it('never answer with a resource that is not there', () => {

@@ -60,15 +60,17 @@ function urlSchema(mayDial: (address: string) => boolean) {
 const filterValue = (entry: z.ZodType<string>, description: string, example: string) =>
   documented(list(entry, 1).optional(), description, [example]);
 
+const filterText = text(1, limits.rest.stringChars);
+
 const filters = object({
   resource_type: filterValue(
     oneOf(auditedTypes as [string, ...string[]]),
     'Only about resources of these types',
     'node',
   ),
-  resource_id: filterValue(name, 'Only about these resources', sample.chain),
-  node_id: filterValue(name, 'Only what touched or comes from these nodes', sample.entryNode),
-  actor: filterValue(name, 'Only commands of these actors, id or user name', 'admin'),
+  resource_id: filterValue(filterText, 'Only about these resources', sample.chain),
+  node_id: filterValue(filterText, 'Only what touched or comes from these nodes', sample.entryNode),
+  actor: filterValue(filterText, 'Only commands of these actors, id or user name', 'admin'),
 }).meta({ id: 'WebhookFilters', description: about.filters });
 
 const typesSchema = distinct(oneOf(webhookTypes), 1, 'type');
