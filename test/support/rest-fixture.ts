@@ -219,9 +219,7 @@ export async function startRest(
   closers.add('refusals', () => refusals.close());
   const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
   closers.add('request log', () => requestLog.close());
-<<<<<<< HEAD
   const answers = createAnswersUnderWay({ refusals });
-=======
   const webhooks = await startWebhooks(
     {
       eventStore,
@@ -243,7 +241,6 @@ export async function startRest(
     { host: '127.0.0.1', port: 0 },
   );
   closers.add('webhooks', () => webhooks.service.close());
->>>>>>> 4881ff40 (Webhooks send items of the event feed to URLs, signed and in order, from the instance that holds the lease)
   const deps: RestDeps = {
     commands: createCommandHandlers({
       fleet: gateway,
