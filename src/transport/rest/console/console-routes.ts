@@ -75,9 +75,9 @@ export function consoleRoutes(
     app.route({ method: 'GET', url, exposeHeadRoute: true, config, handler });
   }
   app.route({ method: 'GET', url: '/console/assets/:name', exposeHeadRoute: true, config, handler: sendAsset });
-  return [...Object.keys(routes), '/console/assets/:name'].flatMap((url) =>
-    ['GET', 'HEAD'].map((method) => ({ method, url })),
-  );
+  // To all but a browser's GET, the root is no path: `OPTIONS *` is answered there too.
+  const paths = [...Object.keys(routes).filter((url) => url !== '/'), '/console/assets/:name'];
+  return paths.flatMap((url) => ['GET', 'HEAD'].map((method) => ({ method, url })));
 }
 
 /**
