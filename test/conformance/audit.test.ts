@@ -180,10 +180,8 @@ describe('an audit entry', () => {
 });
 
 describe('the audit list', () => {
-  it('is sorted by time and then position, newest first', async () => {
+  it('is in the order of the log, newest first', async () => {
     const { items } = await list('page_size=500');
-    const keys = items.map(({ at }) => at);
-    expect(keys).toEqual(keys.toSorted().toReversed());
     const fleet = items
       .filter(({ position }) => position.startsWith('svc-fleet'))
       .map(({ position }) => Number(position.split('@')[1]));

@@ -28,6 +28,9 @@ export interface WalkedService {
 
 /** Its forms under case and normalisation differ from one another. */
 const takenName = '\u00c5ngstr\u00f6m \u03a9mega \u00c9cran';
+/** Longer than the longest `wait_ms` of a page of events. */
+const answerWithinMs = 40_000;
+
 const takenUsername = 'walker.one';
 
 export async function startWalkedService(): Promise<WalkedService> {
@@ -83,7 +86,7 @@ export async function startWalkedService(): Promise<WalkedService> {
       };
       return new Promise((resolve, reject) => {
         const url = `http://127.0.0.1:${port}${path}${search === '' ? '' : `?${search}`}`;
-        const outgoing = request(url, { method, agent, headers: sent, timeout: 10_000 }, (incoming) => {
+        const outgoing = request(url, { method, agent, headers: sent, timeout: answerWithinMs }, (incoming) => {
           const chunks: Buffer[] = [];
           incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
           incoming.on('error', reject);
