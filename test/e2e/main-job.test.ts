@@ -195,8 +195,8 @@ onStorePairs('the main job', (stores) => {
   test('a snapshot that the agent cannot run is rejected as a whole, and a listener on the same port carries its traffic on', async () => {
     const [entry] = await freePorts(1);
     const onEntry = { node_id: nodes.get('a')!.id, listen_addr: '127.0.0.1', listen_port: entry, outer: 'tcp' };
-    const deploy = async (name: string, hop: object, endpoint: string): Promise<readonly [string, DeployedNode]> => {
-      const body = { name, payload: 'tcp', hops: [hop], target: { endpoint } };
+    const deploy = async (name: string, hop: object, end: object): Promise<readonly [string, DeployedNode]> => {
+      const body = { name, payload: 'tcp', hops: [hop], target: end };
       const chain = await admin.call<{ id: string }>('POST', '/api/l4-chains', body);
       const { deployment } = await admin.call<{ deployment: { nodes: readonly [DeployedNode] } }>(
         'POST',
@@ -207,27 +207,18 @@ onStorePairs('the main job', (stores) => {
     const [plain, node] = await deploy(
       'plain',
       { ...onEntry, security: 'raw' },
-      `127.0.0.1:${await target('the plain target')}`,
+      { endpoint: `127.0.0.1:${await target('the plain target')}` },
     );
     expect(node.state).toBe('applied');
-    const credential = (body: object): Promise<{ id: string }> => admin.call('POST', '/api/credentials', body);
-    const reality = await credential({
-      name: 'front',
-      key_type: 'reality',
-      x25519_credential_id: (await credential({ name: 'keys', key_type: 'x25519' })).id,
-      server_names: ['front.example'],
-      short_ids: ['0a'],
-      target_host: 'front.example',
-      target_port: 443,
-    });
+    const overQuic = { outer: 'quic', public_key: 'A'.repeat(43), server_name: 'hidden.example', short_id: '' };
     const [hidden, refused] = await deploy(
       'hidden',
-      { ...onEntry, security: 'reality', credential_id: reality.id },
-      `127.0.0.1:${await target('the hidden target')}`,
+      { ...onEntry, security: 'raw', server_names: ['front.example'] },
+      { endpoint: `127.0.0.1:${await target('the hidden target')}`, reality: overQuic },
     );
     expect(refused).toMatchObject({
       state: 'rejected',
-      errors: [{ resource_type: 'l4_chain', resource_id: hidden, path: 'hops[0].security' }],
+      errors: [{ resource_type: 'l4_chain', resource_id: hidden, path: expect.stringContaining('outer') }],
     });
     expect(await through(entry!)).toBe('the plain target');
     await admin.call('DELETE', `/api/l4-chains/${hidden}`);
