@@ -259,6 +259,8 @@ describe('an idempotency key', () => {
     for (const [index, one] of sent.entries()) {
       const [was, again] = [first[index]!, await send(one)];
       expect([one.url, again.status, again.headers.location]).toEqual([one.url, was.status, was.headers.location]);
+      // What a webhook has delivered meanwhile is in its answer, and a ping is sent anew.
+      if (one.url.startsWith('/api/webhooks')) continue;
       expect(again.data).toEqual('control_psk' in was.data ? { ...was.data, control_psk: null } : was.data);
     }
     expect(await entries()).toBe(before);
