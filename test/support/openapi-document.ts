@@ -37,7 +37,7 @@ interface Content {
 
 interface Described {
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: Content;
+  readonly requestBody?: Content & { readonly required?: boolean };
   readonly responses?: Readonly<Record<string, Content>>;
 }
 
@@ -54,6 +54,8 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   /** Of a body in JSON; undefined where the operation takes none. */
   readonly body: Schema | undefined;
+  /** Nothing counts as an empty object. */
+  readonly bodyIsOptional: boolean;
   /** Of the data of a success. */
   readonly data: Schema | undefined;
   /** Of the answers that it describes. */
@@ -68,6 +70,7 @@ export function operationsOf(document: Document): readonly Operation[] {
       path,
       parameters: described.parameters ?? [],
       body: described.requestBody?.content?.['application/json']?.schema,
+      bodyIsOptional: described.requestBody?.required === false,
       statuses: Object.keys(described.responses ?? {}).map(Number),
       data: dataOf(document, successOf(described)?.content?.['application/json']?.schema),
     })),

@@ -5,29 +5,37 @@ import type { FeedFilters } from '../../../feed/filters.js';
 import type { FeedType } from '../../../feed/port.js';
 import { limits } from '../../../kernel/limits.js';
 import { sample } from '../openapi/openapi-text.js';
+import { canonical } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 
 /** What may be asked for; `ready` and `end` come unasked. */
 const types = ['command', 'sign_in', 'session', 'apply', 'status'] as const satisfies readonly (FeedType | 'status')[];
 
 /** Values after each other with commas, at least one. */
-function commaList<const T extends string>(what: string, read: (value: string) => T | undefined) {
+function commaList<const T extends string>(
+  what: string,
+  read: (value: string) => T | undefined,
+  text: z.ZodType<string, string> = queryText,
+) {
   const expected = `expected ${what}, comma-separated, at most ${limits.rest.listEntries}`;
-  return queryText.transform((text, ctx) => {
-    const values = text.split(',').map(read);
+  return text.transform((list, ctx) => {
+    const values = list.split(',').map(read);
     const known = values.filter((value) => value !== undefined);
     if (known.length === values.length && known.length <= limits.rest.listEntries) return known;
-    ctx.issues.push({ code: 'custom', message: expected, input: text });
+    ctx.issues.push({ code: 'custom', message: expected, input: list });
     return z.NEVER;
   });
 }
 
+/** Text of a form that its schema cannot say, and so without a least length. */
+const formed = canonical(`a text of at most ${limits.rest.stringChars} characters`, (value) => value);
+
 const oneOf = <const T extends string>(values: readonly T[]) =>
-  commaList(values.join(', '), (value) => values.find((one) => one === value));
+  commaList(values.join(', '), (value) => values.find((one) => one === value), formed);
 const notEmpty = (what: string) => commaList(what, (value) => (value === '' ? undefined : value));
 
 export const eventsQuerystring = query({
-  after: queryText.optional().meta({
+  after: formed.optional().meta({
     description: 'A cursor: go on exactly behind it. `start`: from the first event of the log. `now`: from now on',
     default: 'now',
     examples: ['start'],

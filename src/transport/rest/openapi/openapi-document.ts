@@ -120,7 +120,11 @@ function answerSchemas({ schema }: DeclaredRoute): z.ZodType[] {
 }
 
 function operationOf(route: DeclaredRoute, schemas: JsonSchemas): Operation {
-  const { method, schema } = route;
+  const {
+    method,
+    schema,
+    config: { takes },
+  } = route;
   const { operationId, summary, description, tags, security, body } = schema;
   return {
     operationId: method === 'HEAD' ? operationId.replace(/^get/, 'head') : operationId,
@@ -131,7 +135,9 @@ function operationOf(route: DeclaredRoute, schemas: JsonSchemas): Operation {
     parameters: partsOf(schema).flatMap(([where, part]) =>
       part === undefined ? [] : parametersOf(where, schemas.request(part)),
     ),
-    ...(body === undefined ? {} : { requestBody: { required: true, content: { [json]: mediaOf(body, schemas) } } }),
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: takes !== 'optional', content: { [json]: mediaOf(body, schemas) } } }),
     responses: responsesOf(route, schemas),
   };
 }

@@ -16,7 +16,7 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../openapi/openapi-text.js';
-import { body, boolean, distinct, list, name, object, oneOf, text } from '../schemas/fields.js';
+import { body, boolean, canonical, distinct, list, name, object, oneOf, text } from '../schemas/fields.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
@@ -37,7 +37,7 @@ const about = {
 
 /** @param mayDial judges addresses; names are judged when they are dialled */
 function urlSchema(mayDial: (address: string) => boolean) {
-  return text(1, limits.rest.stringChars)
+  return canonical(`a URL of at most ${limits.rest.stringChars} characters`, (sent) => sent)
     .transform((sent, ctx) => {
       const refuse = (expected: string): never => {
         ctx.issues.push({ code: 'custom', message: expected, input: sent });
