@@ -1,29 +1,15 @@
 /** UDP ENC between agents: chains of it, several keys and RAW on one socket, wrong keys, other keys while datagrams pass. */
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { eventually } from '../support/eventually.js';
-import { encRule, freePort, overEnc, snapshot, tcpServer, udpEcho, udpRule } from '../support/snapshots.js';
+import { encRule, freePort, overEnc, snapshot, tcpServer, udpRule } from '../support/snapshots.js';
+import { udpPeers } from '../support/udp-peers.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
-
-async function echo(tag: string): Promise<string> {
-  const destination = await udpEcho(tag);
-  closers.push(() => destination.close());
-  return `127.0.0.1:${destination.port}`;
-}
-
-function client(): Socket {
-  const socket = createSocket('udp4');
-  closers.push(async () => void socket.close());
-  return socket;
-}
+const { closers, echo, client } = udpPeers();
 
 /** Repeats the question until it is answered, because loopback UDP may drop datagrams. An answer ends with the question. */
 function ask(socket: Socket, port: number, text: string): Promise<string> {

@@ -1,7 +1,6 @@
 /** The RAW UDP relay: sessions, the choice of endpoints, and how sessions end. */
-import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createPins } from '../../src/agent/relays/pins.js';
 import { createMeter } from '../../src/agent/relays/meters.js';
 import { createLinks } from '../../src/agent/relays/links.js';
@@ -13,25 +12,11 @@ import { createUpstreams } from '../../src/agent/relays/upstreams.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createSampledLog } from '../../src/kernel/sampled-log.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { cluster, freePort, snapshot, udpEcho, udpRule } from '../support/snapshots.js';
+import { cluster, freePort, snapshot, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
+import { udpPeers } from '../support/udp-peers.js';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
-
-async function echo(tag: string): Promise<string> {
-  const destination = await udpEcho(tag);
-  closers.push(() => destination.close());
-  return `127.0.0.1:${destination.port}`;
-}
-
-function client(): Socket {
-  const socket = createSocket('udp4');
-  closers.push(async () => socket.close());
-  return socket;
-}
+const { closers, echo, client } = udpPeers();
 
 /** Repeats the question until it is answered, because loopback UDP may drop datagrams. */
 function ask(socket: Socket, port: number, text: string): Promise<string> {

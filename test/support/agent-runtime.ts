@@ -6,7 +6,7 @@ import type { Logger } from '../../src/kernel/logger.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 
 /** @param closers what the test closes when it ends; the new one is added to it */
-export function agentRuntime(closers: (() => Promise<void>)[], logger: Logger = silentLogger): Gateway {
+export function agentRuntime(closers: (() => Promise<unknown>)[], logger: Logger = silentLogger): Gateway {
   const made = createRuntime({ rejectUnsupported: true, logger, clock: systemClock });
   closers.push(() => made.close());
   return made;

@@ -1,8 +1,7 @@
 /** Signing in: a page of its own for a stranger, and a dialog over the page for somebody whose token has ended. */
 import { Button, Center, Modal, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
-import { useState } from 'react';
 import type { ReactNode } from 'react';
-import { Refusal } from '../shared/api/client.js';
+import { useAttempt } from '../shared/forms/attempt.js';
 import { startLive } from '../shared/live/live.js';
 import { signIn } from '../shared/session.js';
 import { sentenceOf } from '../shared/ui/problem.js';
@@ -34,21 +33,12 @@ export function SignInAgain({ opened }: { readonly opened: boolean }): ReactNode
 }
 
 function SignInForm(): ReactNode {
-  const [working, setWorking] = useState(false);
-  const [refused, setRefused] = useState<Refusal>();
-  const submit = async (given: FormData): Promise<void> => {
-    setWorking(true);
-    setRefused(undefined);
-    try {
+  const { working, refused, attempt } = useAttempt();
+  const submit = (given: FormData): Promise<void> =>
+    attempt(async () => {
       await signIn(String(given.get('username')), String(given.get('password')));
       startLive();
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      setRefused(error);
-    } finally {
-      setWorking(false);
-    }
-  };
+    });
   return (
     <form
       onSubmit={(event) => {

@@ -4,11 +4,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { actorName } from '../shared/ui/actor.js';
-import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatCount } from '../shared/ui/format.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { useTyped } from '../shared/ui/typed.js';
 import { When } from '../shared/ui/when.js';
@@ -18,6 +17,7 @@ import type { AuditSearch } from './audit-search.js';
 import { text } from './audit.text.js';
 import { EntryDrawer } from './entry-drawer.js';
 import { TextLink } from '../shared/ui/links.js';
+import { ListTable } from '../shared/ui/list-table.js';
 
 const column = columnsOf<AuditEntry>();
 const columns = column.columns([
@@ -55,34 +55,29 @@ function Action({ entry }: { readonly entry: AuditEntry }): ReactNode {
 export function AuditPage(): ReactNode {
   const search = useSearch({ from: '/audit' });
   const navigate = useNavigate({ from: '/audit' });
-  const { data, error, refetch } = useQuery(auditQuery(search));
+  const query = useQuery(auditQuery(search));
   const { entry, page, ...filters } = search;
   const filtered = Object.values(filters).some((value) => value !== undefined);
   return (
     <Page title={text.title}>
       <Filters search={search} />
-      {data === undefined && error !== null ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : (
-        <DataTable
-          caption={text.caption}
-          columns={columns}
-          rows={data?.items}
-          rowKey={({ id }) => id}
-          empty={
-            <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
-              {filtered ? <TextLink to="/audit">{text.clear}</TextLink> : text.empty}
-            </Empty>
-          }
-          paging={{
-            page: page ?? 1,
-            total: data?.total ?? 0,
-            onPage: (to) => void navigate({ search: { ...search, page: to } }),
-          }}
-        />
-      )}
+      <ListTable
+        caption={text.caption}
+        columns={columns}
+        query={query}
+        rowKey={({ id }) => id}
+        empty={
+          <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
+            {filtered ? <TextLink to="/audit">{text.clear}</TextLink> : text.empty}
+          </Empty>
+        }
+        paging={{
+          page: page ?? 1,
+          onPage: (to) => void navigate({ search: { ...search, page: to } }),
+        }}
+      />
       <EntryDrawer
-        entry={data?.items.find(({ id }) => id === entry)}
+        entry={query.data?.items.find(({ id }) => id === entry)}
         onClose={() => void navigate({ search: { ...search, entry: undefined } })}
       />
     </Page>

@@ -3,11 +3,10 @@ import { Badge, Group, Select, TagsInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatShare, none } from '../shared/ui/format.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { useTyped } from '../shared/ui/typed.js';
 import { When } from '../shared/ui/when.js';
@@ -18,6 +17,7 @@ import { applyStates, statuses } from './nodes-search.js';
 import type { NodesSearch } from './nodes-search.js';
 import { text } from './nodes.text.js';
 import { TextLink } from '../shared/ui/links.js';
+import { ListTable } from '../shared/ui/list-table.js';
 
 const column = columnsOf<Node>();
 const columns = column.columns([
@@ -90,36 +90,31 @@ export function Labels({ labels }: Pick<Node, 'labels'>): ReactNode {
 export function NodesPage(): ReactNode {
   const search = useSearch({ from: '/nodes' });
   const navigate = useNavigate({ from: '/nodes' });
-  const { data, error, refetch } = useQuery(nodesQuery(search));
+  const query = useQuery(nodesQuery(search));
   const { page, sort, ...filters } = search;
   const filtered = Object.values(filters).some((value) => value !== undefined);
   return (
     <Page title={text.title}>
       <Filters search={search} />
-      {data === undefined && error !== null ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : (
-        <DataTable
-          caption={text.caption}
-          columns={columns}
-          rows={data?.items}
-          rowKey={({ id }) => id}
-          empty={
-            <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
-              {filtered ? <TextLink to="/nodes">{text.clear}</TextLink> : text.empty}
-            </Empty>
-          }
-          paging={{
-            page: page ?? 1,
-            total: data?.total ?? 0,
-            onPage: (to) => void navigate({ search: { ...search, page: to } }),
-          }}
-          sorting={{
-            sort: sort ?? 'name',
-            onSort: (by) => void navigate({ search: { ...search, sort: by as typeof sort, page: undefined } }),
-          }}
-        />
-      )}
+      <ListTable
+        caption={text.caption}
+        columns={columns}
+        query={query}
+        rowKey={({ id }) => id}
+        empty={
+          <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
+            {filtered ? <TextLink to="/nodes">{text.clear}</TextLink> : text.empty}
+          </Empty>
+        }
+        paging={{
+          page: page ?? 1,
+          onPage: (to) => void navigate({ search: { ...search, page: to } }),
+        }}
+        sorting={{
+          sort: sort ?? 'name',
+          onSort: (by) => void navigate({ search: { ...search, sort: by as typeof sort, page: undefined } }),
+        }}
+      />
     </Page>
   );
 }

@@ -6,12 +6,13 @@ import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Confirm } from '../shared/forms/confirm.js';
 import { useMay } from '../shared/session.js';
-import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { columnsOf } from '../shared/ui/data-table.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Empty } from '../shared/ui/empty.js';
 import { Facts } from '../shared/ui/facts.js';
 import { formatCount, formatMilliseconds, none } from '../shared/ui/format.js';
 import { LinkButton } from '../shared/ui/links.js';
+import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
@@ -135,20 +136,16 @@ function HealthState({ healthy }: { readonly healthy: boolean | null }): ReactNo
 }
 
 function Health({ id }: { readonly id: string }): ReactNode {
-  const { data, error, refetch } = useHealth(id);
+  const query = useHealth(id);
   return (
     <Section title={text.health}>
-      {data === undefined && error !== null ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : (
-        <DataTable
-          caption={text.healthCaption}
-          columns={columns}
-          rows={data?.items}
-          rowKey={({ node_id: nodeId }) => nodeId}
-          empty={<Empty title={text.noHealth}>{text.noHealthHint}</Empty>}
-        />
-      )}
+      <ListTable
+        caption={text.healthCaption}
+        columns={columns}
+        query={query}
+        rowKey={({ node_id: nodeId }) => nodeId}
+        empty={<Empty title={text.noHealth}>{text.noHealthHint}</Empty>}
+      />
     </Section>
   );
 }

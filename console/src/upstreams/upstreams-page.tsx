@@ -4,12 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../shared/session.js';
-import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatMilliseconds } from '../shared/ui/format.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
+import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import { useTyped } from '../shared/ui/typed.js';
@@ -65,7 +65,7 @@ export function UpstreamsPage(): ReactNode {
   const search = useSearch({ from: '/upstreams' });
   const navigate = useNavigate({ from: '/upstreams' });
   const mayEdit = useMay('operator');
-  const { data, error, refetch } = useQuery(upstreamsQuery(search));
+  const query = useQuery(upstreamsQuery(search));
   const find = useTyped(
     search.q ?? '',
     (q) => void navigate({ search: { ...search, q, page: undefined }, replace: true }),
@@ -74,37 +74,31 @@ export function UpstreamsPage(): ReactNode {
   return (
     <Page title={text.title} actions={add}>
       <TextInput {...find} aria-label={text.find} placeholder={text.find} type="search" maw={320} />
-      {data === undefined && error !== null ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : (
-        <DataTable
-          caption={text.caption}
-          columns={columns}
-          rows={data?.items}
-          rowKey={({ id }) => id}
-          empty={
-            search.q === undefined ? (
-              <Empty title={text.emptyTitle}>
-                {text.empty} {add}
-              </Empty>
-            ) : (
-              <Empty title={text.nothingFound}>
-                <TextLink to="/upstreams">{text.clear}</TextLink>
-              </Empty>
-            )
-          }
-          paging={{
-            page: search.page ?? 1,
-            total: data?.total ?? 0,
-            onPage: (page) => void navigate({ search: { ...search, page } }),
-          }}
-          sorting={{
-            sort: search.sort ?? 'name',
-            onSort: (sort) =>
-              void navigate({ search: { ...search, sort: sort as typeof search.sort, page: undefined } }),
-          }}
-        />
-      )}
+      <ListTable
+        caption={text.caption}
+        columns={columns}
+        query={query}
+        rowKey={({ id }) => id}
+        empty={
+          search.q === undefined ? (
+            <Empty title={text.emptyTitle}>
+              {text.empty} {add}
+            </Empty>
+          ) : (
+            <Empty title={text.nothingFound}>
+              <TextLink to="/upstreams">{text.clear}</TextLink>
+            </Empty>
+          )
+        }
+        paging={{
+          page: search.page ?? 1,
+          onPage: (page) => void navigate({ search: { ...search, page } }),
+        }}
+        sorting={{
+          sort: search.sort ?? 'name',
+          onSort: (sort) => void navigate({ search: { ...search, sort: sort as typeof search.sort, page: undefined } }),
+        }}
+      />
     </Page>
   );
 }

@@ -1,9 +1,8 @@
 /** Asks before what cannot be undone, and before a delete: it says what will happen, and shows the refusal in place. */
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { useState } from 'react';
 import type { ReactNode } from 'react';
-import { Refusal } from '../api/client.js';
 import { Problem } from '../ui/problem.js';
+import { useAttempt } from './attempt.js';
 import { text } from './forms.text.js';
 
 interface ConfirmProps {
@@ -19,25 +18,16 @@ interface ConfirmProps {
 }
 
 export function Confirm({ opened, title, children, action, onConfirm, onClose }: ConfirmProps): ReactNode {
-  const [working, setWorking] = useState(false);
-  const [refused, setRefused] = useState<Refusal>();
+  const { working, refused, attempt, forget } = useAttempt();
   const close = (): void => {
-    setRefused(undefined);
+    forget();
     onClose();
   };
-  const confirm = async (): Promise<void> => {
-    setWorking(true);
-    setRefused(undefined);
-    try {
+  const confirm = (): Promise<void> =>
+    attempt(async () => {
       await onConfirm();
       close();
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      setRefused(error);
-    } finally {
-      setWorking(false);
-    }
-  };
+    });
   return (
     <Modal opened={opened} onClose={close} title={title} centered>
       <Stack>

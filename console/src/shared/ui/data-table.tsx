@@ -30,7 +30,7 @@ export type Columns<Row extends RowData> = readonly ColumnDef<Features, Row>[];
 /** Makes the columns of a table; call it at the top of a module. */
 export const columnsOf = <Row extends RowData>() => createColumnHelper<Features, Row>();
 
-interface DataTableProps<Row extends RowData> {
+export interface DataTableProps<Row extends RowData> {
   /** What the rows are, for readers of the screen. */
   readonly caption: string;
   readonly columns: Columns<Row>;

@@ -5,7 +5,7 @@ import type { FeedFilters } from '../../../feed/filters.js';
 import type { FeedType } from '../../../feed/port.js';
 import { limits } from '../../../kernel/limits.js';
 import { sample } from '../openapi/openapi-text.js';
-import { canonical } from '../schemas/fields.js';
+import { formedText } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 
 /** What may be asked for; `ready` and `end` come unasked. */
@@ -27,9 +27,7 @@ function commaList<const T extends string>(
   });
 }
 
-/** Text of a form that its schema cannot say, and so without a least length. */
-const formed = canonical(`a text of at most ${limits.rest.stringChars} characters`, (value) => value);
-
+const formed = formedText('a text');
 const oneOf = <const T extends string>(values: readonly T[]) =>
   commaList(values.join(', '), (value) => values.find((one) => one === value), formed);
 const notEmpty = (what: string) => commaList(what, (value) => (value === '' ? undefined : value));

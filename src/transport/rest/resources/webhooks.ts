@@ -16,7 +16,7 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../openapi/openapi-text.js';
-import { body, boolean, canonical, distinct, list, name, object, oneOf, text } from '../schemas/fields.js';
+import { body, boolean, distinct, formedText, list, name, object, oneOf, text } from '../schemas/fields.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
@@ -37,7 +37,7 @@ const about = {
 
 /** @param mayDial judges addresses; names are judged when they are dialled */
 function urlSchema(mayDial: (address: string) => boolean) {
-  return canonical(`a URL of at most ${limits.rest.stringChars} characters`, (sent) => sent)
+  return formedText('a URL')
     .transform((sent, ctx) => {
       const refuse = (expected: string): never => {
         ctx.issues.push({ code: 'custom', message: expected, input: sent });
@@ -121,7 +121,7 @@ const deliverySchema = z
     message_id: documented(z.string(), 'The header `webhook-id`', 'ping_01890a5d-ac96-774b-bcce-b302099a8057'),
     status: documented(z.int().nullable(), 'HTTP status of the answer; null when none came', 200),
     duration_ms: documented(z.int(), 'Milliseconds until it was answered, or given up', 38),
-    attempt: documented(z.int(), 'The how manieth try of this item', 1),
+    attempt: documented(z.int(), 'Which try of this item it is, from 1 on', 1),
     error: documented(z.string().nullable(), 'Why it failed; null when it did not', null),
   })
   .meta({ id: 'WebhookDelivery', description: 'One try to send an item' });

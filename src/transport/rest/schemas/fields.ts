@@ -70,6 +70,13 @@ export function canonical(what: string, read: (value: string) => string | undefi
     .meta({ maxLength: limits.rest.stringChars, description: what });
 }
 
+/**
+ * Text of a form that its schema cannot say, and so without a least length: whoever reads it checks the form.
+ * @param what sentences and the document call it
+ */
+export const formedText = (what: string) =>
+  canonical(`${what} of at most ${limits.rest.stringChars} characters`, (value) => value);
+
 export const uuid = canonical('a UUID in lower case', (value) => (isUuid(value) ? value : undefined)).meta({
   format: 'uuid',
   examples: [sample.entryNode],
