@@ -37,6 +37,7 @@ export interface ServiceProcess {
   kill(): Promise<void>;
   stop(): Promise<void>;
   admin(): Promise<RestClient>;
+  readonly adminPassword: string;
 }
 
 const password = 'a password for the demo only';
@@ -91,6 +92,7 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
       await program?.stop();
     },
     admin: () => signIn(url, 'admin', password),
+    adminPassword: password,
   };
 }
 

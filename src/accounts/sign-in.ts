@@ -2,7 +2,7 @@
  * Sign-in, and whom a token authenticates. Each sign-in is recorded as a fact, without the typed text. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
-import type { CommandHandlers } from '../commands/handlers-port.js';
+import type { Caller, CommandHandlers } from '../commands/handlers-port.js';
 import { systemContext } from '../commands/system.js';
 import { userByName } from '../domain/accounts/accounts.js';
 import type { UserState } from '../domain/accounts/user.js';
@@ -57,16 +57,18 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
       return { ...tokens.issue(subjectOf(user)), user: fields.show(user) };
     },
     authenticate(token) {
-      const verified = tokens.verify(token);
-      if (verified.kind !== 'valid') return undefined;
-      const { sub, ver, jti } = verified.claims;
-      const caller = () => {
+      const signed = (): boolean => tokens.verify(token).kind === 'valid';
+      const caller = (): Caller | undefined => {
+        const verified = tokens.verify(token);
+        if (verified.kind !== 'valid') return undefined;
+        const { sub, ver, jti } = verified.claims;
         const user = users.get(sub);
         if (user === undefined || user.token_version !== ver || endedTokens.has(jti)) return undefined;
-        return { userId: user.id, username: user.username, role: user.role, tokenId: jti };
+        const { id: userId, username, role } = user;
+        return { userId, username, role, tokenId: jti, ended: () => caller() === undefined };
       };
       // The service has signed it: if not for an earlier password, then for one that this instance has not read of yet.
-      return caller() ?? view.readToEnd(limits.rest.projectionWaitMs).then(caller);
+      return caller() ?? (signed() ? view.readToEnd(limits.rest.projectionWaitMs).then(caller) : undefined);
     },
   };
 }

@@ -36,6 +36,8 @@ export interface Caller {
   readonly role: Role;
   /** The claim `jti`, which a sign-out ends. */
   readonly tokenId: string;
+  /** Whether the token authenticates nobody any more: it has expired, or was ended. */
+  ended(): boolean;
 }
 
 /** A token that was just signed. */

@@ -73,6 +73,7 @@ test('the right password gives a token that authenticates its user', async () =>
     username: 'admin',
     role: 'admin',
     tokenId: expect.any(String),
+    ended: expect.any(Function),
   });
   expect(await accounts.handlers.authenticate(`${token}x`)).toBeUndefined();
   fixture.clock.advance(expiresIn * 1000);

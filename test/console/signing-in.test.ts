@@ -24,4 +24,19 @@ describe.skipIf(browser === undefined)('signing in', () => {
     await page.getByText(/\(request [\w-]+\)/).waitFor();
     expect(await seriousFaults(page)).toEqual([]);
   });
+
+  test('somebody who signs in gets the page of the address, without a token that scripts could read, until they sign out', async () => {
+    const page = await site.open('/nodes?status=offline');
+    await page.getByLabel('User name').fill('admin');
+    await page.locator('input[name=password]').fill(site.service.adminPassword);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Nodes' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?status=offline');
+    const held = await page.evaluate('JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }])');
+    expect(held).not.toContain('eyJ');
+    await page.getByRole('button', { name: /admin/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.locator('input[name=password]').waitFor();
+    expect(await page.context().cookies()).toEqual([]);
+  });
 });

@@ -105,7 +105,7 @@ describe('the OpenAPI document', () => {
       const always = [created ? '201' : '200', '400', '401', '405', '500', '503'];
       expect([nameOf(one), always.filter((status) => !statuses.includes(status))]).toEqual([nameOf(one), []]);
       const expected = {
-        403: one.access === 'operator' || one.access === 'admin',
+        403: one.access === 'operator' || one.access === 'admin' || one.method !== 'GET',
         412: one.ifMatch === true,
         413: one.method !== 'GET',
         415: one.method !== 'GET',
@@ -220,7 +220,7 @@ describe('the OpenAPI document', () => {
       Object.keys(all).map((name) => `#/components/${kind}/${name}`),
     );
     expect(components.filter((component) => !references.has(component))).toEqual([]);
-    expect(Object.keys(securitySchemes ?? {})).toEqual(['bearer', 'metricsToken']);
+    expect(Object.keys(securitySchemes ?? {})).toEqual(['bearer', 'cookie', 'metricsToken']);
   });
 });
 

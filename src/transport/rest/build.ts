@@ -23,6 +23,7 @@ import { dashboardRoutes } from './fleet/dashboard.js';
 import { docsSources } from './openapi/docs-page.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
 import { installGate, refuseOtherMethods } from './checks/gate.js';
+import { createOriginCheck } from './checks/session-token.js';
 import { boundClosing, createHttpServer } from './server/http-server.js';
 import { openApiRoutes } from './openapi/openapi.js';
 import { linkRoutes } from './fleet/links.js';
@@ -102,14 +103,15 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     strictTransportSecurity: options.tls === undefined ? false : { maxAge: 31_536_000 },
   });
   await installCors(app, options.corsOrigins);
-  installGate(app, deps);
+  const requireOwnOrigin = createOriginCheck(options.corsOrigins);
+  installGate(app, deps, requireOwnOrigin);
   installBodies(app);
   installMinPosition(app, deps);
   installStoredReads(app, deps);
   installStaleness(app, deps);
   installOutages(app, deps);
 
-  authRoutes(app, deps);
+  authRoutes(app, deps, requireOwnOrigin);
   userRoutes(app, deps);
   for (const routes of Object.values(routesOfResources)) routes(app, deps);
   portRoutes(app, deps);

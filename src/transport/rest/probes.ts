@@ -8,7 +8,7 @@ import { ServiceError } from '../../kernel/errors.js';
 import type { Budget } from './checks/address-budget.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { failureSchema } from './answers/envelope.js';
-import { bearerToken } from './checks/gate.js';
+import { bearerToken } from './checks/session-token.js';
 import { documented } from './openapi/openapi-text.js';
 
 const readiness = z

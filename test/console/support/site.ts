@@ -12,6 +12,8 @@ import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../../scripts/stack/service.js';
 import { prepareService } from '../../../scripts/stack/service.js';
 
+type Role = 'admin' | 'operator' | 'viewer';
+
 const waitMs = 10_000;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -21,6 +23,8 @@ export interface Site {
   readonly admin: RestClient;
   /** Opens a page in a fresh context. Its errors fail `close`. */
   open(path: string, options?: BrowserContextOptions): Promise<Page>;
+  /** As `open`, signed in by cookie as the user of the role, who is named like it. */
+  openAs(role: Role, path: string, options?: BrowserContextOptions): Promise<Page>;
   /** Stops all. @throws Error when a page had an error, or broke its content security policy */
   close(): Promise<void>;
 }
@@ -30,20 +34,35 @@ export async function openSite(browser: Browser): Promise<Site> {
   const service = await prepareService({ dataDir });
   await service.start();
   const errors: string[] = [];
+  const admin = await service.admin();
+  const password = service.adminPassword;
+  for (const role of ['operator', 'viewer'] as const) {
+    await admin.call('POST', '/api/auth/users', { username: role, password, role });
+  }
+  async function open(path: string, options: BrowserContextOptions = {}, role?: Role): Promise<Page> {
+    const context = await browser.newContext({ baseURL: service.url, ...options });
+    context.setDefaultTimeout(waitMs);
+    const page = await context.newPage();
+    page.on('pageerror', (error) => errors.push(String(error)));
+    page.on('console', (message) => {
+      if (/Content Security Policy/.test(message.text())) errors.push(message.text());
+    });
+    if (role !== undefined) {
+      const headers = { origin: service.url };
+      const signedIn = await context.request.post('/api/auth/login', {
+        headers,
+        data: { username: role, password, cookie: true },
+      });
+      expect(signedIn.status()).toBe(200);
+    }
+    await page.goto(`/console${path}`);
+    return page;
+  }
   return {
     service,
-    admin: await service.admin(),
-    async open(path, options = {}) {
-      const context = await browser.newContext({ baseURL: service.url, ...options });
-      context.setDefaultTimeout(waitMs);
-      const page = await context.newPage();
-      page.on('pageerror', (error) => errors.push(String(error)));
-      page.on('console', (message) => {
-        if (/Content Security Policy/.test(message.text())) errors.push(message.text());
-      });
-      await page.goto(`/console${path}`);
-      return page;
-    },
+    admin,
+    open,
+    openAs: (role, path, options) => open(path, options, role),
     async close() {
       for (const context of browser.contexts()) await context.close();
       await service.stop();

@@ -6,6 +6,7 @@
 import cors from '@fastify/cors';
 import type { FastifyRequest } from 'fastify';
 import type { RestApp } from '../deps.js';
+import { ofHost, originOf } from './session-token.js';
 
 const exposed = [
   'etag',
@@ -30,6 +31,8 @@ export async function installCors(app: RestApp, origins: readonly string[]): Pro
       }
       callback(null, {
         origin,
+        // Browsers send the cookie to pages of the same host alone.
+        credentials: ofHost(originOf(`http://${request.headers.host ?? ''}`)?.hostname ?? '')(origin),
         preflight: request.headers['access-control-request-method'] !== undefined,
         methods: ['GET', 'POST', 'PUT', 'DELETE'],
         allowedHeaders: [

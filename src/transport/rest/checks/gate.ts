@@ -9,14 +9,13 @@ import { roles } from '../../../domain/accounts/user.js';
 import { ServiceError, unreachable } from '../../../kernel/errors.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import type { Access } from '../request-state.js';
+import type { OriginCheck } from './session-token.js';
+import { byCookie, tokenOf } from './session-token.js';
 
 type Authenticate = CommandHandlers['accounts']['authenticate'];
 
-/** A longer token cannot be one of this service and is not parsed. */
-const bearerTokenChars = 4096;
-
 /** Adds the checks to every request, including those to unknown paths. */
-export function installGate(app: RestApp, deps: RestDeps): void {
+export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginCheck): void {
   let closing = false;
   app.decorateRequest('caller', null);
   app.addHook('preClose', async () => {
@@ -33,7 +32,7 @@ export function installGate(app: RestApp, deps: RestDeps): void {
     const caller = needsToken ? callerOf(request, deps) : null;
     const admit = (found: Caller | null | undefined): void => {
       if (needsToken) request.caller = authenticated(found);
-      requireEndpoint(request);
+      requireEndpoint(request, requireOwnOrigin);
     };
     // Only a token that is not known yet has to be waited for.
     if (caller instanceof Promise) return caller.then(admit);
@@ -44,7 +43,7 @@ export function installGate(app: RestApp, deps: RestDeps): void {
 
 const isUnderApi = (path: string): boolean => path === '/api' || path.startsWith('/api/');
 
-function requireEndpoint(request: FastifyRequest): void {
+function requireEndpoint(request: FastifyRequest, requireOwnOrigin: OriginCheck): void {
   const { access, takes, allow } = request.routeOptions.config;
   // The router takes `/api/nodes/` for a node with an empty id.
   const known = Object.values(request.params as object).every((parameter) => parameter !== '');
@@ -55,6 +54,7 @@ function requireEndpoint(request: FastifyRequest): void {
   if (!mayCall(access, request.caller)) {
     throw new ServiceError('forbidden', `expected the role ${access === 'admin' ? 'admin' : 'operator or admin'}`);
   }
+  if (request.caller !== null && byCookie(request)) requireOwnOrigin(request);
   requireMediaType(request, takes !== 'none');
 }
 
@@ -86,7 +86,7 @@ export function refuseOtherMethods(
 
 /** The user whom the request's token authenticates. */
 function callerOf(request: FastifyRequest, deps: RestDeps): ReturnType<Authenticate> {
-  const token = bearerToken(request.headers.authorization);
+  const token = tokenOf(request);
   return token === undefined ? undefined : deps.commands.accounts.authenticate(token);
 }
 
@@ -95,12 +95,6 @@ function authenticated(caller: Caller | null | undefined): Caller {
     throw new ServiceError('unauthenticated', 'expected a valid token in the header Authorization: Bearer <token>');
   }
   return caller;
-}
-
-/** The token of an `Authorization` header of the scheme Bearer, or undefined. */
-export function bearerToken(header: string | undefined): string | undefined {
-  if (header === undefined || header.length > bearerTokenChars + 'Bearer '.length) return undefined;
-  return /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i.exec(header)?.[1];
 }
 
 function mayCall(access: Access, caller: Caller | null): boolean {

@@ -21,7 +21,7 @@ const eventStream = 'text/event-stream';
 
 export function eventRoutes(app: RestApp, deps: RestDeps): void {
   const streams = createEventStreams(deps);
-  const tokens = watchTokens(deps.commands.accounts.authenticate);
+  const tokens = watchTokens();
   const statuses = watchStatuses(deps, streams);
   const closing = new AbortController();
   app.addHook('preClose', async () => {
@@ -85,7 +85,7 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
       const wantsStatus = query.types?.includes('status') ?? true;
       const end = streams.open({ response: reply.raw, place, key, select, wantsStatus });
       deps.answers.endsBy(reply.raw, () => end('too_slow'));
-      const unwatch = tokens.watch(request, () => end('token_ended'));
+      const unwatch = tokens.watch(caller, () => end('token_ended'));
       reply.raw.once('close', () => {
         unwatch();
         leave();
@@ -114,7 +114,7 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     const gone = new AbortController();
     let tokenEnded = false;
     reply.raw.once('close', () => gone.abort());
-    const unwatch = tokens.watch(request, () => {
+    const unwatch = tokens.watch(callerOf(request), () => {
       tokenEnded = true;
       gone.abort();
     });

@@ -13,6 +13,7 @@ import type { AnswerHeader } from '../schemas/headers.js';
 import { failures, failuresOf, reads } from './openapi-failures.js';
 import type { JsonSchema, JsonSchemas } from './openapi-schemas.js';
 import { exampleOf, jsonSchemas } from './openapi-schemas.js';
+import { sessionCookie } from '../checks/session-token.js';
 
 export interface Document {
   readonly openapi: string;
@@ -84,7 +85,7 @@ export function openApiDocument(routes: readonly DeclaredRoute[], version: strin
     info: { title, version, description: about, license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/', description: 'The service that gives this document' }],
     tags: names.map((name) => ({ name, description: tagDescriptions[name] ?? name })),
-    security: [{ bearer: [] }],
+    security: [{ bearer: [] }, { cookie: [] }],
     paths,
     components: {
       schemas: schemas.components,
@@ -96,6 +97,12 @@ export function openApiDocument(routes: readonly DeclaredRoute[], version: strin
           scheme: 'bearer',
           bearerFormat: 'JWT',
           description: 'The `token` of POST /api/auth/login',
+        },
+        cookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: sessionCookie,
+          description: 'What POST /api/auth/login sets with `cookie: true`; a change needs an `Origin` of the service',
         },
         metricsToken: { type: 'http', scheme: 'bearer', description: 'The token that the settings give to /metrics' },
       },

@@ -25,7 +25,8 @@ export const failures: { readonly [code in ErrorCode]: FailureText } = {
     example: 'expected a valid token in the header Authorization: Bearer <token>',
   },
   forbidden: {
-    description: 'The role of the caller does not allow it',
+    description:
+      'The role of the caller does not allow it, or a change by cookie does not come from a page of the service',
     example: 'expected the role operator or admin',
   },
   not_found: {
@@ -80,7 +81,8 @@ export function failuresOf({ method, url, schema, config }: DeclaredRoute): read
     // Every route under /api refuses query parameters that it does not know.
     invalid_request: api,
     unauthenticated: api || (schema.security ?? []).length > 0,
-    forbidden: config.access === 'operator' || config.access === 'admin',
+    // A change by cookie is refused to pages of other origins.
+    forbidden: config.access === 'operator' || config.access === 'admin' || (api && !reads(method)),
     // The repeat of a command answers with the resource as it is, which may be gone.
     not_found: schema.params !== undefined || headers.includes('idempotency-key'),
     method_not_allowed: true,

@@ -14,11 +14,20 @@ import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { documented } from '../openapi/openapi-text.js';
 import { tuning } from '../tuning.js';
-import { knownPassword, newPassword, profileFields, tokenFields, tokenView, userSchema } from './users.js';
+import type { OriginCheck } from '../checks/session-token.js';
+import { byCookie, clearSessionCookie, sessionCookie, setSessionCookie } from '../checks/session-token.js';
+import { cookieView, knownPassword, newPassword, profileFields, tokenFields, tokenView, userSchema } from './users.js';
 
 const credentials = body({
   username: documented(text(0, limits.rest.stringChars), 'Upper and lower case are the same', 'ada'),
   password: knownPassword,
+  cookie: z
+    .boolean()
+    .optional()
+    .meta({
+      description: `For browsers: the token comes as the cookie \`${sessionCookie}\` instead, which no script reads. Needs an \`Origin\` of the service`,
+      default: false,
+    }),
 }).meta({ id: 'SignIn', description: 'Who signs in' });
 
 const profile = body(profileFields).meta({
@@ -39,7 +48,7 @@ const newToken = z.object(tokenFields).meta({ id: 'NewToken', description: 'The 
 
 const signedOut = z.object({}).meta({ description: 'Signed out', examples: [{}] });
 
-export function authRoutes(app: RestApp, deps: RestDeps): void {
+export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginCheck): void {
   const { accounts } = deps.commands;
 
   app.route({
@@ -55,17 +64,20 @@ export function authRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'signIn',
       summary: 'Sign in',
       description:
-        'Answers with an access token for `Authorization: Bearer <token>`. A wrong name and a wrong password get the same 401. Failed sign-ins have a budget, and an Idempotency-Key is not looked at.',
+        'Answers with an access token for `Authorization: Bearer <token>`, or sets it as a cookie. A wrong name and a wrong password get the same 401. Failed sign-ins have a budget, and an Idempotency-Key is not looked at.',
       tags: ['auth'],
       security: [],
       querystring: noQuery,
       body: credentials,
       response: answers(signedIn),
     },
-    handler: async (request) => {
-      const { username, password } = request.body;
+    handler: async (request, reply) => {
+      const { username, password, cookie = false } = request.body;
+      if (cookie) requireOwnOrigin(request);
       const login = await accounts.login(username, password, plainIp(request.ip), request.id);
-      return ok({ ...tokenView(login), user: login.user });
+      if (!cookie) return ok({ ...tokenView(login), user: login.user });
+      setSessionCookie(request, reply, login);
+      return ok({ ...cookieView(login), user: login.user });
     },
   });
 
@@ -77,7 +89,7 @@ export function authRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'signOut',
       summary: 'Sign out',
       description:
-        'Ends the token of this request, everywhere and for good; other tokens of the user stay. An Idempotency-Key is not looked at.',
+        'Ends the token of this request, everywhere and for good, and clears its cookie; other tokens of the user stay. An Idempotency-Key is not looked at.',
       tags: ['auth'],
       querystring: noQuery,
       response: answers(signedOut),
@@ -86,6 +98,7 @@ export function authRoutes(app: RestApp, deps: RestDeps): void {
       // A repeated key would leave another token of the user alive.
       const outcome = await accounts.signOut({ ...commandContext(request), idempotency: undefined }, callerOf(request));
       setCommandHeaders(reply, outcome);
+      if (byCookie(request)) clearSessionCookie(request, reply);
       return ok({});
     },
   });
@@ -145,7 +158,7 @@ export function authRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'changeOwnPassword',
       summary: "Change the caller's password",
       description:
-        'Ends every older token of the user at once, that of this request included, and answers with a fresh one. A wrong current password is a 400 that names it, and counts in the budget of failed sign-ins.',
+        'Ends every older token of the user at once, that of this request included, and answers with a fresh one, or sets it as the cookie that the request brought. A wrong current password is a 400 that names it, and counts in the budget of failed sign-ins.',
       tags: ['auth'],
       querystring: noQuery,
       headers: conditionalHeaders,
@@ -161,7 +174,9 @@ export function authRoutes(app: RestApp, deps: RestDeps): void {
         request.body,
       );
       setCommandHeaders(reply, outcome);
-      return ok(tokenView(outcome.result));
+      if (!byCookie(request)) return ok(tokenView(outcome.result));
+      setSessionCookie(request, reply, outcome.result);
+      return ok(cookieView(outcome.result));
     },
   });
 }

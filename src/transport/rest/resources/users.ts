@@ -4,6 +4,7 @@
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
+import type { NewToken } from '../../../commands/handlers-port.js';
 import { canonicalUsername, roles } from '../../../domain/accounts/user.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
@@ -78,13 +79,22 @@ const newRole = documented(oneOf(roles), aboutRole, 'operator');
 
 /** A token that was just signed, as answers show it. */
 export const tokenFields = {
-  token: documented(z.string(), 'Access token for `Authorization: Bearer <token>`', '<header>.<claims>.<signature>'),
+  token: documented(
+    z.string().optional(),
+    'Access token for `Authorization: Bearer <token>`; left out when it is in the cookie',
+    '<header>.<claims>.<signature>',
+  ),
   token_type: documented(z.literal('Bearer'), 'How it is sent'),
   expires_in: documented(z.int(), 'Seconds until it expires', 43_200),
 };
 
-export function tokenView({ token, expiresIn }: { readonly token: string; readonly expiresIn: number }) {
-  return { token, token_type: 'Bearer' as const, expires_in: expiresIn };
+export function tokenView({ token, expiresIn }: NewToken) {
+  return { token, ...cookieView({ expiresIn }) };
+}
+
+/** The same of a token that the answer sets as a cookie. */
+export function cookieView({ expiresIn }: Pick<NewToken, 'expiresIn'>) {
+  return { token_type: 'Bearer' as const, expires_in: expiresIn };
 }
 
 const path = '/api/auth/users';
