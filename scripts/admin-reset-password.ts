@@ -90,7 +90,14 @@ async function resetPassword(installation: Installation, name: string, password:
       if (hashed.kind !== 'hashed') throw new CommandError('The password could not be hashed: try again.');
       const sealed = keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
       const outcome = await gateway.execute(
-        { type: 'ChangeUserPassword', id: user.id, ifMatch: undefined, password: sealed, replaces: null },
+        {
+          type: 'ChangeUserPassword',
+          id: user.id,
+          ifMatch: undefined,
+          password: sealed,
+          replaces: null,
+          endsApiTokens: true,
+        },
         systemContext('password reset'),
         () => undefined,
       );

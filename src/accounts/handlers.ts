@@ -5,20 +5,21 @@
  * are in `src/commands/revert.ts`. Implements `docs/contract/rest.md#authentication-and-roles` and
  * `docs/contract/domain.md#audit-and-revert`.
  */
-import type { CommandHandlers, Done, UserListQuery, RevertHandlers } from '../commands/handlers-port.js';
+import type { CommandHandlers, Done, RevertHandlers } from '../commands/handlers-port.js';
 import { createUserFields } from './fields.js';
+import { apiTokenHandlers } from './api-tokens.js';
+import { pageOf } from './page.js';
 import type { AccountHandlerOptions, AccountParts } from './parts.js';
+import { endEverywhere } from './parts.js';
 import { createPasswordCheck } from './password-check.js';
 import { signInHandlers, subjectOf } from './sign-in.js';
 import type { UserState, AccountCommand } from '../domain/accounts/user.js';
 import type { IfMatch } from '../domain/resource/refusal.js';
 import { versionMismatch } from '../domain/resource/refusal.js';
-import { ServiceError, unreachable } from '../kernel/errors.js';
-import type { RecordedEvent, RecordedCommand } from '../kernel/event.js';
-import { limits } from '../kernel/limits.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { RecordedCommand } from '../kernel/event.js';
 import type { CommandContext, Gateway, ProjectionWait } from '../commands/port.js';
 import { present } from '../commands/resources.js';
-import { nameKey } from '../domain/resource/meta.js';
 import type { AuditTrail } from '../commands/revert.js';
 import { auditHolds } from '../commands/revert.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
@@ -30,24 +31,18 @@ import { lastEvent, streams } from '../kernel/event.js';
 export function createAccountHandlers(options: AccountHandlerOptions): CommandHandlers['accounts'] {
   const fields = createUserFields(options.keyring);
   const parts: AccountParts = { ...options, fields, passwords: createPasswordCheck({ ...options, fields }) };
-  return { ...signInHandlers(parts), ...ownAccountHandlers(parts), ...userHandlers(parts) };
+  return {
+    ...signInHandlers(parts),
+    ...ownAccountHandlers(parts),
+    ...userHandlers(parts),
+    apiTokens: apiTokenHandlers(parts),
+  };
 }
 
 /** @throws ServiceError `not_found` */
 function knownUser(user: UserState | undefined, id: string): UserState {
   if (user === undefined) throw new ServiceError('not_found', `there is no user ${id}`);
   return user;
-}
-
-/** The other instances read the log themselves, usually within milliseconds: this waits so that none is behind. */
-async function endEverywhere(
-  { tokensEnded, logger }: AccountParts,
-  events: readonly RecordedEvent[],
-  userId: string,
-): Promise<void> {
-  const revision = events.at(-1)?.revision;
-  if (revision === undefined || (await tokensEnded(revision, limits.rest.projectionWaitMs))) return;
-  logger.warn({ user_id: userId }, 'not every instance has said in time that it refuses the older tokens of a user');
 }
 
 /** The user whose password is to change. Decided again with the command; here, so that a 404 or a 412 costs no hash. */
@@ -75,7 +70,7 @@ async function storePassword(
   const command = { type: 'ChangeUserPassword', ...change, password: sealed } as const;
   const outcome = await gateway.execute(command, context, ({ users }) => knownUser(users.get(id), id));
   if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
-  await endEverywhere(parts, outcome.events, id);
+  await endEverywhere(parts, outcome.events, 'the older tokens of a user', { user_id: id });
   return outcome;
 }
 
@@ -105,13 +100,21 @@ function ownAccountHandlers(parts: AccountParts): OwnAccount {
       if (known === undefined) {
         throw new ServiceError('invalid_request', 'current_password: expected the password of this account');
       }
-      const change = { id: userId, ifMatch, password: given.new_password, replaces: known.user.password };
+      const change = {
+        id: userId,
+        ifMatch,
+        password: given.new_password,
+        replaces: known.user.password,
+        endsApiTokens: given.revoke_tokens ?? false,
+      };
       const outcome = await storePassword(parts, context, change);
       return { ...outcome, result: tokens.issue(subjectOf(outcome.result)) };
     },
     async signOut(context, { userId, tokenId }) {
       const outcome = await gateway.execute({ type: 'SignOut', id: userId, tokenId }, context, () => undefined);
-      if (outcome.kind === 'done') await endEverywhere(parts, outcome.events, userId);
+      if (outcome.kind === 'done') {
+        await endEverywhere(parts, outcome.events, 'a token that was signed out', { user_id: userId });
+      }
       return outcome;
     },
   };
@@ -124,7 +127,7 @@ function userHandlers(parts: AccountParts): Users {
 
   return {
     async users(query) {
-      const { items, total } = pageOf(view.accounts.users.values(), query);
+      const { items, total } = pageOf(view.accounts.users.values(), query, ({ username }) => username);
       return { items: items.map((user) => fields.show(user)), total };
     },
     async user(id) {
@@ -151,7 +154,13 @@ function userHandlers(parts: AccountParts): Users {
     },
     async resetPassword(context, id, ifMatch, password) {
       userToChange(parts, id, ifMatch);
-      const outcome = await storePassword(parts, context, { id, ifMatch, password, replaces: null });
+      const outcome = await storePassword(parts, context, {
+        id,
+        ifMatch,
+        password,
+        replaces: null,
+        endsApiTokens: true,
+      });
       return { ...outcome, result: fields.show(outcome.result) };
     },
   };
@@ -163,40 +172,6 @@ function userHandlers(parts: AccountParts): Users {
     return { ...context, idempotency: { ...idempotency, body_hash: blindBodyHash(idempotency.body_hash) } };
   }
 }
-
-/** One page of the matching users, sorted, then by id as every list is. */
-function pageOf(
-  users: Iterable<UserState>,
-  { q, sort, page, pageSize }: UserListQuery,
-): { readonly items: readonly UserState[]; readonly total: number } {
-  const wanted = nameKey(q ?? '');
-  const matching = [...users].filter(({ username }) => username.includes(wanted));
-  const key = keyOf(sort);
-  const direction = sort.startsWith('-') ? -1 : 1;
-  const byId = (a: UserState, b: UserState): number => compare(a.id, b.id);
-  matching.sort((a, b) => direction * compare(key(a), key(b)) || byId(a, b));
-  const skip = (page - 1) * pageSize;
-  return { items: matching.slice(skip, skip + pageSize), total: matching.length };
-}
-
-function keyOf(sort: UserListQuery['sort']): (user: UserState) => string {
-  switch (sort) {
-    case 'name':
-    case '-name':
-      return ({ username }) => username;
-    case 'created_at':
-    case '-created_at':
-      return ({ created_at }) => created_at;
-    case 'updated_at':
-    case '-updated_at':
-      return ({ updated_at }) => updated_at;
-    default:
-      return unreachable(sort);
-  }
-}
-
-/** User names are ASCII, and so are ids and times: code units and code points sort them alike. */
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export interface ProfileRevertOptions {
   readonly gateway: Gateway<Accounts, AccountCommand>;

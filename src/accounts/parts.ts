@@ -1,8 +1,12 @@
-/** The dependencies of the handlers of accounts. Types only. */
+/** The dependencies of the handlers of accounts, and what several of them do. */
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
+import type { Clock } from '../kernel/clock.js';
+import type { RecordedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import type { Logger } from '../kernel/logger.js';
+import { limits } from '../kernel/limits.js';
+import type { LogFields, Logger } from '../kernel/logger.js';
+import type { SampledLog } from '../kernel/sampled-log.js';
 import type { Keyring } from '../security/keyring.js';
 import type { LoginLimiter } from '../security/login-limiter.js';
 import type { PasswordHasher } from '../security/passwords.js';
@@ -10,6 +14,7 @@ import type { Tokens } from '../security/tokens.js';
 import type { FactRecorder, Gateway } from '../commands/port.js';
 import type { UserFields } from './fields.js';
 import type { PasswordCheck } from './password-check.js';
+import type { TokenUses } from './token-uses.js';
 import type { CommittedAccounts } from '../projections/accounts.js';
 
 export interface AccountHandlerOptions {
@@ -20,9 +25,12 @@ export interface AccountHandlerOptions {
   readonly limiter: LoginLimiter;
   readonly tokens: Tokens;
   readonly facts: Pick<FactRecorder, 'signin'>;
+  readonly uses: TokenUses;
+  readonly refusals: Pick<SampledLog, 'note'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** True once every live instance refuses the tokens that a password change at the revision has ended; false after a timeout. */
+  /** True once every live instance refuses the tokens that a change at the revision has ended; false after a timeout. */
   readonly tokensEnded: (revision: number, timeoutMs: number) => Promise<boolean>;
   /** Turns the hash of a body that holds a password into one that says nothing to readers of the log. */
   readonly blindBodyHash: (hash: string) => string;
@@ -32,4 +40,20 @@ export interface AccountHandlerOptions {
 export interface AccountParts extends AccountHandlerOptions {
   readonly fields: UserFields;
   readonly passwords: PasswordCheck;
+}
+
+/**
+ * Waits until every live instance refuses tokens that have ended. The others read the log themselves, usually within
+ * milliseconds: this waits so that none is behind.
+ * @param what the log says of the tokens
+ */
+export async function endEverywhere(
+  { tokensEnded, logger }: AccountParts,
+  events: readonly RecordedEvent[],
+  what: string,
+  whose: LogFields,
+): Promise<void> {
+  const revision = events.at(-1)?.revision;
+  if (revision === undefined || (await tokensEnded(revision, limits.rest.projectionWaitMs))) return;
+  logger.warn(whose, `not every instance has said in time that it refuses ${what}`);
 }

@@ -8,7 +8,9 @@ import { userByName } from '../domain/accounts/accounts.js';
 import type { UserState } from '../domain/accounts/user.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
+import { isApiToken } from '../security/api-token.js';
 import type { TokenSubject } from '../security/tokens.js';
+import { apiTokenAuthentication } from './api-tokens.js';
 import type { AccountParts } from './parts.js';
 
 /** The subject of the user's token. */
@@ -19,6 +21,7 @@ export function subjectOf(user: UserState): TokenSubject {
 export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accounts'], 'login' | 'authenticate'> {
   const { gateway, view, hasher, tokens, facts, logger, fields, passwords } = parts;
   const { users, endedTokens } = view.accounts;
+  const byApiToken = apiTokenAuthentication(parts);
 
   /** Stores the password under today's hash parameters. The sign-in has succeeded and does not depend on it. */
   async function rehash(user: UserState, password: string): Promise<void> {
@@ -56,7 +59,8 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
       }
       return { ...tokens.issue(subjectOf(user)), user: fields.show(user) };
     },
-    authenticate(token) {
+    authenticate(token, address) {
+      if (isApiToken(token)) return byApiToken(token, address);
       const signed = (): boolean => tokens.verify(token).kind === 'valid';
       const caller = (): Caller | undefined => {
         const verified = tokens.verify(token);
@@ -65,7 +69,7 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
         const user = users.get(sub);
         if (user === undefined || user.token_version !== ver || endedTokens.has(jti)) return undefined;
         const { id: userId, username, role } = user;
-        return { userId, username, role, tokenId: jti, ended: () => caller() === undefined };
+        return { userId, username, role, tokenId: jti, apiToken: null, ended: () => caller() === undefined };
       };
       // The service has signed it: if not for an earlier password, then for one that this instance has not read of yet.
       return caller() ?? (signed() ? view.readToEnd(limits.rest.projectionWaitMs).then(caller) : undefined);

@@ -3,6 +3,7 @@
  * See `docs/architecture.md`.
  */
 import { createAccountHandlers } from '../accounts/handlers.js';
+import { openTokenUses } from '../accounts/token-uses.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import type { Config } from './config/config.js';
 import type { TlsFiles } from './config/tls-files.js';
@@ -47,8 +48,8 @@ export async function createRest(
   const { health, clocks } = core;
   const { corsOrigins, trustedProxies, metricsToken } = options.config.http;
   const { telemetry, membership } = agents;
-  const commands = createHandlers(core, agents, webhooks.handlers);
   const readStoreAway = (): boolean => health.away('read store') !== undefined;
+  const commands = await createHandlers(core, agents, webhooks.handlers, readStoreAway);
   const reports = lastKnown({ agents: projections.agents, telemetry, away: readStoreAway });
   const readiness = (): Readiness => {
     const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...core.signingKey.problems()];
@@ -110,14 +111,17 @@ export async function createRest(
 }
 
 /** All that REST calls to change something or to sign somebody in. */
-function createHandlers(
+async function createHandlers(
   core: Core,
   { membership }: Agents,
   webhookHandlers: CommandHandlers['webhooks'],
-): CommandHandlers {
+  away: () => boolean,
+): Promise<CommandHandlers> {
   const { clock, ids, logger, closers, keyring, identity, fleet, accounts, projections, tokens } = core;
   const limiter = createLoginLimiter({ clock });
   closers.add('login limiter', () => limiter.close());
+  const uses = await openTokenUses({ readStore: core.readStore, clock, logger, away });
+  closers.add('uses of API tokens', () => uses.close());
   const accountHandlers = createAccountHandlers({
     gateway: accounts,
     view: core.accountsView,
@@ -126,6 +130,9 @@ function createHandlers(
     limiter,
     tokens,
     facts: core.facts,
+    uses,
+    refusals: core.refusals,
+    clock,
     ids,
     logger,
     tokensEnded: membership.tokensEnded,

@@ -5,6 +5,7 @@
  * `docs/contract/rest.md#envelope`.
  */
 import type { ChainState } from '../domain/chain/chain.js';
+import type { ApiTokenState } from '../domain/accounts/api-token.js';
 import type { Role } from '../domain/accounts/user.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { FleetCommand, NounOf, PlainType, ResourceType, StateOf } from '../domain/fleet/resources.js';
@@ -14,7 +15,7 @@ import type { IfMatch } from '../domain/resource/refusal.js';
 import type { PreviewedChange } from '../domain/revert/decide.js';
 import type { WebhookDefinition, WebhookState } from '../domain/webhook/webhook.js';
 import type { SettingsState } from '../domain/settings/settings.js';
-import type { RecordedCommand } from '../kernel/event.js';
+import type { RecordedCommand, TokenMark } from '../kernel/event.js';
 import type { CommandContext, CommandOutcome } from './port.js';
 
 /** An account as answers show it: without password, personal data in clear. */
@@ -29,13 +30,15 @@ export interface UserView {
   readonly version: number;
 }
 
-/** The user that a token authenticates. */
+/** The user that a token authenticates, with what the token may do. */
 export interface Caller {
   readonly userId: string;
   readonly username: string;
   readonly role: Role;
-  /** The claim `jti`, which a sign-out ends. */
+  /** The claim `jti`, which a sign-out ends; of an API token, its id. */
   readonly tokenId: string;
+  /** The API token that a program brought; null for people. */
+  readonly apiToken: TokenMark | null;
   /** Whether the token authenticates nobody any more: it has expired, or was ended. */
   ended(): boolean;
 }
@@ -127,6 +130,8 @@ export interface UpdateMeFields {
 export interface ChangePasswordFields {
   readonly current_password: string;
   readonly new_password: string;
+  /** Ends the API tokens too. */
+  readonly revoke_tokens?: boolean | undefined;
 }
 
 export interface CreateUserFields extends UpdateMeFields {
@@ -136,15 +141,33 @@ export interface CreateUserFields extends UpdateMeFields {
   readonly role: Role;
 }
 
-/** A page of users; `name` is the user name. */
-export interface UserListQuery {
+/** A page of users, of whom `name` is the user name, or of API tokens. */
+export interface AccountListQuery {
   /** 1-based. */
   readonly page: number;
   readonly pageSize: number;
   readonly sort: 'name' | 'created_at' | 'updated_at' | '-name' | '-created_at' | '-updated_at';
-  /** Case-insensitive substring of the user name. */
+  /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
 }
+
+export interface ApiTokenListQuery extends AccountListQuery {
+  /** Only those of this user. */
+  readonly userId?: string | undefined;
+}
+
+/** An API token as answers show it. */
+export interface ApiTokenView extends Omit<ApiTokenState, 'token_sha256'> {
+  readonly expired: boolean;
+  /** RFC 3339, to the minute. */
+  readonly last_used_at: string | null;
+  readonly last_used_from: string | null;
+}
+
+export type NewApiTokenFields = Pick<ApiTokenState, 'name' | 'role' | 'from'> & {
+  /** Null: it never expires. */
+  readonly expires_in_days: number | null;
+};
 
 type Answer<R> = Promise<CommandOutcome<R>>;
 /** The outcome of a command that takes no idempotency key. */
@@ -220,10 +243,12 @@ export interface CommandHandlers {
      */
     login(username: string, password: string, address: string, requestId: string): Promise<Login>;
     /**
-     * Checks signature, expiry, token version and that it was not signed out.
+     * Checks an access token (signature, expiry, token version, that it was not signed out) or an API token.
+     * @param address the caller's IP in canonical form
      * @returns undefined for a token that authenticates nobody
+     * @throws ServiceError `rate_limited` for an unknown API token, when there were too many from the address
      */
-    authenticate(token: string): Caller | undefined | Promise<Caller | undefined>;
+    authenticate(token: string, address: string): Caller | undefined | Promise<Caller | undefined>;
     /** @throws ServiceError `not_found` when the user is gone */
     me(userId: string): UserView | Promise<UserView>;
     updateMe(ctx: CommandContext, userId: string, ifMatch: IfMatch, fields: UpdateMeFields): Answer<UserView>;
@@ -243,9 +268,25 @@ export interface CommandHandlers {
     signOut(ctx: CommandContext, caller: Caller): Answer<void>;
     /** Ends every token of the user. @throws ServiceError `rate_limited` with `retryAfterSeconds` */
     resetPassword(ctx: CommandContext, id: string, ifMatch: IfMatch, password: string): Promise<Done<UserView>>;
-    users(query: UserListQuery): Promise<{ readonly items: readonly UserView[]; readonly total: number }>;
+    users(query: AccountListQuery): Promise<{ readonly items: readonly UserView[]; readonly total: number }>;
     user(id: string): Promise<UserView | undefined>;
     /** @throws ServiceError `rate_limited` with `retryAfterSeconds` */
     createUser(ctx: CommandContext, fields: CreateUserFields): Answer<UserView>;
+    /** A caller sees and deletes the own ones, an admin everybody's; any other is `not_found`. */
+    readonly apiTokens: {
+      list(
+        caller: Caller,
+        query: ApiTokenListQuery,
+      ): Promise<{ readonly items: readonly ApiTokenView[]; readonly total: number }>;
+      get(caller: Caller, id: string): Promise<ApiTokenView | undefined>;
+      /** @throws ServiceError `forbidden` for a role above the caller's, `conflict` for a name or one token too many */
+      create(
+        ctx: CommandContext,
+        caller: Caller,
+        fields: NewApiTokenFields,
+      ): Answer<{ readonly apiToken: ApiTokenView; readonly token: string }>;
+      /** Every live instance refuses the token when it returns, if it answers in time. */
+      remove(ctx: CommandContext, caller: Caller, id: string, ifMatch: IfMatch): Answer<void>;
+    };
   };
 }

@@ -4,12 +4,21 @@
  */
 import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
-import type { Actor, EventMetadata, IdempotencyMark, RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import type {
+  Actor,
+  EventMetadata,
+  IdempotencyMark,
+  RecordedCommand,
+  RecordedEvent,
+  TokenMark,
+} from '../kernel/event.js';
 
 /** The author of a command, its request, and its idempotency key. */
 export interface CommandContext {
   readonly actor: Actor;
   readonly requestId: string;
+  /** The API token by which the actor gives it. */
+  readonly token?: TokenMark | undefined;
   readonly idempotency?: IdempotencyMark | undefined;
   /** The audit entry (command id) that the command reverts. */
   readonly revertOf?: string | undefined;

@@ -38,11 +38,12 @@ export function propose(
 ): Proposal {
   const commandId = ids.next();
   const occurred_at = timestamp(clock.now());
-  const { actor, requestId: request_id, revertOf: revert_of, idempotency } = context;
+  const { actor, requestId: request_id, token, revertOf: revert_of, idempotency } = context;
   const unmarked = decided.map(({ type, data }, index): ProposedEvent => {
     const command = { id: commandId, index, count: decided.length };
     const schema_version = (schemaVersions as { readonly [type: string]: number })[type] ?? 1;
     let metadata: EventMetadata = { command, actor, request_id, occurred_at, schema_version };
+    if (token !== undefined) metadata = { ...metadata, token };
     if (revert_of !== undefined) metadata = { ...metadata, revert_of };
     if (idempotency !== undefined) metadata = { ...metadata, idempotency };
     return { id: ids.next(), type, data: data as JsonObject, metadata };
@@ -63,12 +64,12 @@ export function withMarks(events: readonly ProposedEvent[], { touched, link }: C
   const last = events.at(-1);
   if ((link === undefined && touched === undefined) || last === undefined) return events;
   const { id, type, data, metadata } = last;
-  const { command, actor, request_id, occurred_at, schema_version } = metadata;
+  const { command, actor, request_id, occurred_at, schema_version, token } = metadata;
   const plain = metadata.revert_of === undefined && metadata.idempotency === undefined;
   // Nearly every command has nothing else, and a literal is made many times faster than a copy with more fields. What is
   // undefined is not stored.
   const marks = plain
-    ? { command, actor, request_id, occurred_at, schema_version, touched, link }
+    ? { command, actor, request_id, occurred_at, schema_version, token, touched, link }
     : { ...metadata, touched, link };
   const marked = { id, type, data, metadata: marks as EventMetadata };
   return events.length === 1 ? [marked] : [...events.slice(0, -1), marked];

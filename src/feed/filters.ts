@@ -42,7 +42,7 @@ export function matcherOf(filters: FeedFilters): (about: FeedSubject) => boolean
 }
 
 /** Whether somebody may read an item with this subject. */
-export function mayRead({ readers }: FeedSubject, { admin, userId }: FeedReader): boolean {
+export function mayRead({ readers }: Pick<FeedSubject, 'readers'>, { admin, userId }: FeedReader): boolean {
   if (admin || readers === 'all') return true;
   return readers !== 'admins' && readers.userId === userId;
 }

@@ -47,7 +47,7 @@ function entryOutline(command: RecordedCommand): Outline | null {
       nodes: touchedBy(command),
       // A sign-in is a fact.
       actor: command.stream === streams.signins ? null : actor,
-      readers: described.accounts ? 'admins' : 'all',
+      readers: described.readers,
     },
     content: (nameOf) => ({
       type,

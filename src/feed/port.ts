@@ -2,6 +2,7 @@
  * What REST and webhooks read of the event feed: the log as items, in its order, from any place on. Not a second store:
  * every item is made from the log when it is read. Implements `docs/contract/automation.md#event-feed`.
  */
+import type { Readers } from '../domain/audit/describe.js';
 import type { LoggedEntry } from '../projections/port.js';
 
 /** The types that are in the log. `status` is derived and not among them; `ready` and `end` belong to a live stream. */
@@ -43,8 +44,7 @@ export interface FeedSubject {
   readonly nodes: readonly string[] | 'all';
   /** Who gave the command; null for facts. */
   readonly actor: { readonly id: string | null; readonly name: string | null } | null;
-  /** Who may read it: everybody, admins, or admins and the user of that id. */
-  readonly readers: 'all' | 'admins' | { readonly userId: string };
+  readonly readers: Readers;
 }
 
 export type FeedItem = FeedContent & {

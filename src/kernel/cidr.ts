@@ -49,6 +49,23 @@ export function canonicalNetwork(text: string): string | undefined {
   return `${cidr.address}/${cidr.bits}`;
 }
 
+/**
+ * The canonical text of an address, or of a network without the bits after its prefix, IPv4-mapped ones as IPv4; undefined for
+ * anything else.
+ */
+export function canonicalRange(text: string): string | undefined {
+  const [literal = '', prefix, ...more] = text.split('/');
+  const address = canonicalIp(literal);
+  if (address === undefined || more.length > 0) return undefined;
+  const plain = plainIp(address);
+  if (prefix === undefined) return plain;
+  if (!/^(0|[1-9][0-9]{0,2})$/.test(prefix)) return undefined;
+  const bits = Number(prefix) - (plain === address ? 0 : widths[6] - widths[4]);
+  const reader = isIPv4(plain) ? ipaddr.IPv4 : ipaddr.IPv6;
+  if (bits < 0 || bits > widths[isIPv4(plain) ? 4 : 6]) return undefined;
+  return `${canonicalIp(reader.networkAddressFromCIDR(`${plain}/${bits}`).toString())}/${bits}`;
+}
+
 /** The CIDR of the address alone. */
 export function hostOf(cidr: Cidr): Cidr {
   return { ...cidr, bits: widths[cidr.family] };

@@ -65,6 +65,8 @@ export interface EventMetadata {
   /** RFC 3339, UTC, milliseconds. */
   readonly occurred_at: string;
   readonly schema_version: number;
+  /** The API token by which the actor, its user, gave the command. */
+  readonly token?: TokenMark;
   /** The audit entry (command id) that this command reverts. */
   readonly revert_of?: string;
   readonly idempotency?: IdempotencyMark;
@@ -83,6 +85,12 @@ export interface CommandLink {
   readonly after: string;
   /** HMAC-SHA256 over the whole MAC of the command before and the events of this one, base64url. */
   readonly mac: string;
+}
+
+/** An API token with its name of then. */
+export interface TokenMark {
+  readonly id: string;
+  readonly name: string;
 }
 
 /** Hashes only, so neither key nor body can be read back. `key_hash` covers caller, path and key. */

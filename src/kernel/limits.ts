@@ -70,6 +70,16 @@ export const limits = {
     usernameChars: { min: 2, max: 64 },
     /** Signed-out tokens that are remembered; a token ends by itself after hours. */
     endedTokens: 100_000,
+    // docs/contract/automation.md#api-tokens
+    apiTokens: {
+      /** Of one user, not expired. */
+      live: 64,
+      ranges: 16,
+      days: { min: 1, max: 366, default: 90 },
+      expiredListedMs: 30 * 86_400_000,
+      /** Unknown and malformed tokens from one address. */
+      guesses: { perSecond: 20 / 60, burst: 20 },
+    },
   },
   events: {
     // docs/contract/domain.md#commands-and-events

@@ -30,7 +30,7 @@ export interface CommittedAccounts extends LogFold {
    */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
   /**
-   * Calls back with each password change and sign-out that is read, on whichever instance it was made; the tokens that it
+   * Calls back with each password change, sign-out and deleted API token that is read, on whichever instance it was made; the tokens that it
    * ends are refused now.
    */
   onTokensEnded(listener: () => void): void;
@@ -106,10 +106,10 @@ export function openAccounts(
   };
 }
 
-/** Whether the command changes a password or signs out; the same password under a stronger hash is no change. */
+/** Whether the command changes a password, signs out or deletes an API token; the same password under a stronger hash is no change. */
 function endsTokens({ events }: RecordedCommand): boolean {
-  return events.some(({ type, data }) => type === signedOut || (type === passwordChanged && data['rehashed'] !== true));
+  return events.some(({ type, data }) => ending.has(type) || (type === passwordChanged && data['rehashed'] !== true));
 }
 
 const passwordChanged: AccountEvent['type'] = 'UserPasswordChanged';
-const signedOut: AccountEvent['type'] = 'SignedOut';
+const ending: ReadonlySet<string> = new Set<AccountEvent['type']>(['SignedOut', 'ApiTokenDeleted']);

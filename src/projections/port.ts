@@ -17,7 +17,7 @@ import type { PortRow } from '../domain/port-table/port-table.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { EntryAbout } from '../domain/revert/history.js';
-import type { RecordedCommand } from '../kernel/event.js';
+import type { RecordedCommand, TokenMark } from '../kernel/event.js';
 import type { Json } from '../kernel/json.js';
 import type { NodeName } from './fleet/node-names.js';
 
@@ -54,8 +54,10 @@ export interface AuditQuery {
   /** RFC 3339, inclusive. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** Whether to include entries about users and sign-ins, which only admins see. */
+  /** Whether to include entries about users, sign-ins, webhooks and API tokens, which only admins see. */
   readonly includeAccounts: boolean;
+  /** The user whose API tokens' entries are included all the same. */
+  readonly ownTokensOf?: string | undefined;
 }
 
 export interface AuditEntry {
@@ -68,6 +70,8 @@ export interface AuditEntry {
   };
   readonly action: string;
   readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
+  /** The API token by which the actor gave the command. */
+  readonly token: TokenMark | null;
   readonly changes: readonly { readonly path: string; readonly before: Json; readonly after: Json }[];
   readonly request_id: string;
   /** `stream@revision`. */

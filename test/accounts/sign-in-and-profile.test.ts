@@ -68,16 +68,17 @@ test('the right password gives a token that authenticates its user', async () =>
     email: null,
     version: 1,
   });
-  expect(await accounts.handlers.authenticate(token)).toEqual({
+  expect(await accounts.handlers.authenticate(token, address)).toEqual({
     userId: userId(),
     username: 'admin',
     role: 'admin',
     tokenId: expect.any(String),
+    apiToken: null,
     ended: expect.any(Function),
   });
-  expect(await accounts.handlers.authenticate(`${token}x`)).toBeUndefined();
+  expect(await accounts.handlers.authenticate(`${token}x`, address)).toBeUndefined();
   fixture.clock.advance(expiresIn * 1000);
-  expect(await accounts.handlers.authenticate(token)).toBeUndefined();
+  expect(await accounts.handlers.authenticate(token, address)).toBeUndefined();
 });
 
 test('a wrong password and an unknown name get the same answer', async () => {
@@ -140,13 +141,13 @@ test('a password change ends every older token, and gives one that counts where 
   const other = await startAccounts(fixture);
   try {
     const { token } = await login();
-    expect(await other.handlers.authenticate(token)).toMatchObject({ username: 'admin' });
+    expect(await other.handlers.authenticate(token, address)).toMatchObject({ username: 'admin' });
     await changePassword('another horse battery');
-    expect(await accounts.handlers.authenticate(token)).toBeUndefined();
-    expect(await other.handlers.authenticate(token), 'whatever it had read').toBeUndefined();
+    expect(await accounts.handlers.authenticate(token, address)).toBeUndefined();
+    expect(await other.handlers.authenticate(token, address), 'whatever it had read').toBeUndefined();
     expect((await refusalOf(login())).code).toBe('unauthenticated');
     const { token: newer } = await login('another horse battery');
-    expect(await other.handlers.authenticate(newer)).toMatchObject({ username: 'admin' });
+    expect(await other.handlers.authenticate(newer, address)).toMatchObject({ username: 'admin' });
   } finally {
     await other.close();
   }
@@ -169,25 +170,25 @@ test('a token for a user or a password that this instance has not read of waits 
       for (const [id, user] of accounts.view.accounts.users.entries()) read.users.set(id, user);
     };
     const whileBehind = async (token: string): Promise<unknown> => {
-      const waiting = behind.handlers.authenticate(token);
+      const waiting = behind.handlers.authenticate(token, address);
       expect(waiting).toBeInstanceOf(Promise);
       goOn();
       return waiting;
     };
     const { token } = await login();
     expect(await whileBehind(token), 'the time is over').toBeUndefined();
-    const waiting = behind.handlers.authenticate(token);
+    const waiting = behind.handlers.authenticate(token, address);
     readAll();
     goOn();
     expect(await waiting, 'a new user').toMatchObject({ username: 'admin' });
 
     const body = { current_password: password, new_password: 'another horse battery' };
     const { result } = await accounts.handlers.changePassword(context, userId(), undefined, address, body);
-    const changed = behind.handlers.authenticate(result.token);
+    const changed = behind.handlers.authenticate(result.token, address);
     readAll();
     goOn();
     expect(await changed, 'a new password').toMatchObject({ username: 'admin' });
-    const older = behind.handlers.authenticate(token);
+    const older = behind.handlers.authenticate(token, address);
     goOn();
     expect(await older, 'the older one').toBeUndefined();
   } finally {
@@ -222,11 +223,11 @@ test('a token of a password change that a restore has undone stays refused, what
   await restored.stores.eventStore.append(streams.accounts, 'no_stream', log);
   const now = await startAccounts(restored);
   try {
-    expect(await now.handlers.authenticate(lost)).toBeUndefined();
+    expect(await now.handlers.authenticate(lost, address)).toBeUndefined();
     await changePassword('of the present time', now);
-    expect(await now.handlers.authenticate(lost)).toBeUndefined();
+    expect(await now.handlers.authenticate(lost, address)).toBeUndefined();
     const { token } = await now.handlers.login('admin', 'of the present time', address, 'r');
-    expect(await now.handlers.authenticate(token)).toMatchObject({ username: 'admin' });
+    expect(await now.handlers.authenticate(token, address)).toMatchObject({ username: 'admin' });
   } finally {
     await now.close();
     await restored.close();
@@ -294,7 +295,7 @@ test('a changed password is answered once the other instances refuse older token
       expect([asked.at(-1), answered]).toEqual([revision, false]);
       say(all);
       const { result } = await changing;
-      expect(await asking.handlers.authenticate(result.token)).toMatchObject({ username: 'admin' });
+      expect(await asking.handlers.authenticate(result.token, address)).toMatchObject({ username: 'admin' });
     }
     expect(logged).toEqual([expect.stringContaining('not every instance has said in time')]);
   } finally {
@@ -388,11 +389,11 @@ test('a sign-in replaces a hash of weaker parameters, and earlier tokens stay va
   const weak = await hash(password, { memoryCost: 4096, timeCost: 2, parallelism: 1 });
   const sealed = await accounts.keyring.seal(Buffer.from(weak), userField(userId(), 'password'));
   await accounts.gateway.execute({ ...reset, id: userId(), password: sealed }, context, () => undefined);
-  expect(await accounts.handlers.authenticate(token)).toBeUndefined();
+  expect(await accounts.handlers.authenticate(token, address)).toBeUndefined();
   const { token: newer } = await login();
   const stored = () => accounts.view.accounts.users.get(userId());
   await until(() => stored()?.password.ct !== sealed.ct, 'the hash is replaced');
-  expect(await accounts.handlers.authenticate(newer)).toMatchObject({ username: 'admin' });
+  expect(await accounts.handlers.authenticate(newer, address)).toMatchObject({ username: 'admin' });
   const types = async () => (await fixture.log(streams.accounts)).map(({ type }) => type);
   const before = await types();
   await login();
@@ -486,7 +487,7 @@ describe('an event that creates a user who exists', () => {
     const after = accounts.view.accounts.users.get(id);
     await inject({ role: 'viewer' });
     expect(accounts.view.accounts.users.get(id)).toEqual(after);
-    expect(await accounts.handlers.authenticate(token)).toBeUndefined();
+    expect(await accounts.handlers.authenticate(token, address)).toBeUndefined();
     expect((await refusalOf(login())).code).toBe('unauthenticated');
     expect((await login('another horse battery')).user).toMatchObject({ id, role: 'admin', version: 2 });
     expect(logged).toEqual([expect.stringMatching(/"revision":2,.*a user who exists is ignored/)]);

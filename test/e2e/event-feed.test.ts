@@ -171,4 +171,24 @@ describe.skipIf(!ferretDbBuilt())('the event feed on two instances', () => {
     await createRestClient(services[1]!.url, own).call('POST', '/api/auth/logout');
     expect((await stream.next(({ type }) => type === 'end', 'its end')).data).toMatchObject({ reason: 'token_ended' });
   }, 60_000);
+
+  test('an API token that one instance has made is taken by the other at once, and neither takes it once it is deleted', async () => {
+    const [a, b] = services.map(({ url }) => url) as [string, string];
+    for (let round = 0; round < 5; round += 1) {
+      const made = await createRestClient(a, token).call<{ id: string; token: string }>('POST', '/api/auth/tokens', {
+        name: `round ${round}`,
+        role: 'viewer',
+      });
+      const me = async (url: string): Promise<number> =>
+        (await createRestClient(url, made.token).send('GET', '/api/auth/me')).status;
+      expect(await me(b)).toBe(200);
+      const stream = await openEventStream(a, { token: made.token });
+      await stream.next(({ type }) => type === 'ready', 'ready');
+      await createRestClient(b, token).call('DELETE', `/api/auth/tokens/${made.id}`);
+      expect([await me(a), await me(b)]).toEqual([401, 401]);
+      expect((await stream.next(({ type }) => type === 'end', 'its end')).data).toMatchObject({
+        reason: 'token_ended',
+      });
+    }
+  }, 60_000);
 });

@@ -58,7 +58,9 @@ function expectedIds(query: AuditQuery): string[] {
     })
     .filter(
       ({ command, described, at }) =>
-        (query.includeAccounts || !described.accounts) &&
+        (query.includeAccounts ||
+          described.readers === 'all' ||
+          (described.readers !== 'admins' && described.readers.userId === query.ownTokensOf)) &&
         (query.resourceType === undefined || described.resource.type === query.resourceType) &&
         (query.resourceId === undefined || described.resource.id === query.resourceId) &&
         (query.action === undefined || described.action === query.action) &&
@@ -79,13 +81,30 @@ describe('an audit query', () => {
     const queries: fc.Arbitrary<AuditQuery> = fc.record({
       page: fc.integer({ min: 1, max: 4 }),
       pageSize: fc.integer({ min: 1, max: 40 }),
-      resourceType: maybe(['node', 'l4_chain', 'l4_upstream', 'user', 'session', 'connectivity', 'service']),
+      resourceType: maybe([
+        'node',
+        'l4_chain',
+        'l4_upstream',
+        'user',
+        'session',
+        'connectivity',
+        'service',
+        'api_token',
+      ]),
       resourceId: maybe([...new Set(resources)]),
       actor: maybe([...someUsers.flatMap(({ id, name }) => [id, name]), 'system', 'nobody']),
-      action: maybe(['node.create', 'l4_chain.deploy', 'session.sign_in', 'user.update', 'node.update']),
+      action: maybe([
+        'node.create',
+        'l4_chain.deploy',
+        'session.sign_in',
+        'user.update',
+        'node.update',
+        'api_token.create',
+      ]),
       from: maybe(times),
       to: maybe(times),
       includeAccounts: fc.boolean(),
+      ownTokensOf: maybe([...someUsers.map(({ id }) => id), 'nobody']),
     });
     await fc.assert(
       fc.asyncProperty(queries, async (query) => {

@@ -582,6 +582,7 @@ describe('the read model of the audit', () => {
       position: `${streams.fleet}@1`,
       revertible: false,
       not_revertible_because: 'its events are older than what is kept',
+      token: null,
       reverts: null,
       reverted_by: null,
     });

@@ -89,7 +89,7 @@ describe('Authentication and roles', () => {
       if (caller === 'nobody') return false;
       if (caller === 'admin') return true;
       if (path.startsWith('/api/auth/users') || path.startsWith('/api/webhooks')) return false;
-      const own = ['/api/auth/me', '/api/auth/password', '/api/auth/logout'].includes(path);
+      const own = /^\/api\/auth\/(me|password|logout|tokens)/.test(path);
       return caller === 'operator' || method === 'GET' || own;
     }
 

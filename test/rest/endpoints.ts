@@ -27,6 +27,10 @@ export const endpoints: readonly ListedEndpoint[] = [
     body: { current_password: 'not this one', new_password: 'a password of many words' },
     ifMatch: true,
   },
+  { method: 'GET', path: '/api/auth/tokens', access: 'anyone', body: null },
+  { method: 'POST', path: '/api/auth/tokens', access: 'anyone', body: { name: 'ci', role: 'viewer' } },
+  { method: 'GET', path: '/api/auth/tokens/{id}', access: 'anyone', body: null },
+  { method: 'DELETE', path: '/api/auth/tokens/{id}', access: 'anyone', body: null, ifMatch: true },
   { method: 'GET', path: '/api/auth/users', access: 'admin', body: null },
   {
     method: 'POST',

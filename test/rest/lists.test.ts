@@ -341,6 +341,7 @@ test('audit filters are validated, and times in them are converted to UTC', asyn
     from: '2030-01-31T10:00:00.000Z',
     to: '2030-02-01T00:00:00.000Z',
     includeAccounts: true,
+    ownTokensOf: expect.any(String),
   });
   for (const query of [
     'resource_type=chain',
@@ -377,6 +378,7 @@ test('an audit entry is answered as the read model holds it', async () => {
     actor: { type: 'user' as const, id: 'u', name: 'admin' },
     action: 'node.update',
     resource: { type: 'node', id: 'n', name: 'x' },
+    token: null,
     changes: [{ path: 'labels.a', before: null, after: { deep: [1, 'x', null] } }],
     request_id: 'r',
     position: 'svc-fleet@3',

@@ -101,7 +101,7 @@ describe('the OpenAPI document', () => {
       expect(parameters).toContain('header x-request-id');
 
       const statuses = Object.keys(operation.responses);
-      const created = one.method === 'POST' && /^\/api\/(auth\/users|[^/]+)$/.test(one.path);
+      const created = one.method === 'POST' && /^\/api\/(auth\/users|auth\/tokens|[^/]+)$/.test(one.path);
       const always = [created ? '201' : '200', '400', '401', '405', '500', '503'];
       expect([nameOf(one), always.filter((status) => !statuses.includes(status))]).toEqual([nameOf(one), []]);
       const expected = {

@@ -31,6 +31,10 @@ const extensions: readonly Row[] = [
   ['GET', '/api/auth/users/{id}', 'admin only'],
   ['PUT', '/api/auth/users/{id}/password', 'admin only'],
   ['POST', '/api/auth/logout'],
+  ['GET', '/api/auth/tokens', 'own'],
+  ['POST', '/api/auth/tokens', 'own'],
+  ['GET', '/api/auth/tokens/{id}', 'own'],
+  ['DELETE', '/api/auth/tokens/{id}', 'own'],
   ['GET', '/api/nodes/{id}/config'],
   ['POST', '/api/nodes/{id}/commands'],
   ['GET', '/api/nodes/{id}/commands'],
@@ -92,6 +96,8 @@ function rolesOf({ method, path, notes }: Row): {
   readonly mayNot: readonly Call['role'][];
 } {
   if (notes === 'public') return { may: 'nobody', mayNot: [] };
+  // Everybody's own; those that a test makes are the admin's.
+  if (notes === 'own') return { may: 'admin', mayNot: [] };
   if (notes === 'admin only') return { may: 'admin', mayNot: ['viewer', 'operator'] };
   if (notes.startsWith('admin or operator only')) return { may: 'operator', mayNot: ['viewer'] };
   const own = ['/api/auth/me', '/api/auth/password', '/api/auth/logout'].includes(path);

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AccountHandlerOptions } from '../../src/accounts/parts.js';
 import { createAccountHandlers } from '../../src/accounts/handlers.js';
+import { openTokenUses } from '../../src/accounts/token-uses.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
 import { createFactRecorder } from '../../src/commands/facts.js';
 import { ensureFirstAdmin } from '../../src/app/first-admin.js';
@@ -35,6 +36,7 @@ const seed = randomBytes(32);
 export async function startAccounts(
   fixture: AnyFixture,
   overrides: Partial<Omit<AccountHandlerOptions, 'facts'>> = {},
+  ttlSeconds = 43_200,
 ): Promise<AccountsInstance> {
   const { clock, store: eventStore } = fixture;
   const keyring = testKeyring();
@@ -55,8 +57,11 @@ export async function startAccounts(
     keyring,
     hasher: createPasswordHasher(),
     limiter: createLoginLimiter({ clock }),
-    tokens: createTokens({ seed, ttlSeconds: 43_200, clock }),
+    tokens: createTokens({ seed, ttlSeconds, clock }),
     facts,
+    uses: await openTokenUses({ readStore: fixture.stores.readStore, clock, logger, away: () => false }),
+    refusals: { note: () => undefined },
+    clock,
     ids: randomIds,
     logger: silentLogger,
     tokensEnded: async () => true,
@@ -71,6 +76,7 @@ export async function startAccounts(
       ensureFirstAdmin({ ...parts, ids: randomIds, logger: silentLogger, password, dataDir }),
     async close() {
       await facts.close();
+      await parts.uses.close();
       await parts.gateway.close();
       await follower.close();
       view.close();

@@ -112,6 +112,12 @@ export function userCreated(user: { readonly id: string; readonly name: string }
   return planned(streams.accounts, [event]);
 }
 
+function apiTokenMade(user_id: string, api_token_id: string): AccountEvent {
+  const marks = { prefix: 'svcat_AAAAAA', token_sha256: api_token_id };
+  const fields = { name: api_token_id, role: 'viewer', from: [], expires_at: null } as const;
+  return { type: 'ApiTokenCreated', data: { user_id, api_token_id, ...fields, ...marks } };
+}
+
 /** A random log: a fleet's history with facts about agents and users between its commands. Times sometimes go back. */
 export function randomLog(seed: number, length = 40): readonly Planned[] {
   const dice = createDice(seed);
@@ -142,8 +148,11 @@ export function randomLog(seed: number, length = 40): readonly Planned[] {
         );
       } else if (dice.chance(0.7)) add(signedIn(dice.chance(0.3) ? null : of(someUsers)));
       else {
-        const data = { user_id: of(someUsers).id, password: sealed };
-        add(planned(streams.accounts, [{ type: 'UserPasswordChanged', data }]));
+        const user_id = of(someUsers).id;
+        const event: AccountEvent = dice.chance(0.5)
+          ? { type: 'UserPasswordChanged', data: { user_id, password: sealed } }
+          : apiTokenMade(user_id, uuidFromName(`token ${seed} ${log.length}`));
+        add(planned(streams.accounts, [event]));
       }
     }
   };

@@ -135,6 +135,8 @@ interface RestChoices extends Partial<RestOptions> {
   /** Instead of `plainPasswords`. */
   readonly hasher?: PasswordHasher;
   readonly history?: Partial<HistoryOptions>;
+  /** Twelve hours by default. */
+  readonly tokenTtlSeconds?: number;
 }
 
 /** Looks no name up. */
@@ -142,7 +144,14 @@ const noNames = ((_host: string, _options: object, callback: (error: Error, addr
   callback(Object.assign(new Error('no name server'), { code: 'ENOTFOUND' }), [])) as unknown as WebhookCore['lookup'];
 
 export async function startRest(
-  { waitingDeploys, webhookAllow = [], hasher = plainPasswords, history: historyOptions, ...options }: RestChoices = {},
+  {
+    waitingDeploys,
+    webhookAllow = [],
+    hasher = plainPasswords,
+    history: historyOptions,
+    tokenTtlSeconds,
+    ...options
+  }: RestChoices = {},
   clock: Clock = systemClock,
 ): Promise<RestFixture> {
   const ids = randomIds;
@@ -154,7 +163,9 @@ export async function startRest(
 
   const projections = await startProjections({ eventStore, readStore, clock, logger, deletionTime: () => undefined });
   closers.add('projections', () => projections.close());
-  const accounts = await startAccounts(fixture, { hasher });
+  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
+  closers.add('refusals', () => refusals.close());
+  const accounts = await startAccounts(fixture, { hasher, refusals }, tokenTtlSeconds);
   closers.add('accounts', () => accounts.close());
   const { keyring, facts } = accounts;
   const { logChain } = fixture.options;
@@ -215,8 +226,6 @@ export async function startRest(
   await gateway.run({ type: 'RaiseCompilerVersion', version: compilerVersion });
   await until(() => followers.notReady().length === 0, 'the service is ready');
 
-  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
-  closers.add('refusals', () => refusals.close());
   const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
   closers.add('request log', () => requestLog.close());
   const answers = createAnswersUnderWay({ refusals });

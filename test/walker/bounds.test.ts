@@ -30,6 +30,8 @@ const stated: Readonly<Record<string, number>> = {
   members: 256,
   tunnels: 1_024,
   nodes: 1_024,
+  // Of an API token.
+  from: 16,
 };
 
 function* boundsOf(document: Document, given: Schema, name: string): Generator<readonly [string, number | undefined]> {

@@ -5,7 +5,6 @@
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { unreachable } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { ok } from '../../kernel/result.js';
 import { versionMismatch, refuse } from '../resource/refusal.js';
@@ -17,9 +16,11 @@ import type { Cell, Table } from '../aggregate/containers.js';
 import { namesHeads } from '../log-chain/heads.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { emptyChain } from '../log-chain/links.js';
-import { createCell, createTable } from '../aggregate/containers.js';
+import { createCell, createIndex, createTable } from '../aggregate/containers.js';
 import type { Decision } from '../resource/refusal.js';
-import { accountEvent } from './declaration.js';
+import type { ApiTokenEvent, ApiTokens } from './api-token.js';
+import { applyApiToken, decideApiToken, endApiToken, rememberEnded } from './api-token.js';
+import { accountEvent, accountSubject } from './declaration.js';
 import { decideProfileRevert } from './revert.js';
 import type { AccountCommand, AccountEvent, UserState } from './user.js';
 import { firstVersion, nextVersion } from '../resource/meta.js';
@@ -34,6 +35,7 @@ export interface Accounts {
   readonly names: Table<string>;
   /** The ids of tokens that were signed out, oldest first, `limits.accounts.endedTokens` at most. */
   readonly endedTokens: Table<true>;
+  readonly apiTokens: ApiTokens;
   readonly idempotency: IdempotencyTable;
   readonly reverts: RevertTable;
 }
@@ -46,6 +48,7 @@ export function emptyAccounts(): Accounts {
     users: createTable(),
     names: createTable(),
     endedTokens: createTable(),
+    apiTokens: { byId: createTable(), hashes: createTable(), ofUser: createIndex(), gone: createTable() },
     idempotency: createIdempotencyTable(),
     reverts: createTable(),
   };
@@ -72,8 +75,15 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): rea
     const event = accountEvent(recorded);
     const id = event.data.user_id;
     if (event.type === 'SignedOut') {
-      endToken(accounts.endedTokens, event.data.token_id);
+      rememberEnded(accounts.endedTokens, event.data.token_id);
       continue;
+    }
+    if (event.type === 'ApiTokenCreated' || event.type === 'ApiTokenDeleted') {
+      applyApiToken(accounts.apiTokens, event, recorded);
+      continue;
+    }
+    if (event.type === 'UserPasswordChanged') {
+      for (const ended of event.data.ended_api_tokens ?? []) endApiToken(accounts.apiTokens, ended);
     }
     if (event.type === 'UserCreated' && (accounts.users.has(id) || accounts.names.has(event.data.username))) {
       ignored.push(recorded);
@@ -84,7 +94,7 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): rea
     accounts.users.set(id, user);
     accounts.names.set(user.username, id);
   }
-  rememberKey(accounts.idempotency, command.events[0], accountEvent(command.events[0]).data.user_id);
+  rememberKey(accounts.idempotency, command.events[0], accountSubject(accountEvent(command.events[0])).id);
   rememberRevert(accounts.reverts, command);
   return ignored;
 }
@@ -129,7 +139,9 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
           'current_password: it was replaced at the same moment; expected the newest one',
         );
       }
-      return ok([{ type: 'UserPasswordChanged', data: { user_id: id, password } }]);
+      const ended = command.endsApiTokens === true ? [...accounts.apiTokens.ofUser.get(id)] : [];
+      const tokens = ended.length === 0 ? {} : { ended_api_tokens: ended };
+      return ok([{ type: 'UserPasswordChanged', data: { user_id: id, password, ...tokens } }]);
     }
     case 'RehashUserPassword': {
       const { id, password, replaces } = command;
@@ -143,17 +155,13 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
       if (accounts.endedTokens.has(tokenId)) return ok([]);
       return ok([{ type: 'SignedOut', data: { user_id: id, username: user.username, token_id: tokenId } }]);
     }
+    case 'CreateApiToken':
+      return decideApiToken(accounts.apiTokens, accounts.users.get(command.token.user_id), command);
+    case 'DeleteApiToken':
+      return decideApiToken(accounts.apiTokens, undefined, command);
     default:
       return unreachable(command);
   }
-}
-
-function endToken(endedTokens: Accounts['endedTokens'], id: string): void {
-  if (endedTokens.size >= limits.accounts.endedTokens) {
-    const [oldest] = endedTokens.ids();
-    if (oldest !== undefined) endedTokens.delete(oldest);
-  }
-  endedTokens.set(id, true);
 }
 
 /**
@@ -162,7 +170,7 @@ function endToken(endedTokens: Accounts['endedTokens'], id: string): void {
  */
 function evolveUser(
   state: UserState | undefined,
-  event: Exclude<AccountEvent, { readonly type: 'SignedOut' }>,
+  event: Exclude<AccountEvent, ApiTokenEvent | { readonly type: 'SignedOut' }>,
   { id: eventId, metadata: { occurred_at: at } }: RecordedEvent,
 ): UserState | undefined {
   if (event.type === 'UserCreated') {

@@ -2,15 +2,19 @@
  * The events of users for the log and the audit, which shows no personal data and no passwords.
  * Implements `docs/contract/rest.md#audit`.
  */
+import { unreachable } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import type { EventAudit } from '../resource/audit-change.js';
-import { eventAudit, masked } from '../resource/audit-change.js';
+import { addedFields, eventAudit, masked, removedFields } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
+import type { ApiTokenEvent } from './api-token.js';
 import type { AccountEvent } from './user.js';
 
 export const userType = 'user';
+export const sessionType = 'session';
+export const apiTokenType = 'api_token';
 
 /** Fields that are sealed; the audit says that they are set, not what they are. */
 export const personalFields = ['display_name', 'email'] as const;
@@ -46,10 +50,13 @@ export const accountEvents: Declarations = {
   },
   UserPasswordChanged: {
     schemaVersion: 1,
-    audit: () =>
+    audit: ({ data: { ended_api_tokens: ended } }) =>
       eventAudit(
         'update',
-        [{ path: 'password', before: masked, after: masked }],
+        [
+          { path: 'password', before: masked, after: masked },
+          ...(ended === undefined ? [] : [{ path: 'api_tokens', before: ended, after: [] }]),
+        ],
         'a password can be replaced, not taken back',
       ),
   },
@@ -57,7 +64,40 @@ export const accountEvents: Declarations = {
     schemaVersion: 1,
     audit: () => eventAudit('sign_out', [], 'a sign-out is a fact'),
   },
+  ApiTokenCreated: {
+    schemaVersion: 1,
+    audit: ({ data }) => eventAudit('create', addedFields(shownOfToken(data)), 'delete the API token instead'),
+  },
+  ApiTokenDeleted: {
+    schemaVersion: 1,
+    audit: ({ data }) =>
+      eventAudit('delete', removedFields(shownOfToken(data)), 'its text is not stored; create another API token'),
+  },
 };
+
+const shownOfToken = ({ name, role, from, expires_at }: ApiTokenEvent['data']): object => ({
+  name,
+  role,
+  from,
+  expires_at,
+});
+
+/** The resource that an event is about. */
+export function accountSubject({ type, data }: AccountEvent): { readonly type: string; readonly id: string } {
+  switch (type) {
+    case 'ApiTokenCreated':
+    case 'ApiTokenDeleted':
+      return { type: apiTokenType, id: data.api_token_id };
+    case 'SignedOut':
+      return { type: sessionType, id: data.user_id };
+    case 'UserCreated':
+    case 'UserProfileUpdated':
+    case 'UserPasswordChanged':
+      return { type: userType, id: data.user_id };
+    default:
+      return unreachable(type);
+  }
+}
 
 /** What the audit shows of an event. */
 export function auditOfAccountEvent(event: AccountEvent): EventAudit {

@@ -8,6 +8,7 @@ import type { FieldChange } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { IfMatch } from '../resource/refusal.js';
 import type { SealedSecret } from '../secret/sealed.js';
+import type { ApiTokenCommand, ApiTokenEvent } from './api-token.js';
 import { limits } from '../../kernel/limits.js';
 
 /** Each role may do what the roles after it may. */
@@ -57,6 +58,8 @@ export type AccountEvent =
         readonly password: SealedSecret;
         /** The same password under stronger hash parameters: tokens stay valid. */
         readonly rehashed?: true;
+        /** The ids of the user's API tokens, when they end with it. */
+        readonly ended_api_tokens?: readonly string[];
       };
     }
   | {
@@ -67,7 +70,8 @@ export type AccountEvent =
         /** The claim `jti` of the token that has ended. */
         readonly token_id: string;
       };
-    };
+    }
+  | ApiTokenEvent;
 
 export type AccountCommand =
   | {
@@ -103,6 +107,8 @@ export type AccountCommand =
       readonly password: SealedSecret;
       /** The stored password that the caller has proved to know; null for a reset, which proves nothing. */
       readonly replaces: SealedSecret | null;
+      /** Ends the user's API tokens too. */
+      readonly endsApiTokens?: boolean;
     }
   /** Stores the same password again. Accepted without a change when the password is no longer `replaces`. */
   | {
@@ -112,7 +118,8 @@ export type AccountCommand =
       readonly replaces: SealedSecret;
     }
   /** Ends one token. Accepted without a change when it has ended already. */
-  | { readonly type: 'SignOut'; readonly id: string; readonly tokenId: string };
+  | { readonly type: 'SignOut'; readonly id: string; readonly tokenId: string }
+  | ApiTokenCommand;
 
 const { passwordChars, usernameChars } = limits.accounts;
 const username = new RegExp(`^[a-z0-9._-]{${usernameChars.min},${usernameChars.max}}$`);

@@ -6,7 +6,14 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
-import { accountEvent, auditOfAccountEvent, userType } from '../accounts/declaration.js';
+import {
+  accountEvent,
+  accountSubject,
+  apiTokenType,
+  auditOfAccountEvent,
+  sessionType,
+  userType,
+} from '../accounts/declaration.js';
 import { signinEvent } from '../accounts/signin.js';
 import {
   fleetEvent,
@@ -22,10 +29,17 @@ import { eventAudit } from '../resource/audit-change.js';
 import { webhookKey } from '../webhook/webhook.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
 
-const sessionType = 'session';
-
 /** The resource types of audit entries. */
-export const auditedTypes: readonly string[] = [...resourceTypes, ...singletonTypes, userType, sessionType];
+export const auditedTypes: readonly string[] = [
+  ...resourceTypes,
+  ...singletonTypes,
+  userType,
+  sessionType,
+  apiTokenType,
+];
+
+/** Who may read it: everybody, admins, or admins and the user of that id. */
+export type Readers = 'all' | 'admins' | { readonly userId: string };
 
 interface AuditDescription {
   /** `<resource type>.<verb>`. */
@@ -37,8 +51,7 @@ interface AuditDescription {
     readonly name: string | null;
   };
   readonly changes: readonly AuditChange[];
-  /** True for users, sign-ins and webhooks, which only admins are shown. */
-  readonly accounts: boolean;
+  readonly readers: Readers;
   readonly notRevertibleBecause: string | null;
 }
 
@@ -54,23 +67,23 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
         command,
         fleetSubject(first),
         command.events.map(auditOfFleetEvent),
-        resourceOf(first).type === webhookKey.type,
+        resourceOf(first).type === webhookKey.type ? 'admins' : 'all',
       );
     case streams.accounts: {
       const event = accountEvent(first);
-      const type = event.type === 'SignedOut' ? sessionType : userType;
-      const shown = { type, id: event.data.user_id, name: nameGiven(first) };
-      return entry(command, shown, [auditOfAccountEvent(event)], true);
+      const { type, id } = accountSubject(event);
+      const readers = type === apiTokenType ? { userId: event.data.user_id } : 'admins';
+      return entry(command, { type, id, name: nameGiven(first) }, [auditOfAccountEvent(event)], readers);
     }
     case streams.signins: {
       const { user_id: id, username: name } = signinEvent(first).data;
-      return entry(command, { type: sessionType, id, name }, [auditOfSignin(first)], true);
+      return entry(command, { type: sessionType, id, name }, [auditOfSignin(first)], 'admins');
     }
     case streams.service: {
       const event = serviceEvent(first);
       const audit = auditOfService(event);
       const subject = { type: serviceType, id: event.data.installation_id, name: null };
-      return audit === null ? null : entry(command, subject, [audit], false);
+      return audit === null ? null : entry(command, subject, [audit], 'all');
     }
     default:
       return null;
@@ -82,7 +95,7 @@ function entry(
   { events: [recorded] }: RecordedCommand,
   resource: Subject,
   audits: readonly EventAudit[],
-  accounts: boolean,
+  readers: Readers,
 ): AuditDescription | null {
   const [first] = audits;
   if (first === undefined) return null;
@@ -92,7 +105,7 @@ function entry(
     get changes() {
       return audits.flatMap(({ changes }) => changes);
     },
-    accounts,
+    readers,
     notRevertibleBecause: first.notRevertibleBecause,
   };
 }
@@ -117,7 +130,10 @@ function auditOfSignin(recorded: RecordedEvent): EventAudit {
 
 /** The name that an event sets; null when it sets none. */
 function nameGiven({ stream, data }: RecordedEvent): string | null {
-  if (stream === streams.accounts) return typeof data['username'] === 'string' ? data['username'] : null;
+  if (stream === streams.accounts) {
+    const name = data['username'] ?? data['name'];
+    return typeof name === 'string' ? name : null;
+  }
   const changes = data['changes'];
   const change: unknown = typeof changes === 'object' && changes !== null ? Reflect.get(changes, 'name') : undefined;
   const to: unknown = typeof change === 'object' && change !== null ? Reflect.get(change, 'to') : undefined;
@@ -135,6 +151,10 @@ interface NamedResource {
 export function namedBy(event: RecordedEvent): NamedResource | undefined {
   const name = nameGiven(event);
   if (name === null) return undefined;
-  if (event.stream === streams.accounts) return { type: userType, id: accountEvent(event).data.user_id, name };
+  if (event.stream === streams.accounts) {
+    const { type, id } = accountSubject(accountEvent(event));
+    // A sign-out names the user, whom another event has named before.
+    return type === sessionType ? undefined : { type, id, name };
+  }
   return event.stream === streams.fleet ? { ...resourceOf(event), name } : undefined;
 }

@@ -32,6 +32,7 @@ export function loggedEntry(
     at: first.metadata.occurred_at,
     // The name of an agent is the name of its node.
     actor: actor.type === 'agent' ? { ...actor, name: nameThen('node', actor.id) ?? actor.name } : actor,
+    token: first.metadata.token ?? null,
     action: described.action,
     resource: { type, id, name: name ?? nameThen(type, id) },
     changes: described.changes,

@@ -3,13 +3,14 @@
  * read from the log, where the commands of one page are often neighbours.
  * Implements `docs/contract/rest.md#audit`.
  */
+import { apiTokenType } from '../../domain/accounts/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loggedEntry } from './audit-entry.js';
-import { accountTypes, auditGroups } from './audit.js';
+import { auditGroups, closedTypes } from './audit.js';
 import type { AuditFields } from './audit.js';
 import { namesAt } from './names.js';
 import type { NameFields } from './names.js';
@@ -86,23 +87,68 @@ export async function readCommands(
   });
 }
 
-/** The entries that a query selects; null when none can match. */
-function rangeOf({ includeAccounts, ...query }: AuditQuery): GroupRange | null {
+/** The entries that a query selects, two ranges at most; an entry is in one of them. */
+function rangesOfQuery({ includeAccounts, ownTokensOf, ...query }: AuditQuery): readonly GroupRange[] {
   const { resourceType, resourceId, actor, action, from, to } = query;
-  // A resource type implies whether entries are about accounts.
-  const type = resourceType ?? action?.slice(0, action.indexOf('.'));
-  if (!includeAccounts && type !== undefined && accountTypes.has(type)) return null;
-  const open = includeAccounts ? (group: string) => group : auditGroups.open;
-  const groups = [
+  const times = from === undefined && to === undefined ? undefined : { from: canonical(from), to: canonical(to) };
+  const filters = (open: (group: string) => string): readonly string[] => [
     ...(resourceId === undefined ? [] : [open(auditGroups.resource(resourceId))]),
     ...(actor === undefined ? [] : [open(auditGroups.actor(actor))]),
     ...(action === undefined ? [] : [auditGroups.action(action)]),
     ...(resourceType === undefined ? [] : [auditGroups.type(resourceType)]),
   ];
-  return {
-    groups: groups.length > 0 ? groups : [open(auditGroups.all)],
-    times: from === undefined && to === undefined ? undefined : { from: canonical(from), to: canonical(to) },
+  const range = (open: (group: string) => string): GroupRange => {
+    const groups = filters(open);
+    return { groups: groups.length > 0 ? groups : [open(auditGroups.all)], times };
   };
+  const asNamed = (group: string): string => group;
+  if (includeAccounts) return [range(asNamed)];
+  // A resource type implies who may read its entries.
+  const type = resourceType ?? action?.slice(0, action.indexOf('.'));
+  const ofAll = type !== undefined && closedTypes.has(type) ? [] : [range(auditGroups.open)];
+  if (ownTokensOf === undefined || (type !== undefined && type !== apiTokenType)) return ofAll;
+  return [...ofAll, { groups: [auditGroups.reader(ownTokensOf), ...filters(asNamed)], times }];
+}
+
+/**
+ * A page of the entries in any of the ranges, newest first, and how many there are. Where two ranges meet is searched for, so
+ * that a page far behind costs no more than a near one.
+ */
+async function pageOf(
+  audit: Audit,
+  [first, second]: readonly GroupRange[],
+  { skip, limit }: { readonly skip: number; readonly limit: number },
+): Promise<{ readonly found: readonly EntryDocument[]; readonly total: number }> {
+  if (first === undefined) return { found: [], total: 0 };
+  const find = (range: GroupRange, from: number, count: number): Promise<readonly EntryDocument[]> =>
+    audit.find({ ...range, direction: 'desc', skip: from, limit: count });
+  let found: readonly EntryDocument[];
+  if (second === undefined) found = await find(first, skip, limit);
+  else {
+    const before = skip === 0 ? 0 : await countBefore(second, first);
+    const both = await Promise.all([find(first, skip - before, limit), find(second, before, limit)]);
+    found = both
+      .flat()
+      .sort((a, b) => (a.fields.order < b.fields.order ? 1 : -1))
+      .slice(0, limit);
+  }
+  // A page that is not full is the last one, unless it lies beyond the end.
+  if (found.length < limit && (found.length > 0 || skip === 0)) return { found, total: skip + found.length };
+  const counts = await Promise.all([first, second].map((range) => (range === undefined ? 0 : audit.count(range))));
+  return { found, total: counts.reduce((sum, count) => sum + count, 0) };
+
+  /** How many entries of a range are among the first `skip` of it and another. */
+  async function countBefore(range: GroupRange, other: GroupRange): Promise<number> {
+    let [low, high] = [0, Math.min(skip, await audit.count(range))];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      const [[own], [others]] = await Promise.all([find(range, middle - 1, 1), find(other, skip - middle, 1)]);
+      const isBefore = own !== undefined && (others === undefined || own.fields.order > others.fields.order);
+      if (isBefore) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
 }
 
 /** RFC 3339 in UTC with milliseconds, so that times compare as text. */
@@ -136,6 +182,8 @@ function withoutEvents({ id, fields }: EntryDocument, name: string | null): Audi
     id,
     at: fields.at,
     actor: { type: fields.actor_type, id: fields.actor_id, name: fields.actor_name },
+    // Only sign-ins expire, and no program signs in.
+    token: null,
     action: fields.action,
     resource: { type: fields.resource_type, id: fields.resource_id, name },
     changes: [],
@@ -200,13 +248,8 @@ export function auditQueries(
   return {
     async list(query) {
       const { audit, names } = open();
-      const range = rangeOf(query);
-      if (range === null) return { items: [], total: 0 };
-      const [skip, limit] = [(query.page - 1) * query.pageSize, query.pageSize];
-      const found = await audit.find({ ...range, direction: 'desc', skip, limit });
-      // A page that is not full is the last one, unless it lies beyond the end.
-      const isLast = found.length < limit && (found.length > 0 || skip === 0);
-      const total = isLast ? skip + found.length : await audit.count(range);
+      const { page, pageSize: limit } = query;
+      const { found, total } = await pageOf(audit, rangesOfQuery(query), { skip: (page - 1) * limit, limit });
       return { items: await entriesOf(eventStore, audit, names, found), total };
     },
     async get(id) {

@@ -2,9 +2,11 @@
  * Stored read model: the audit, as the place of each command in the log and the fields that queries filter on. The content
  * of an entry is not stored: `audit-queries.ts` reads it from the log. Implements `docs/contract/rest.md#audit`.
  */
+import { apiTokenType, sessionType, userType } from '../../domain/accounts/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
 import { headsNamedBy } from '../../domain/log-chain/heads.js';
 import { auditOfService, serviceEvent } from '../../domain/service/identity.js';
+import { webhookKey } from '../../domain/webhook/webhook.js';
 import { timestamp } from '../../kernel/clock.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
@@ -37,8 +39,8 @@ export type AuditFields = {
   readonly reverted_by: string | null;
 };
 
-/** The types of entries that only admins are shown. */
-export const accountTypes: ReadonlySet<string> = new Set(['user', 'session', 'webhook']);
+/** The types of entries that are not in the groups of `open`. */
+export const closedTypes: ReadonlySet<string> = new Set([userType, sessionType, apiTokenType, webhookKey.type]);
 
 const auditedStreams: ReadonlySet<string> = new Set([
   streams.fleet,
@@ -48,8 +50,9 @@ const auditedStreams: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The names of the groups that entries are found in. Entries about users, sign-ins and webhooks are for admins only and not in
- * the groups of `open`; types and actions tell by themselves whether they are about accounts.
+ * The names of the groups that entries are found in. Entries about users, sign-ins, webhooks and API tokens are not for
+ * everybody and not in the groups of `open`; types and actions tell by themselves whether they are for everybody. Entries about
+ * API tokens are in the group of the user who may read them too.
  */
 export const auditGroups = {
   all: 'all',
@@ -59,6 +62,7 @@ export const auditGroups = {
   /** @param actor id or name; names are compared without regard to case */
   actor: (actor: string): string => `actor ${actor.toLowerCase()}`,
   open: (group: string): string => `open ${group}`,
+  reader: (userId: string): string => `reader ${userId}`,
 } as const;
 
 function entryFields(command: RecordedCommand): AuditFields | undefined {
@@ -68,7 +72,7 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
   const { position } = lastEvent(command);
   const at = first.metadata.occurred_at;
   const actor = actorOf(first);
-  const { action, resource } = described;
+  const { action, resource, readers } = described;
   const open = [
     auditGroups.all,
     ...(resource.id === null ? [] : [auditGroups.resource(resource.id)]),
@@ -76,7 +80,8 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
   ];
   const groups = [
     ...open,
-    ...(described.accounts ? [] : open.map(auditGroups.open)),
+    ...(readers === 'all' ? open.map(auditGroups.open) : []),
+    ...(typeof readers === 'object' ? [auditGroups.reader(readers.userId)] : []),
     auditGroups.type(resource.type),
     auditGroups.action(action),
   ];
@@ -99,16 +104,14 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
   };
 }
 
-/** The type of the entries of sign-ins, which are kept as long as their events. */
-const signinType = 'session';
-
 export const audit: ReadModel<AuditFields> = {
   name: 'audit',
   index: { group: 'groups', order: 'order', time: 'at' },
 
+  // Entries of sign-ins are kept as long as their events.
   expired(now) {
     const to = timestamp(now - limits.events.signinsMaxAgeSeconds * 1000 - 1);
-    return { groups: [auditGroups.type(signinType)], times: { to } };
+    return { groups: [auditGroups.type(sessionType)], times: { to } };
   },
 
   keys(event) {

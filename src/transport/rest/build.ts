@@ -9,6 +9,7 @@ import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
 import { limits } from '../../kernel/limits.js';
 import { createAddressBudget } from './checks/address-budget.js';
+import { apiTokenRoutes } from './resources/api-tokens.js';
 import { auditRoutes } from './resources/audit.js';
 import { authRoutes } from './resources/auth.js';
 import { installBodies } from './checks/body.js';
@@ -113,6 +114,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
 
   authRoutes(app, deps, requireOwnOrigin);
   userRoutes(app, deps);
+  apiTokenRoutes(app, deps);
   for (const routes of Object.values(routesOfResources)) routes(app, deps);
   portRoutes(app, deps);
   portRuntimeRoutes(app, deps);

@@ -21,6 +21,7 @@ export function commandContext(request: FastifyRequest): CommandContext {
   const caller = callerOf(request);
   return {
     actor: { type: 'user', id: caller.userId, name: caller.username },
+    ...(caller.apiToken === null ? {} : { token: caller.apiToken }),
     requestId: request.id,
     idempotency: idempotencyMark(request, caller.userId),
   };

@@ -6,9 +6,11 @@ import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Caller, CommandHandlers } from '../../../commands/handlers-port.js';
 import { roles } from '../../../domain/accounts/user.js';
+import { plainIp } from '../../../kernel/addresses.js';
 import { ServiceError, unreachable } from '../../../kernel/errors.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import type { Access } from '../request-state.js';
+import { reads } from '../openapi/openapi-failures.js';
 import type { OriginCheck } from './session-token.js';
 import { byCookie, tokenOf } from './session-token.js';
 
@@ -55,7 +57,17 @@ function requireEndpoint(request: FastifyRequest, requireOwnOrigin: OriginCheck)
     throw new ServiceError('forbidden', `expected the role ${access === 'admin' ? 'admin' : 'operator or admin'}`);
   }
   if (request.caller !== null && byCookie(request)) requireOwnOrigin(request);
+  const program = request.caller?.apiToken ?? undefined;
+  if (program !== undefined) requireForTokens(request, program.id);
   requireMediaType(request, takes !== 'none');
+}
+
+/** Programs leave accounts alone: a token that leaks makes no other, and shuts nobody out. @throws ServiceError `forbidden` */
+function requireForTokens({ method, routeOptions: { url = '' }, params }: FastifyRequest, ownId: string): void {
+  if (reads(method) || !url.startsWith('/api/auth/')) return;
+  if (method === 'DELETE' && (params as { readonly id?: string }).id?.toLowerCase() === ownId) return;
+  const may = method === 'DELETE' ? 'delete itself alone' : 'not do this';
+  throw new ServiceError('forbidden', `an API token may ${may} under /api/auth; expected the token of a sign-in`);
 }
 
 const methodOrder = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -87,7 +99,7 @@ export function refuseOtherMethods(
 /** The user whom the request's token authenticates. */
 function callerOf(request: FastifyRequest, deps: RestDeps): ReturnType<Authenticate> {
   const token = tokenOf(request);
-  return token === undefined ? undefined : deps.commands.accounts.authenticate(token);
+  return token === undefined ? undefined : deps.commands.accounts.authenticate(token, plainIp(request.ip));
 }
 
 function authenticated(caller: Caller | null | undefined): Caller {

@@ -6,8 +6,7 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { z } from 'zod';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { AuditEntry } from '../../../projections/port.js';
-import { entrySchema } from '../resources/audit.js';
-import { callerOf } from '../checks/consistency.js';
+import { auditReader, entrySchema } from '../resources/audit.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { addTraffic, createFleetReports, noTraffic } from './fleet-reports.js';
@@ -125,7 +124,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         fleetReports(),
         deps.fleet.resourceCounts(),
         deps.heartbeatsPerMinute().catch(whileAway(0)),
-        recentEntries(deps, callerOf(request).role === 'admin'),
+        recentEntries(deps, auditReader(request)),
       ]);
       return ok({
         ...(await tally(deps, reports)),
@@ -145,11 +144,11 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
 /** The newest entries; none while the read store is away. */
 async function recentEntries(
   { projections, readStoreAway }: RestDeps,
-  includeAccounts: boolean,
+  reader: ReturnType<typeof auditReader>,
 ): Promise<readonly AuditEntry[]> {
   if (readStoreAway()) return [];
   const { auditEntries: pageSize } = tuning.dashboard;
-  return projections.audit.list({ page: 1, pageSize, includeAccounts }).then(({ items }) => items, whileAway([]));
+  return projections.audit.list({ page: 1, pageSize, ...reader }).then(({ items }) => items, whileAway([]));
 }
 
 type NodeCounts = z.output<typeof nodeCounts>;

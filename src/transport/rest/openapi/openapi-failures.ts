@@ -90,7 +90,8 @@ export function failuresOf({ method, url, schema, config }: DeclaredRoute): read
     precondition_failed: headers.includes('if-match'),
     payload_too_large: !reads(method),
     unsupported_media_type: !reads(method),
-    rate_limited: false,
+    // Of unknown API tokens.
+    rate_limited: api,
     internal: true,
     unavailable: true,
   };

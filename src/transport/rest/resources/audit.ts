@@ -1,9 +1,10 @@
 /** The list of audit entries. Their revert is in `revert.ts`. Implements `docs/contract/rest.md#audit`. */
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { auditedTypes } from '../../../domain/audit/describe.js';
 import { auditVerbs } from '../../../domain/resource/audit-change.js';
 import type { Json } from '../../../kernel/json.js';
-import type { AuditEntry } from '../../../projections/port.js';
+import type { AuditEntry, AuditQuery } from '../../../projections/port.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
@@ -71,6 +72,17 @@ export const loggedEntry = {
   id: idOf("Id of the entry, the command's", sample.entry),
   at: timeOf('When'),
   actor: actorSchema,
+  token: documented(
+    z
+      .object({
+        id: idOf('Id of the API token', sample.entry),
+        name: documented(z.string(), 'Its name at that time', 'ci'),
+      })
+      .meta({ id: 'AuditToken', description: 'The API token that a program brought' })
+      .nullable(),
+    'The API token by which the actor, its user, did it; null for people',
+    null,
+  ),
   action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
   resource: documented(auditedResource, 'What was changed'),
   changes: documented(
@@ -91,6 +103,12 @@ export const entrySchema: z.ZodType<AuditEntry> = z
   })
   .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
 
+/** What of the audit the caller may read. */
+export function auditReader(request: FastifyRequest): Pick<AuditQuery, 'includeAccounts' | 'ownTokensOf'> {
+  const { role, userId } = callerOf(request);
+  return { includeAccounts: role === 'admin', ownTokensOf: userId };
+}
+
 export function auditRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
@@ -100,7 +118,7 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listAuditEntries',
       summary: 'List audit entries, newest first',
       description:
-        'Secrets are masked. Entries about users and sign-ins are shown to admins only. Both ends of `from` and `to` count.',
+        'Secrets are masked. Entries about users, sign-ins, webhooks and the API tokens of others are shown to admins only. Both ends of `from` and `to` count.',
       tags: ['audit'],
       querystring: listQuerystring,
       headers: readHeaders,
@@ -118,7 +136,7 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
         action,
         from,
         to,
-        includeAccounts: callerOf(request).role === 'admin',
+        ...auditReader(request),
       });
       return ok({ items, total, page, page_size: pageSize });
     },

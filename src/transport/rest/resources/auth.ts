@@ -9,7 +9,7 @@ import { createAddressBudget } from '../checks/address-budget.js';
 import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { body, text } from '../schemas/fields.js';
+import { body, boolean, text } from '../schemas/fields.js';
 import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { documented } from '../openapi/openapi-text.js';
@@ -21,8 +21,7 @@ import { cookieView, knownPassword, newPassword, profileFields, tokenFields, tok
 const credentials = body({
   username: documented(text(0, limits.rest.stringChars), 'Upper and lower case are the same', 'ada'),
   password: knownPassword,
-  cookie: z
-    .boolean()
+  cookie: boolean()
     .optional()
     .meta({
       description: `For browsers: the token comes as the cookie \`${sessionCookie}\` instead, which no script reads. Needs an \`Origin\` of the service`,
@@ -35,7 +34,11 @@ const profile = body(profileFields).meta({
   description: "Changes of the caller's account. What is left out stays",
 });
 
-const passwords = body({ current_password: knownPassword, new_password: newPassword }).meta({
+const passwords = body({
+  current_password: knownPassword,
+  new_password: newPassword,
+  revoke_tokens: boolean().optional().meta({ description: 'Ends the API tokens of the user too', default: false }),
+}).meta({
   id: 'PasswordChange',
   description: 'The own password, and what it becomes',
 });
@@ -158,7 +161,7 @@ export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: Origi
       operationId: 'changeOwnPassword',
       summary: "Change the caller's password",
       description:
-        'Ends every older token of the user at once, that of this request included, and answers with a fresh one, or sets it as the cookie that the request brought. A wrong current password is a 400 that names it, and counts in the budget of failed sign-ins.',
+        'Ends every older sign-in of the user at once, that of this request included, and answers with a fresh one, or sets it as the cookie that the request brought. A wrong current password is a 400 that names it, and counts in the budget of failed sign-ins.',
       tags: ['auth'],
       querystring: noQuery,
       headers: conditionalHeaders,

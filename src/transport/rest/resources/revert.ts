@@ -10,7 +10,8 @@ import { describeCommand } from '../../../domain/audit/describe.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { lastEvent, streams } from '../../../kernel/event.js';
-import { accountTypes } from '../../../projections/models/audit.js';
+import type { FeedReader } from '../../../feed/filters.js';
+import { mayRead } from '../../../feed/filters.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { auditChange, auditedResource, entrySchema } from './audit.js';
 import { callerOf, commandContext, ofStoredCommand, setCommandHeaders } from '../checks/consistency.js';
@@ -62,8 +63,8 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, what);
-      const isAdmin = callerOf(request).role === 'admin';
-      const command = await commandOf(deps, id, isAdmin);
+      const { role, userId } = callerOf(request);
+      const command = await commandOf(deps, id, { admin: role === 'admin', userId });
       const handlers = handlersOf(deps, command);
       if (request.query.dry_run === 'true') {
         const changes = await handlers.preview(command);
@@ -77,11 +78,12 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 /** @throws ServiceError `not_found`, also for an entry that the caller is not shown; `conflict` when its events are gone */
-async function commandOf(deps: RestDeps, id: string, isAdmin: boolean): Promise<RecordedCommand> {
-  const entry = await deps.projections.audit.get(id);
-  const shown = entry === undefined || (!isAdmin && accountTypes.has(entry.resource.type)) ? undefined : entry;
+async function commandOf(deps: RestDeps, id: string, reader: FeedReader): Promise<RecordedCommand> {
+  const [entry, command] = await Promise.all([deps.projections.audit.get(id), deps.projections.auditTrail.command(id)]);
+  const described = command === undefined ? null : describeCommand(command);
+  // Only entries of sign-ins outlive their events.
+  const shown = mayRead({ readers: described?.readers ?? 'admins' }, reader) ? entry : undefined;
   const { not_revertible_because } = orNotFound(shown, what);
-  const command = await deps.projections.auditTrail.command(id);
   if (command !== undefined) return command;
   throw refused(not_revertible_because ?? 'its events are gone');
 }
@@ -117,6 +119,7 @@ async function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: 
     id: outcome.commandId,
     at: metadata.occurred_at,
     actor: metadata.actor,
+    token: metadata.token ?? null,
     action,
     resource: { ...resource, name: resource.name ?? outcome.result.name },
     changes,

@@ -206,7 +206,7 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'resetPassword',
       summary: "Reset a user's password",
       description:
-        'Ends every token of the user at once, so that somebody who leaves is shut out. One does not reset the own password: that is a 403.',
+        'Ends every token of the user at once, API tokens too, so that somebody who leaves is shut out. One does not reset the own password: that is a 403.',
       tags,
       params: idParams,
       querystring: noQuery,

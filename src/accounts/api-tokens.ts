@@ -1,0 +1,154 @@
+/**
+ * API tokens as REST sees them: made, listed, deleted, and whom one authenticates. Rules and state are in
+ * `src/domain/accounts/api-token.ts`. Implements `docs/contract/automation.md#api-tokens`.
+ */
+import type { ApiTokenView, Caller, CommandHandlers } from '../commands/handlers-port.js';
+import { present } from '../commands/resources.js';
+import type { ApiTokenState } from '../domain/accounts/api-token.js';
+import { hasExpired, isForgotten, tokensOf } from '../domain/accounts/api-token.js';
+import type { Role } from '../domain/accounts/user.js';
+import { roles } from '../domain/accounts/user.js';
+import { createAddressBuckets } from '../kernel/address-buckets.js';
+import { addressRanges } from '../kernel/addresses.js';
+import { timestamp } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import { apiTokenHash, generateApiToken } from '../security/api-token.js';
+import type { AccountParts } from './parts.js';
+import { pageOf } from './page.js';
+import { endEverywhere } from './parts.js';
+import { tuning } from './tuning.js';
+
+const { apiTokens: bounds } = limits.accounts;
+const dayMs = 86_400_000;
+
+export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts']['apiTokens'] {
+  const { gateway, view, clock, ids, uses } = parts;
+  const { apiTokens } = view.accounts;
+
+  async function shown(tokens: readonly ApiTokenState[]): Promise<ApiTokenView[]> {
+    const last = await uses.of(tokens.map(({ id }) => id));
+    return tokens.map(({ token_sha256: _secret, ...token }) => ({
+      ...token,
+      expired: hasExpired(token, clock.now()),
+      last_used_at: last.get(token.id)?.at ?? null,
+      last_used_from: last.get(token.id)?.from ?? null,
+    }));
+  }
+
+  async function show(token: ApiTokenState): Promise<ApiTokenView> {
+    const [one] = await shown([token]);
+    return present(one);
+  }
+
+  /** The token, if the caller may see it. */
+  function visible(caller: Caller, id: string): ApiTokenState | undefined {
+    const token = apiTokens.byId.get(id);
+    if (token === undefined || isForgotten(token, clock.now())) return undefined;
+    return caller.role === 'admin' || token.user_id === caller.userId ? token : undefined;
+  }
+
+  return {
+    async list(caller, query) {
+      const asked = query.userId ?? (caller.role === 'admin' ? undefined : caller.userId);
+      const mine = caller.role === 'admin' || asked === caller.userId;
+      const tokens = asked === undefined ? [...apiTokens.byId.values()] : mine ? tokensOf(apiTokens, asked) : [];
+      const { items, total } = pageOf(
+        tokens.filter((token) => !isForgotten(token, clock.now())),
+        query,
+        ({ name }) => name,
+      );
+      return { items: await shown(items), total };
+    },
+    async get(caller, id) {
+      const token = visible(caller, id);
+      return token === undefined ? undefined : show(token);
+    },
+    async create(context, caller, { expires_in_days: days, ...fields }) {
+      if (roles.indexOf(fields.role) < roles.indexOf(caller.role)) {
+        throw new ServiceError('forbidden', `role: expected at most the caller's own, ${caller.role}`);
+      }
+      const now = clock.now();
+      const { token, ...marks } = generateApiToken();
+      const id = ids.next();
+      const expires_at = days === null ? null : timestamp(now + days * dayMs);
+      const outcome = await gateway.execute(
+        { type: 'CreateApiToken', token: { ...fields, ...marks, id, user_id: caller.userId, expires_at }, now },
+        context,
+        (accounts) => present(accounts.apiTokens.byId.get(id)),
+      );
+      return outcome.kind === 'done'
+        ? { ...outcome, result: { apiToken: await show(outcome.result), token } }
+        : outcome;
+    },
+    async remove(context, caller, id, ifMatch) {
+      if (visible(caller, id) === undefined) throw new ServiceError('not_found', 'no API token has this id');
+      const outcome = await gateway.execute({ type: 'DeleteApiToken', id, ifMatch }, context, () => undefined);
+      if (outcome.kind === 'done') await endEverywhere(parts, outcome.events, 'an API token', { api_token_id: id });
+      return outcome;
+    },
+  };
+}
+
+/** Whom an API token authenticates. */
+export function apiTokenAuthentication(parts: AccountParts): CommandHandlers['accounts']['authenticate'] {
+  const { view, clock, uses, refusals } = parts;
+  const { users, apiTokens } = view.accounts;
+  const guesses = createAddressBuckets(bounds.guesses, tuning.guessAddresses, clock);
+  const admits = new WeakMap<ApiTokenState, (address: string) => boolean>();
+
+  /** The caller, `refused` for a token that has ended or comes from elsewhere, undefined for one that nobody knows. */
+  function callerOf(token_sha256: string, address: string): Caller | 'refused' | undefined {
+    const id = apiTokens.hashes.get(token_sha256);
+    if (id === undefined) return apiTokens.gone.has(token_sha256) ? 'refused' : undefined;
+    const token = present(apiTokens.byId.get(id));
+    const user = users.get(token.user_id);
+    if (user === undefined || hasExpired(token, clock.now())) return 'refused';
+    if (token.from.length > 0 && !admitted(token, address)) {
+      const { id: api_token_id, name: api_token, user_id } = token;
+      const line = { reason: 'api_token_address', address, api_token_id, api_token, user_id };
+      refusals.note(line, 'an API token was refused: it came from an address outside its `from`');
+      return 'refused';
+    }
+    uses.note(id, address);
+    return {
+      userId: user.id,
+      username: user.username,
+      role: lower(user.role, token.role),
+      tokenId: id,
+      apiToken: { id, name: token.name },
+      ended: () => !apiTokens.byId.has(id) || hasExpired(token, clock.now()),
+    };
+  }
+
+  function admitted(token: ApiTokenState, address: string): boolean {
+    let check = admits.get(token);
+    if (check === undefined) admits.set(token, (check = addressRanges(token.from)));
+    return check(address);
+  }
+
+  const known = (caller: Caller | 'refused' | undefined): Caller | undefined =>
+    caller === 'refused' ? undefined : caller;
+
+  return (token, address) => {
+    const token_sha256 = apiTokenHash(token);
+    const caller = token_sha256 === undefined ? undefined : callerOf(token_sha256, address);
+    if (caller !== undefined) return known(caller);
+    const waitMs = guesses.take(address);
+    if (waitMs > 0) {
+      throw new ServiceError('rate_limited', 'too many unknown API tokens from this address; try again later', {
+        hints: { retryAfterSeconds: waitMs / 1000 },
+      });
+    }
+    if (token_sha256 === undefined) return undefined;
+    // Another instance may have made it a moment ago.
+    return view.readToEnd(limits.rest.projectionWaitMs).then(() => {
+      const found = callerOf(token_sha256, address);
+      if (found !== undefined) guesses.give(address);
+      return known(found);
+    });
+  };
+}
+
+/** The one that may do less. */
+const lower = (a: Role, b: Role): Role => (roles.indexOf(a) > roles.indexOf(b) ? a : b);

@@ -1,0 +1,76 @@
+/**
+ * When and from where each API token was used last, to the minute: in the read store, written behind. Not an event: it says
+ * nothing that a revert or an audit needs, and would be most of the log. Implements `docs/contract/automation.md#api-tokens`.
+ */
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
+import { createKeyedBatch } from '../kernel/keyed-batch.js';
+import type { Logger } from '../kernel/logger.js';
+import { createLru } from '../kernel/lru.js';
+import type { ReadStore } from '../storage/read-store.js';
+import { tuning } from './tuning.js';
+
+export type TokenUse = {
+  /** RFC 3339, to the minute. */
+  readonly at: string;
+  /** The IP address. */
+  readonly from: string;
+};
+
+export interface TokenUses {
+  /** The token was used now. Costs a look into memory, and a write once a minute. */
+  note(tokenId: string, address: string): void;
+  /** The last uses by any instance; those of this one while the read store is away. */
+  of(tokenIds: readonly string[]): Promise<ReadonlyMap<string, TokenUse>>;
+  close(): Promise<void>;
+}
+
+export interface TokenUsesDeps {
+  readonly readStore: Pick<ReadStore, 'collection'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly logger: Logger;
+  readonly away: () => boolean;
+}
+
+const minuteMs = 60_000;
+
+/** @throws ServiceError `unavailable` */
+export async function openTokenUses({ readStore, clock, logger, away }: TokenUsesDeps): Promise<TokenUses> {
+  const stored = await readStore.collection<TokenUse>({ name: 'api_token_uses', version: 1 });
+  const own = createLru<string, TokenUse>({ maxEntries: tuning.uses.maxEntries });
+  const batch = createKeyedBatch<TokenUse>({
+    ...tuning.uses,
+    async write(uses) {
+      // Another instance may have written a later one.
+      const known = await lastOf(uses.map(([id]) => id));
+      const newer = uses.filter(([id, { at }]) => (known.get(id)?.at ?? '') < at);
+      if (newer.length > 0) await stored.set(newer.map(([id, fields]) => ({ id, fields })));
+    },
+    onError: (error) => logger.warn({ error: errorText(error) }, 'last uses of API tokens wait for the read store'),
+  });
+
+  async function lastOf(ids: readonly string[]): Promise<Map<string, TokenUse>> {
+    const found = await stored.getMany(ids);
+    return new Map(found.map(({ id, fields }) => [id, fields]));
+  }
+
+  return {
+    note(tokenId, address) {
+      const at = timestamp(Math.floor(clock.now() / minuteMs) * minuteMs);
+      if (own.get(tokenId)?.at === at) return;
+      const use = { at, from: address };
+      own.set(tokenId, use);
+      batch.put(tokenId, use);
+    },
+    async of(tokenIds) {
+      const last = away() ? new Map<string, TokenUse>() : await lastOf(tokenIds);
+      for (const id of tokenIds) {
+        const use = own.get(id);
+        if (use !== undefined && use.at > (last.get(id)?.at ?? '')) last.set(id, use);
+      }
+      return last;
+    },
+    close: () => batch.close(),
+  };
+}

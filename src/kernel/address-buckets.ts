@@ -1,0 +1,44 @@
+/**
+ * A token bucket for each client address, the addresses of one IPv6 network together. Bounded: the address that came least
+ * recently goes first. Implements `docs/contract/configuration.md#configuration`.
+ */
+import { addressKey, plainIp } from './addresses.js';
+import type { Clock } from './clock.js';
+import { createLru } from './lru.js';
+import type { TokenBucket } from './token-bucket.js';
+import { createTokenBucket } from './token-bucket.js';
+
+export interface AddressBudget {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+export interface AddressBuckets {
+  /** Takes one from the address's bucket. @returns 0, or the milliseconds until there is one again; then nothing is taken */
+  take(address: string): number;
+  /** Returns what was taken. */
+  give(address: string): void;
+}
+
+export function createAddressBuckets(
+  { perSecond, burst }: AddressBudget,
+  maxEntries: number,
+  clock: Pick<Clock, 'monotonic'>,
+): AddressBuckets {
+  const buckets = createLru<string, TokenBucket>({ maxEntries });
+  const bucketOf = (address: string, now: number): TokenBucket =>
+    buckets.getOrCreate(addressKey(plainIp(address)), () => createTokenBucket(perSecond, burst, now));
+  return {
+    take(address) {
+      const now = clock.monotonic();
+      const bucket = bucketOf(address, now);
+      const waitMs = bucket.wait(now);
+      if (waitMs === 0) bucket.take(now);
+      return waitMs;
+    },
+    give(address) {
+      const now = clock.monotonic();
+      bucketOf(address, now).give(now);
+    },
+  };
+}

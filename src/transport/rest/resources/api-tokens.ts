@@ -1,0 +1,184 @@
+/** API tokens, the sign-ins of programs. Implements `docs/contract/automation.md#api-tokens`. */
+import { z } from 'zod';
+import { roles } from '../../../domain/accounts/user.js';
+import { canonicalRange } from '../../../kernel/cidr.js';
+import { limits } from '../../../kernel/limits.js';
+import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { answers, created, ok, pageOf } from '../answers/envelope.js';
+import { documented, sample } from '../openapi/openapi-text.js';
+import { body, canonical, integer, list, name, oneOf, uuid } from '../schemas/fields.js';
+import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';
+import { listQuery, listing, noQuery, query } from '../schemas/query.js';
+import { idOf, role, time, timestamps } from '../schemas/shared-schemas.js';
+
+const { days, ranges } = limits.accounts.apiTokens;
+const prefix = 'svcat_Q2hhbm';
+
+const about = {
+  name: 'Unique among the live tokens of its user',
+  role: 'What it may do, at most the role of its user; `viewer` reads, `operator` changes all but users',
+  from: 'Addresses and CIDRs that it may come from; empty: anywhere',
+};
+
+const fields = {
+  id: idOf('Id, a UUID', sample.entry),
+  user_id: idOf('Id of the user whose token it is', sample.user),
+  name: documented(z.string(), about.name, 'ci'),
+  role: documented(role, about.role, 'operator'),
+  from: documented(z.array(z.string()), about.from, ['192.0.2.0/24']),
+  prefix: documented(z.string(), 'The first characters of the token, to know it by', prefix),
+  expired: documented(z.boolean(), 'Whether it has expired; it is listed for 30 days more', false),
+  expires_at: documented(time.nullable(), 'When it expires; null: never', sample.later),
+  last_used_at: documented(time.nullable(), 'When it was used last, to the minute; null: never', sample.time),
+  last_used_from: documented(z.string().nullable(), 'The address that it came from last', '192.0.2.10'),
+  ...timestamps,
+};
+
+const apiTokenSchema = z.object(fields).meta({ id: 'ApiToken', description: 'The sign-in of a program' });
+
+const createdSchema = z
+  .object({
+    ...fields,
+    token: documented(
+      z.string().nullable(),
+      'For `Authorization: Bearer <token>`; shown this once, null in a repeat',
+      `${prefix}dlIG1lIGJlZm9yZSB1c2UsIHRoaXMgaXMgYW4gZXg`,
+    ),
+  })
+  .meta({ id: 'CreatedApiToken', description: 'A new API token with its text' });
+
+const newApiToken = body({
+  name: name.meta({ description: about.name, examples: ['ci'] }),
+  role: documented(oneOf(roles), about.role, 'operator'),
+  expires_in_days: integer(days.min, days.max)
+    .nullable()
+    .optional()
+    .meta({ description: 'Days until it expires; null: never', default: days.default, examples: [30] }),
+  from: list(
+    canonical('an IP address or a CIDR such as 192.0.2.0/24', canonicalRange).meta({
+      pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$',
+    }),
+    0,
+    ranges,
+  )
+    .optional()
+    .meta({ description: about.from, default: [], examples: [['192.0.2.0/24']] }),
+}).meta({ id: 'NewApiToken', description: 'Create an API token' });
+
+const path = '/api/auth/tokens';
+const what = 'API token';
+const tags = ['auth'] as const;
+
+const listQuerystring = query({
+  ...listing,
+  user_id: uuid.optional().meta({ description: 'Only those of this user', examples: [sample.user] }),
+});
+
+export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
+  const { apiTokens } = deps.commands.accounts;
+
+  app.route({
+    method: 'GET',
+    url: path,
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listApiTokens',
+      summary: 'List API tokens',
+      description: "One's own; an admin gets everybody's. Expired ones are listed for 30 days.",
+      tags,
+      querystring: listQuerystring,
+      headers: readHeaders,
+      response: answers(pageOf(apiTokenSchema)),
+    },
+    handler: async (request) => {
+      const paged = listQuery(request.query);
+      const { items, total } = await apiTokens.list(callerOf(request), { ...paged, userId: request.query.user_id });
+      return ok({ items: items.map(shown), total, page: paged.page, page_size: paged.pageSize });
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: path,
+    config: { access: 'anyone', takes: 'json', refuses: ['conflict'] },
+    schema: {
+      operationId: 'createApiToken',
+      summary: 'Create an API token; its text is shown this once',
+      description:
+        'A role above the own one is a 403. With an Idempotency-Key, a repeat answers with the token as it now is, without its text. An API token makes no other: that is a 403.',
+      tags,
+      querystring: noQuery,
+      headers: postHeaders,
+      body: newApiToken,
+      response: created(createdSchema),
+    },
+    handler: async (request, reply) => {
+      const caller = callerOf(request);
+      const { name: called, role: asked, from = [], expires_in_days = days.default } = request.body;
+      const given = { name: called, role: asked, from, expires_in_days };
+      const outcome = await apiTokens.create(commandContext(request), caller, given);
+      setCommandHeaders(reply, outcome);
+      const { apiToken, token } =
+        outcome.kind === 'done'
+          ? outcome.result
+          : { apiToken: orNotFound(await apiTokens.get(caller, outcome.resourceId), what), token: null };
+      return reply
+        .code(201)
+        .header('location', `${path}/${apiToken.id}`)
+        .send(ok({ ...shown(apiToken), token }));
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: `${path}/:id`,
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
+    schema: {
+      operationId: 'getApiToken',
+      summary: 'Get an API token',
+      description: "Another user's is a 404, unless an admin asks.",
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(apiTokenSchema),
+    },
+    handler: async (request, reply) => {
+      const token = orNotFound(await apiTokens.get(callerOf(request), pathId(request.params, what)), what);
+      void reply.header('etag', etag(token.version));
+      return ok(shown(token));
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: `${path}/:id`,
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'deleteApiToken',
+      summary: 'Delete an API token',
+      description:
+        'Every live instance refuses it before the answer. An API token deletes itself alone; another is a 403.',
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      response: answers(z.object({}).meta({ description: 'Deleted', examples: [{}] })),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, what);
+      const outcome = await apiTokens.remove(
+        commandContext(request),
+        callerOf(request),
+        id,
+        request.headers['if-match'],
+      );
+      setCommandHeaders(reply, outcome);
+      return ok({});
+    },
+  });
+}
+
+const shown = <T extends { readonly from: readonly string[] }>(token: T) => ({ ...token, from: [...token.from] });

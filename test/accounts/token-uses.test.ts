@@ -1,0 +1,46 @@
+/** Last uses of API tokens over several instances (`docs/contract/automation.md#api-tokens`). */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { TokenUses } from '../../src/accounts/token-uses.js';
+import { openTokenUses } from '../../src/accounts/token-uses.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { CommandFixture } from '../support/command-fixture.js';
+import { createCommandFixture } from '../support/command-fixture.js';
+
+let fixture: CommandFixture;
+let away: boolean;
+beforeEach(async () => {
+  fixture = await createCommandFixture();
+  away = false;
+});
+afterEach(() => fixture.close());
+
+const open = (): Promise<TokenUses> =>
+  openTokenUses({
+    readStore: fixture.stores.readStore,
+    clock: fixture.clock,
+    logger: silentLogger,
+    away: () => away,
+  });
+const fromOf = async (uses: TokenUses): Promise<string | undefined> => (await uses.of(['t'])).get('t')?.from;
+
+test('the later of two instances wins, whichever writes last', async () => {
+  const [one, other] = [await open(), await open()];
+  one.note('t', '192.0.2.1');
+  fixture.clock.advance(60_000);
+  other.note('t', '192.0.2.2');
+  await other.close();
+  await one.close();
+  const third = await open();
+  expect(await fromOf(third)).toBe('192.0.2.2');
+  expect(await fromOf(one)).toBe('192.0.2.2');
+  await third.close();
+});
+
+test('while the read store is away, an instance says what it has seen itself', async () => {
+  const uses = await open();
+  uses.note('t', '192.0.2.1');
+  away = true;
+  expect(await fromOf(uses)).toBe('192.0.2.1');
+  expect((await uses.of(['other'])).size).toBe(0);
+  await uses.close();
+});
