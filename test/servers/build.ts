@@ -1,37 +1,70 @@
 /**
- * `npm run test:servers`: builds the servers for tests that are not written in JavaScript, unless they are up to date.
- * `npm test` does this first. Without Go or its modules, the suites that need these servers are skipped, and `npm test`
- * lists them at its end.
+ * `npm run test:servers`: builds the programs for tests that are not written in JavaScript, unless they are up to date: servers,
+ * and generators of clients. `npm test` does this first. Without Go or Python, or what they fetch, the suites that need these
+ * programs are skipped, and `npm test` lists them at its end.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { projectRoot } from '../support/project-root.js';
+import { goGenerator, pythonGenerator } from '../typed-client/generators.js';
 import { ferretDbBinary } from './ferretdb-process.js';
 import { realityBinary } from './reality-process.js';
 
-interface GoServer {
-  readonly name: string;
-  readonly folder: string;
-  readonly binary: string;
-  readonly tags: readonly string[];
+interface Step {
+  readonly command: readonly [program: string, ...args: readonly string[]];
+  /** What is wrong when it fails, so that suites are skipped; without it the build has failed. */
+  readonly missing?: string;
 }
 
-const servers: readonly GoServer[] = [
-  { name: 'FerretDB', folder: 'ferretdb', binary: ferretDbBinary, tags: ['-tags', 'ferretdb_no_postgresql'] },
-  { name: 'the reference implementation of REALITY', folder: 'reality', binary: realityBinary, tags: [] },
+interface TestProgram {
+  readonly name: string;
+  /** Its sources, from here. */
+  readonly folder: string;
+  readonly binary: string;
+  readonly steps: readonly Step[];
+}
+
+function goProgram(name: string, folder: string, binary: string, ...what: readonly string[]): TestProgram {
+  const steps: readonly Step[] = [
+    { command: ['go', 'version'], missing: 'Go is missing' },
+    { command: ['go', 'mod', 'download'], missing: 'Go modules cannot be fetched' },
+    { command: ['go', 'build', '-trimpath', '-buildvcs=false', '-o', binary, ...what] },
+  ];
+  return { name, folder, binary, steps };
+}
+
+/** A program of a Python package, in an environment of its own. @param packages file that lists them */
+function pythonProgram(name: string, folder: string, packages: string, binary: string): TestProgram {
+  const bin = dirname(binary);
+  const install = ['install', '--quiet', '--disable-pip-version-check', '--requirement', join(projectRoot, packages)];
+  const steps: readonly Step[] = [
+    { command: ['python3', '-m', 'venv', '--clear', dirname(bin)], missing: 'Python or its module venv is missing' },
+    { command: [join(bin, 'pip'), ...install], missing: 'Python packages cannot be fetched' },
+  ];
+  return { name, folder, binary, steps };
+}
+
+const pythonPackages = 'test/typed-client/python/requirements.txt';
+const oapiCodegen = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen';
+
+const programs: readonly TestProgram[] = [
+  goProgram('FerretDB', 'ferretdb', ferretDbBinary, '-tags', 'ferretdb_no_postgresql', '.'),
+  goProgram('the reference implementation of REALITY', 'reality', realityBinary, '.'),
+  goProgram('the generator of Go clients', '../typed-client/go', goGenerator, oapiCodegen),
+  pythonProgram('the generator of Python clients', '../typed-client/python', pythonPackages, pythonGenerator),
 ];
 
-/** Of one step; the modules come over the network. */
+/** Of one step; modules and packages come over the network. */
 const withinMs = 15 * 60_000;
 
-const sourceOf = ({ folder }: GoServer): string => fileURLToPath(new URL(folder, import.meta.url));
+const sourceOf = ({ folder }: TestProgram): string => fileURLToPath(new URL(folder, import.meta.url));
 
-function go(server: GoServer, ...args: readonly string[]): boolean {
-  const env = { ...process.env, CGO_ENABLED: '0' };
-  const { status } = spawnSync('go', args, {
-    cwd: sourceOf(server),
-    env,
+function run(program: TestProgram, [command, ...args]: Step['command']): boolean {
+  const { status } = spawnSync(command, args, {
+    cwd: sourceOf(program),
+    env: { ...process.env, CGO_ENABLED: '0' },
     stdio: ['ignore', 'ignore', 'inherit'],
     timeout: withinMs,
   });
@@ -40,31 +73,28 @@ function go(server: GoServer, ...args: readonly string[]): boolean {
 
 const modified = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-function isFresh(server: GoServer): boolean {
-  const source = sourceOf(server);
+function isFresh(program: TestProgram): boolean {
+  const source = sourceOf(program);
   const newest = Math.max(...readdirSync(source).map((file) => modified(join(source, file))));
-  return modified(server.binary) > newest;
+  return modified(program.binary) > newest;
 }
 
-function skipped({ binary }: GoServer, reason: string): void {
-  // With an old binary the suites would run against another server than the sources describe.
-  rmSync(binary, { force: true });
-  process.stderr.write(`test servers: ${reason}, so suites that need it are skipped\n`);
-}
-
-function build(server: GoServer): void {
-  const { name, binary, tags } = server;
-  if (isFresh(server)) console.log(`test servers: ${name} is up to date`);
-  else if (!go(server, 'version')) skipped(server, `Go is missing, so ${name} cannot be built`);
-  else if (!go(server, 'mod', 'download')) skipped(server, `the Go modules of ${name} cannot be fetched`);
-  else {
-    mkdirSync(dirname(binary), { recursive: true });
-    console.log(`test servers: building ${name}, some minutes the first time`);
-    if (!go(server, 'build', '-trimpath', '-buildvcs=false', ...tags, '-o', binary, '.')) {
-      process.stderr.write(`test servers: ${name} cannot be built\n`);
-      process.exitCode = 1;
-    }
+function build(program: TestProgram): void {
+  const { name, binary, steps } = program;
+  if (isFresh(program)) {
+    console.log(`test servers: ${name} is up to date`);
+    return;
   }
+  mkdirSync(dirname(binary), { recursive: true });
+  console.log(`test servers: building ${name}, which takes longer the first time`);
+  const failed = steps.find(({ command }) => !run(program, command));
+  if (failed === undefined) return;
+  // With an old binary the suites would run against another program than the sources describe.
+  rmSync(binary, { force: true });
+  if (failed.missing === undefined) {
+    process.stderr.write(`test servers: ${name} cannot be built\n`);
+    process.exitCode = 1;
+  } else process.stderr.write(`test servers: ${failed.missing}, so suites that need ${name} are skipped\n`);
 }
 
-for (const server of servers) build(server);
+for (const program of programs) build(program);

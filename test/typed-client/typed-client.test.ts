@@ -1,9 +1,10 @@
 /**
- * A client that is generated from the OpenAPI document by a common generator: it compiles in strict TypeScript, does the main
- * job against the running service, and lets nothing compile that the service would refuse (`docs/contract/rest.md#beside-api`).
+ * Clients that are generated from the OpenAPI document by common generators, without a warning: in TypeScript, Go and Python
+ * they do the main job against the running service. The one in TypeScript compiles strictly, and lets nothing compile that the
+ * service would refuse (`docs/contract/rest.md#beside-api`).
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -12,6 +13,7 @@ import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
 import { projectRoot } from '../support/project-root.js';
 import type { JsonData } from '../support/rest-fixture.js';
+import { goGenerator, pythonGenerator } from './generators.js';
 
 const here = dirname(fileURLToPath(import.meta.url));
 /** Of the workspace: it needs an older TypeScript than this project has. */
@@ -36,11 +38,41 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** Runs a program to its end. @returns what it says */
-function run(program: string, ...args: readonly string[]): { readonly code: number | null; readonly said: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { cwd: folder, encoding: 'utf8' });
-  return { code: status, said: `${stdout}${stderr}` };
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
 }
+
+/** Runs a program to its end, in `folder`. @returns what it says */
+function runProgram(program: string, args: readonly string[], env: { readonly [name: string]: string } = {}): Ran {
+  const options = { cwd: folder, encoding: 'utf8', env: { ...process.env, ...env }, timeout: 300_000 } as const;
+  const { status, stdout, stderr } = spawnSync(program, args, options);
+  return { code: status, stdout, stderr };
+}
+
+/** The same for a program of Node. */
+function run(program: string, ...args: readonly string[]): { readonly code: number | null; readonly said: string } {
+  const { code, stdout, stderr } = runProgram(process.execPath, [program, ...args]);
+  return { code, said: `${stdout}${stderr}` };
+}
+
+/** What every client must have got, of a node, an upstream and a chain that it created, deployed, read and deleted. */
+function expectMainJob({ node, upstream, plan, deployed, config, actions, gone }: JsonData): void {
+  expect(node).toMatchObject({ name: 'edge-1', status: 'pending', labels: { region: 'eu' } });
+  expect(node.control_psk).toMatch(/^svcpsk1_/);
+  expect(upstream).toMatchObject({ endpoint: 'app.example:8443', enabled: true });
+  expect(plan).toMatchObject({ nodes: [{ node_id: node.id, removed: [] }], collisions: [] });
+  expect(deployed).toMatchObject({ chain: { status: 'deployed' }, deployment: { nodes: [{ state: 'offline' }] } });
+  expect(config).toMatchObject({ node_id: node.id, generation: deployed.deployment.nodes[0]?.generation });
+  expect(actions).toEqual(['l4_chain.deploy', 'l4_chain.create']);
+  expect(gone).toEqual({
+    status: 404,
+    failure: { success: false, data: null, error: expect.stringMatching(/^not_found: /) },
+  });
+}
+
+const silent = { code: 0, stdout: '', stderr: '' };
 
 it('is generated and compiles, and calls that the service would refuse do not', () => {
   const generated = run(generator, 'openapi.json', '--output', 'openapi.ts');
@@ -57,17 +89,42 @@ it('creates, deploys, reads and deletes, with types for what it gets', async () 
   const compiled: unknown = await import(pathToFileURL(join(folder, 'out', 'main-job.js')).href);
   // Its own type is beside the generated ones, which are not there before this test has run.
   const { mainJob } = compiled as { mainJob(...given: readonly string[]): Promise<JsonData> };
-  const done = await mainJob(service.url, 'admin', password);
-  const { node, upstream, plan, deployed, config } = done;
-  expect(node).toMatchObject({ name: 'edge-1', status: 'pending', labels: { region: 'eu' } });
-  expect(node.control_psk).toMatch(/^svcpsk1_/);
-  expect(upstream).toMatchObject({ endpoint: 'app.example:8443', enabled: true });
-  expect(plan).toMatchObject({ nodes: [{ node_id: node.id, removed: [] }], collisions: [] });
-  expect(deployed).toMatchObject({ chain: { status: 'deployed' }, deployment: { nodes: [{ state: 'offline' }] } });
-  expect(config).toMatchObject({ node_id: node.id, generation: deployed.deployment.nodes[0]?.generation });
-  expect(done.actions).toEqual(['l4_chain.deploy', 'l4_chain.create']);
-  expect(done.gone).toEqual({
-    status: 404,
-    failure: { success: false, data: null, error: expect.stringMatching(/^not_found: /) },
-  });
+  expectMainJob(await mainJob(service.url, 'admin', password));
 });
+
+it.skipIf(!existsSync(goGenerator))(
+  'is generated in Go without a warning, and does the same',
+  () => {
+    cpSync(join(here, 'go'), join(folder, 'go'), { recursive: true });
+    mkdirSync(join(folder, 'go', 'client'));
+    const what = ['-generate', 'types,client', '-package', 'client', '-o', join('go', 'client', 'client.go')];
+    expect(runProgram(goGenerator, [...what, 'openapi.json'])).toEqual(silent);
+    // What is built once is found again in another folder.
+    const build = ['build', '-C', 'go', '-trimpath', '-buildvcs=false', '-o', 'main-job', '.'];
+    expect(runProgram('go', build, { CGO_ENABLED: '0' })).toEqual(silent);
+    const { stdout, ...ended } = runProgram(join(folder, 'go', 'main-job'), [service.url, 'admin', password]);
+    expect(ended).toEqual({ code: 0, stderr: '' });
+    expectMainJob(JSON.parse(stdout));
+  },
+  300_000,
+);
+
+it.skipIf(!existsSync(pythonGenerator))(
+  'is generated in Python without a warning, and does the same',
+  () => {
+    const bin = dirname(pythonGenerator);
+    // The formatter of what it generates is beside it.
+    const path = { PATH: `${bin}:${process.env.PATH}` };
+    const generated = runProgram(
+      pythonGenerator,
+      ['generate', '--path', 'openapi.json', '--output-path', 'python'],
+      path,
+    );
+    expect(generated).toEqual({ code: 0, stdout: 'Generating python\n', stderr: '' });
+    const job = [join(here, 'python', 'main_job.py'), service.url, 'admin', password];
+    const { stdout, ...ended } = runProgram(join(bin, 'python'), job, { PYTHONPATH: join(folder, 'python') });
+    expect(ended).toEqual({ code: 0, stderr: '' });
+    expectMainJob(JSON.parse(stdout));
+  },
+  120_000,
+);
