@@ -30,6 +30,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/metrics.md', metricsPage(await registeredMetrics())],
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/commands.md', commandsPage()],
+    ['docs/reference/svcctl.md', commandLinePage()],
   ]);
 }
 
@@ -64,6 +65,21 @@ function settingsPage(): string {
       'is not part of it. An unknown name that begins with `SVC_` stops the start when it is within two letters of a ' +
       'setting; a start warns of any other.',
     ['| variable | default | meaning | |', '|---|---|---|---|', ...rows],
+  );
+}
+
+function commandLinePage(): string {
+  const program = join(root, 'cli/bin/svcctl.js');
+  const { stdout, stderr } = spawnSync(execPath, [program, 'reference'], {
+    encoding: 'utf8',
+    timeout: HELP_TIMEOUT_MS,
+  });
+  if (stdout === '') throw new Error(`svcctl reference: ${stderr}`);
+  const contract = link('the contract', 'docs/contract/automation.md', 'the-command-line-svcctl');
+  return page(
+    'svcctl',
+    `The command line. Exit codes: 0 done; 1 refused, declined, rejected or offline; 2 there are changes (\`plan\`, \`drift\`); 3 wrong use; 4 the service is not reachable or not trusted; 5 not signed in. It is fixed by ${contract}.`,
+    [stdout.trimEnd()],
   );
 }
 

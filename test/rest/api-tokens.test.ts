@@ -192,7 +192,7 @@ describe('an API token', () => {
       last_used_from: '192.0.2.44',
     });
     const stored = await rest.stores.readStore.collection({ name: 'api_token_uses', version: 1 });
-    await eventually(async () => expect((await stored.get(id))?.fields['from']).toBe('192.0.2.44'));
+    await eventually(async () => (await stored.get(id))?.fields['from']).toBe('192.0.2.44');
   });
 
   test('may change nothing under /api/auth, and deletes itself alone', async () => {

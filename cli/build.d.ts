@@ -1,0 +1,3 @@
+/** Types of `build.js`. */
+export declare const built: string;
+export declare function buildCli(): Promise<void>;

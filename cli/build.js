@@ -1,0 +1,46 @@
+/**
+ * Bundles the command line into one file, `cli/dist/main.js`, unless that is newer than its sources. Part of
+ * `npm run build`, and of the first use from a clone.
+ */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { argv } from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const folder = dirname(fileURLToPath(import.meta.url));
+export const built = join(folder, 'dist', 'main.js');
+
+function newest(path) {
+  const { mtimeMs } = statSync(path);
+  if (!statSync(path).isDirectory()) return mtimeMs;
+  return Math.max(...readdirSync(path).map((name) => newest(join(path, name))));
+}
+
+function upToDate() {
+  const sources = join(folder, 'src');
+  if (!existsSync(built)) return false;
+  return (
+    !existsSync(sources) || Math.max(newest(sources), newest(join(folder, 'package.json'))) <= statSync(built).mtimeMs
+  );
+}
+
+/** Packages in CommonJS expect `require`. */
+const banner = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+
+/** @throws Error without the packages of development */
+export async function buildCli() {
+  if (upToDate()) return;
+  const { build } = await import('esbuild');
+  await build({
+    entryPoints: [join(folder, 'src', 'main.ts')],
+    outfile: built,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    banner: { js: banner },
+    logLevel: 'error',
+  });
+}
+
+if (argv[1] === fileURLToPath(import.meta.url)) await buildCli();

@@ -1,0 +1,181 @@
+/** events, audit: what happens, and what was done. */
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { Failure, exitCodes } from '../exit.js';
+import type { Column, Format, Row } from '../output.js';
+import { line, printList, say, shown } from '../output.js';
+import type { Api } from '../service.js';
+import { dataOf, refusalOf } from '../service.js';
+import type { GlobalOptions } from '../session.js';
+import { openSession } from '../session.js';
+import { collect, formatOption } from './resources.js';
+
+const again = { firstMs: 500, maxMs: 10_000 };
+const itemsPerPage = 500;
+
+/** An item of the feed, as pages and streams have it. */
+export interface FeedItem {
+  readonly type: string;
+  readonly at: string;
+  readonly data: Row;
+  readonly cursor: string;
+}
+
+interface EventsOptions extends GlobalOptions {
+  readonly follow?: true;
+  readonly types?: string;
+  readonly after?: string;
+  readonly output: 'text' | 'json';
+}
+
+export function eventCommands(program: Command): void {
+  program
+    .command('events')
+    .summary('what happened, oldest first; with --follow, what happens from now on')
+    .option('--follow', 'go on with what happens, also after a disconnect')
+    .option('--types <types>', 'only these, comma-separated: command, sign_in, session, apply, status')
+    .option('--after <cursor>', 'behind this cursor; start, or now with --follow, when left out')
+    .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'))
+    .addHelpText('after', '\nExample:\n  svcctl events --types command,apply')
+    .action(async (_options, command: Command) => events(command.optsWithGlobals<EventsOptions>()));
+
+  program
+    .command('audit')
+    .summary('who did what, newest first')
+    .addOption(formatOption())
+    .option(
+      '--filter <field=value>',
+      'a filter of the API, such as actor=ada or resource_type=node; may repeat',
+      collect,
+      [],
+    )
+    .option('--limit <n>', 'at most so many', '50')
+    .addHelpText('after', '\nExample:\n  svcctl audit --filter resource_type=node --limit 10')
+    .action(async (_options, command: Command) => audit(command.optsWithGlobals<AuditOptions>()));
+}
+
+async function events(options: EventsOptions): Promise<void> {
+  const { api } = await openSession(options);
+  const { follow, types, output } = options;
+  const filter = types === undefined ? {} : { types };
+  const print = (item: FeedItem): Promise<void> => line(output === 'json' ? JSON.stringify(item) : describeItem(item));
+  const after = options.after ?? (follow === true ? 'now' : 'start');
+  if (follow === true) return followFeed(api, { ...filter, after }, print);
+  for await (const page of feedPages(api, { ...filter, after })) for (const item of page) await print(item);
+}
+
+/** Pages of the feed up to its end. @throws Failure */
+export async function* feedPages(
+  api: Api,
+  { after, ...filter }: Readonly<Record<string, string>>,
+): AsyncGenerator<readonly FeedItem[]> {
+  for (let cursor = after; ;) {
+    const query = { ...filter, after: cursor, page_size: itemsPerPage } as never;
+    const { data, error, response } = await api.GET('/api/events', { params: { query } });
+    // The other form of the answer, a stream, was not asked for.
+    if (!response.ok || data === undefined || typeof data === 'string') throw refusalOf(response, error);
+    const page = data.data;
+    yield page.items as unknown as readonly FeedItem[];
+    if (page.caught_up) return;
+    cursor = page.cursor;
+  }
+}
+
+/** Every item, from a cursor on, until the process ends: after a disconnect it goes on behind the last one. @throws Failure */
+export async function followFeed(
+  api: Api,
+  { after, ...filter }: Readonly<Record<string, string>>,
+  take: (item: FeedItem) => void | Promise<void>,
+): Promise<never> {
+  let cursor = after;
+  for (let failures = 0; ;) {
+    try {
+      const { data, error, response } = await api.GET('/api/events', {
+        parseAs: 'stream',
+        headers: { accept: 'text/event-stream' },
+        params: { query: { ...filter, after: cursor } as never },
+      });
+      if (!response.ok || data === undefined) throw refusalOf(response, error);
+      const stream = data as unknown as ReadableStream<Uint8Array>;
+      for await (const { id, event = '', data: json } of stream
+        .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+        .pipeThrough(new EventSourceParserStream())) {
+        failures = 0;
+        if (event === 'end') break;
+        const { at, ...rest } = JSON.parse(json) as Row & { readonly at: string };
+        if (event !== 'ready') await take({ type: event, at, data: rest, cursor: id ?? '' });
+        if (id !== undefined) cursor = id;
+      }
+    } catch (error) {
+      const refused = error instanceof Failure && error.exitCode !== exitCodes.unreachable && error.status < 500;
+      if (refused && error.status !== 429) throw error;
+      if (failures === 0) say(`svcctl: ${error instanceof Error ? error.message : String(error)}; trying again`);
+    }
+    failures += 1;
+    await new Promise((resolve) =>
+      setTimeout(resolve, Math.min(again.maxMs, again.firstMs * 2 ** Math.min(failures, 6))),
+    );
+  }
+}
+
+const nameOf = (of: unknown): string => {
+  const { name, id } = (of ?? {}) as { readonly name?: unknown; readonly id?: unknown };
+  return shown(name ?? id);
+};
+
+/** An item in one line. */
+export function describeItem({ type, at, data }: FeedItem): string {
+  const head = `${at}  ${type.padEnd(7)}  `;
+  switch (type) {
+    case 'command':
+    case 'sign_in':
+      return `${head}${actorOf(data)}  ${shown(data['action'])}  ${nameOf(data['resource'])}`;
+    case 'session':
+      return `${head}${shown(data['node_name'])}  connected, version ${shown(data['agent_version'])}`;
+    case 'apply': {
+      const errors = Array.isArray(data['errors']) ? (data['errors'] as readonly Row[]) : [];
+      const why = errors.map(({ path, message }) => `  ${shown(path)}: ${shown(message)}`).join('');
+      return `${head}${shown(data['node_name'])}  ${shown(data['state'])} generation ${shown(data['generation'])}${why}`;
+    }
+    case 'status':
+      return `${head}${nameOf(data['resource'])}  ${shown(data['was'])} → ${shown(data['status'])}`;
+    default:
+      return `${head}${shown(data)}`;
+  }
+}
+
+const actorOf = ({ actor, token }: Row): string =>
+  nameOf(actor) + (token === null || token === undefined ? '' : ` by ${nameOf(token)}`);
+
+interface AuditOptions extends GlobalOptions {
+  readonly output: Format;
+  readonly filter: readonly string[];
+  readonly limit: string;
+}
+
+const auditColumns: readonly Column[] = [
+  { title: 'AT', of: ({ at }) => at },
+  { title: 'WHO', of: actorOf },
+  { title: 'ACTION', of: ({ action }) => action },
+  { title: 'RESOURCE', of: ({ resource }) => nameOf(resource) },
+  { title: 'CHANGED', of: ({ changes }) => (changes as readonly Row[]).map(({ path }) => path).join(' ') },
+  { title: 'ENTRY', of: ({ id }) => id },
+  { title: 'REQUEST', wide: true, of: ({ request_id }) => request_id },
+];
+
+async function audit(options: AuditOptions): Promise<void> {
+  const { api } = await openSession(options);
+  const limit = Math.max(1, Number(options.limit) || 1);
+  const query = Object.fromEntries(options.filter.map((given) => given.split(/=(.*)/s).slice(0, 2)));
+  async function* pages(): AsyncGenerator<readonly Row[]> {
+    for (let page = 1, seen = 0; seen < limit; page += 1) {
+      const asked = { ...query, page, page_size: Math.min(200, limit) } as never;
+      const { items, total } = await dataOf(api.GET('/api/audit', { params: { query: asked } }));
+      yield (items as unknown as readonly Row[]).slice(0, limit - seen);
+      seen += items.length;
+      if (items.length === 0 || seen >= total) return;
+    }
+  }
+  await printList(pages(), { format: options.output, columns: auditColumns, nameOf: ({ id }) => String(id) });
+}

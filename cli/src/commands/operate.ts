@@ -1,0 +1,218 @@
+/** deploy, psk, command, history, diff, revert, node env. */
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { createTwoFilesPatch } from 'diff';
+import { confirm } from '../ask.js';
+import { Failure, exitCodes, usage } from '../exit.js';
+import type { Colour } from '../output.js';
+import { line, paint, printValue, shown, write, yamlOf } from '../output.js';
+import { findOne, typeOf } from '../resources.js';
+import type { Api, Schemas } from '../service.js';
+import { dataOf } from '../service.js';
+import type { GlobalOptions } from '../session.js';
+import { openSession } from '../session.js';
+import { describeItem, feedPages } from './events.js';
+
+const nodes = typeOf('nodes');
+const chains = typeOf('l4-chains');
+const waitMs = 30_000;
+
+type DeployedNode = Schemas['Deployment']['nodes'][number];
+
+export function operateCommands(program: Command): void {
+  program
+    .command('deploy <chain>')
+    .summary('make the definition of a chain live')
+    .option('--wait', 'until every node has applied it or said why not; exit code 1 when one rejected it or is offline')
+    .addHelpText('after', '\nExample:\n  svcctl deploy front --wait')
+    .action(async (chain: string, _options, command: Command) =>
+      deploy(chain, command.optsWithGlobals<GlobalOptions & { readonly wait?: true }>()),
+    );
+
+  program
+    .command('psk <node>')
+    .summary('issue a new PSK; the old one ends at once, and its sessions with it')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  svcctl psk edge-1 --yes')
+    .action(async (node: string, _options, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions & { readonly yes?: true }>();
+      const { api } = await openSession(options);
+      await line(await issuePsk(api, node, options.yes));
+    });
+
+  program
+    .command('command <node> <command>')
+    .summary('give a command to the agent of a node: RELOAD_CONFIG, RESTART_PINGORA or RUN_DIAGNOSTICS')
+    .addHelpText('after', '\nExample:\n  svcctl command edge-1 RELOAD_CONFIG')
+    .action(async (node: string, given: string, _options, command: Command) => {
+      const { api } = await openSession(command.optsWithGlobals<GlobalOptions>());
+      const { id } = await findOne(api, nodes, node);
+      const sent = await dataOf(
+        api.POST('/api/nodes/{id}/commands', {
+          params: { path: { id }, header: { 'idempotency-key': randomUUID() } },
+          body: { command: given as Schemas['AgentCommand']['command'] },
+        }),
+      );
+      await line(`${sent.command} is ${sent.state} (${sent.id}) until ${sent.expires_at}`);
+    });
+
+  program
+    .command('history <node>')
+    .summary('what happened to a node, oldest first; or its configuration at a generation')
+    .option('--generation <n>', 'show the configuration that the node had at this generation')
+    .addHelpText('after', '\nExample:\n  svcctl history edge-1')
+    .action(async (node: string, _options, command: Command) =>
+      history(node, command.optsWithGlobals<GlobalOptions & { readonly generation?: string }>()),
+    );
+
+  program
+    .command('diff <node> <generation> <generation>')
+    .summary('how the configuration of a node differs between two generations')
+    .addHelpText('after', '\nExample:\n  svcctl diff edge-1 4 7')
+    .action(async (node: string, from: string, to: string, _options, command: Command) => {
+      const { api } = await openSession(command.optsWithGlobals<GlobalOptions>());
+      const { id } = await findOne(api, nodes, node);
+      const [before, after] = await Promise.all([configAt(api, id, from), configAt(api, id, to)]);
+      const patch = createTwoFilesPatch(
+        `generation ${before.generation}`,
+        `generation ${after.generation}`,
+        yamlOf(before.snapshot),
+        yamlOf(after.snapshot),
+      );
+      await write(patch.split('\n').slice(1).map(coloured).join('\n'));
+    });
+
+  program
+    .command('revert <entry>')
+    .summary('take back what an audit entry, or an apply of a fleet file, has done')
+    .option('--dry-run', 'only say what it would do')
+    .addHelpText('after', '\nExample:\n  svcctl revert 01a21a4f-0c34-7b1e-a1c9-6d2a5b7c8d9e --dry-run')
+    .action(async (id: string, _options, command: Command) =>
+      revert(id, command.optsWithGlobals<GlobalOptions & { readonly dryRun?: true }>()),
+    );
+
+  program
+    .command('node')
+    .summary('what the machine of a node needs')
+    .command('env <node>')
+    .summary("the environment file of a node's agent")
+    .option('--issue', 'with a new PSK, which ends the sessions of the old one')
+    .option('--yes', 'do not ask before a new PSK')
+    .option('--endpoint <url>', 'where agents reach the service; port 8443 of the server when left out')
+    .addHelpText('after', '\nExample:\n  svcctl node env edge-1 --issue --yes > edge-1.env')
+    .action(async (node: string, _options, command: Command) => {
+      const options = command.optsWithGlobals<EnvOptions>();
+      const { api, context } = await openSession(options);
+      const { id } = await findOne(api, nodes, node);
+      const psk = options.issue === true ? await issuePsk(api, node, options.yes) : undefined;
+      await write(environmentOf(id, options.endpoint ?? agentEndpoint(context.server), psk));
+    });
+}
+
+interface EnvOptions extends GlobalOptions {
+  readonly issue?: true;
+  readonly yes?: true;
+  readonly endpoint?: string;
+}
+
+/** Noise replaces TLS, so the scheme is http although the session is encrypted. */
+const agentEndpoint = (server: string): string => `http://${new URL(server).hostname}:8443`;
+
+/** The environment file of an agent. @param psk the line is left to the reader without one */
+function environmentOf(nodeId: string, endpoint: string, psk: string | undefined): string {
+  const secret =
+    psk === undefined
+      ? '# SVC_CONTROL_PSK= is shown once, when it is issued: svcctl node env NODE --issue'
+      : `SVC_CONTROL_PSK=${psk}`;
+  return `SVC_AGENT_ID=${nodeId}\nSVC_CONTROL_ENDPOINT=${endpoint}\n${secret}\n`;
+}
+
+async function issuePsk(api: Api, node: string, yes: boolean | undefined): Promise<string> {
+  const { id, name } = await findOne(api, nodes, node);
+  await confirm(`Issue a new PSK for ${shown(name)}? Its agent is disconnected until it has it.`, yes);
+  const { control_psk } = await dataOf(
+    api.POST('/api/nodes/{id}/psk', { params: { path: { id }, header: { 'idempotency-key': randomUUID() } } }),
+  );
+  if (control_psk === null) throw new Error('a new PSK has a text');
+  return control_psk;
+}
+
+async function deploy(name: string, options: GlobalOptions & { readonly wait?: true }): Promise<void> {
+  const { api } = await openSession(options);
+  const { id, etag } = await findOne(api, chains, name);
+  const { deployment } = await dataOf(
+    api.POST('/api/l4-chains/{id}/deploy', {
+      params: {
+        path: { id },
+        query: options.wait === true ? ({ wait: 'applied', timeout_ms: waitMs } as never) : {},
+        header: { 'idempotency-key': randomUUID(), ...(etag === null ? {} : { 'if-match': etag }) },
+      },
+    }),
+  );
+  const names = new Map<string, string>();
+  const { nodes: all } = await dataOf(api.GET('/api/nodes/ports'));
+  for (const { id: nodeId, name: called } of all) names.set(nodeId, called);
+  for (const { node_id, generation, state, errors } of deployment.nodes) {
+    const label = `${shown(names.get(node_id) ?? node_id)}  generation ${generation}  `;
+    await line(`${label}${paint(colourOf(state), state)}`);
+    for (const { path, message } of errors) await line(`  ${shown(path)}: ${shown(message)}`);
+  }
+  if (options.wait !== true) return;
+  const behind = deployment.nodes.filter(({ state }) => state !== 'applied');
+  if (behind.length === 0) return;
+  const states = [...new Set(behind.map(({ state }) => state))].join(', ');
+  throw new Failure(
+    exitCodes.refused,
+    `${behind.length} of ${deployment.nodes.length} nodes have not applied it: ${states}`,
+  );
+}
+
+function colourOf(state: DeployedNode['state']): Colour {
+  switch (state) {
+    case 'applied':
+      return 'green';
+    case 'rejected':
+    case 'offline':
+      return 'red';
+    case 'pending':
+    case 'pushed':
+      return 'yellow';
+    default: {
+      const never: never = state;
+      throw new Error(`unexpected ${String(never)}`);
+    }
+  }
+}
+
+async function history(name: string, options: GlobalOptions & { readonly generation?: string }): Promise<void> {
+  const { api } = await openSession(options);
+  const { id } = await findOne(api, nodes, name);
+  if (options.generation !== undefined) return printValue(await configAt(api, id, options.generation), 'yaml');
+  for await (const page of feedPages(api, { after: 'start', node_id: id })) {
+    for (const item of page) await line(describeItem(item));
+  }
+}
+
+async function configAt(api: Api, id: string, generation: string) {
+  if (!/^[0-9]{1,16}$/.test(generation)) throw usage(`${generation}: expected a generation, a whole number`);
+  const query = { generation: Number(generation) } as never;
+  return dataOf(api.GET('/api/nodes/{id}/config', { params: { path: { id }, query } }));
+}
+
+function coloured(text: string): string {
+  const escaped = text === '' ? '' : shown(text);
+  if (text.startsWith('+')) return paint('green', escaped);
+  return text.startsWith('-') ? paint('red', escaped) : escaped;
+}
+
+async function revert(id: string, options: GlobalOptions & { readonly dryRun?: true }): Promise<void> {
+  const { api } = await openSession(options);
+  const query = options.dryRun === true ? ({ dry_run: 'true' } as never) : {};
+  const header = { 'idempotency-key': randomUUID() };
+  const reverted = await dataOf(api.POST('/api/audit/{id}/revert', { params: { path: { id }, query, header } }));
+  const verb = options.dryRun === true ? 'would change' : 'changed';
+  for (const { path, before, after } of reverted.changes) {
+    await line(`${verb} ${shown(path)}: ${shown(before)} → ${shown(after)}`);
+  }
+  if ('action' in reverted) await line(`${reverted.action} ${shown(reverted.resource.name)} (entry ${reverted.id})`);
+}

@@ -1,0 +1,42 @@
+/** The reference page of all commands, made from the commands themselves. For `npm run generate`, and so hidden. */
+import type { Command } from 'commander';
+import { everyCommand } from '../program-tree.js';
+import { write } from '../output.js';
+
+export function referenceCommand(program: Command): void {
+  program.command('reference', { hidden: true }).action(async () => write([...sectionsOf(program)].join('\n')));
+}
+
+function* sectionsOf(program: Command): Generator<string> {
+  yield 'Options of every command:\n';
+  yield optionsOf(program);
+  for (const command of everyCommand(program)) {
+    if (command.name() === 'reference') continue;
+    const path = pathOf(command);
+    const summary = command.summary();
+    yield `## ${path}\n`;
+    if (summary !== '') yield `${summary[0]?.toUpperCase()}${summary.slice(1)}. ${command.description()}`.trim() + '\n';
+    yield `\`\`\`\n${path} ${command.usage()}\n\`\`\`\n`;
+    if (command.options.length > 0) yield optionsOf(command);
+    const example = exampleOf(command);
+    if (example !== undefined) yield `Example: \`${example}\`\n`;
+  }
+}
+
+/** The example that the command's help ends with. */
+function exampleOf(command: Command): string | undefined {
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+  return /\nExample:\n {2}(.+)\n/.exec(help)?.[1];
+}
+
+const pathOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+
+function optionsOf(command: Command): string {
+  const rows = command.options.map((option) => {
+    const choices = option.argChoices === undefined ? '' : ` (${option.argChoices.join(', ')})`;
+    return `| \`${option.flags}\` | ${option.description}${choices} |`;
+  });
+  return `| option | |\n|---|---|\n${rows.join('\n')}\n`.replaceAll(/(?<=`[^`|]*)\|(?=[^`|]*`)/g, '\\|');
+}

@@ -1,0 +1,271 @@
+/** get, create, edit, delete: the same for every resource. */
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { env } from 'node:process';
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { parse } from 'yaml';
+import { confirm, readStdin } from '../ask.js';
+import { Failure, exitCodes, usage } from '../exit.js';
+import type { Format, Row } from '../output.js';
+import { formats, line, printList, printValue, say, shown, yamlOf } from '../output.js';
+import type { ResourceType } from '../resources.js';
+import { findOne, pagesOf, typeNames, typeOf } from '../resources.js';
+import type { Api } from '../service.js';
+import { dataOf } from '../service.js';
+import type { GlobalOptions, Session } from '../session.js';
+import { asPerson, openSession } from '../session.js';
+
+const typeHelp = `TYPE is one of ${typeNames.join(', ')}.`;
+/** Fields that are shown once. */
+const onceFields = ['control_psk', 'token', 'secret'];
+
+export const formatOption = (): Option =>
+  new Option('-o, --output <format>', 'how to print it').choices([...formats]).default('table');
+
+interface GetOptions extends GlobalOptions {
+  readonly output: Format;
+  readonly filter: readonly string[];
+  readonly sort?: string;
+}
+
+export function resourceCommands(program: Command): void {
+  program
+    .command('get <type> [name]')
+    .summary('list resources, or show one by its name or id')
+    .description(typeHelp)
+    .addOption(formatOption())
+    .option('--filter <field=value>', 'a filter of the API, such as status=offline; may repeat', collect, [])
+    .option('--sort <field>', 'order of the list, with - backwards')
+    .addHelpText('after', '\nExample:\n  svcctl get nodes -o wide')
+    .action(async (word: string, name: string | undefined, _options, command: Command) =>
+      get(typeOf(word), name, command.optsWithGlobals<GetOptions>()),
+    );
+
+  program
+    .command('create <type> [name]')
+    .summary('create a resource from a file and options')
+    .description(`${typeHelp} Fields are those of the API's POST.`)
+    .option('-f, --file <file>', 'YAML or JSON of the fields; - is stdin')
+    .option('--set <path=value>', 'a field, such as labels.region=eu; may repeat', collect, [])
+    .addHelpText('after', '\nExample:\n  svcctl create l4-upstreams web --set endpoint=203.0.113.5:443')
+    .action(async (word: string, name: string | undefined, _options, command: Command) =>
+      create(typeOf(word), name, command.optsWithGlobals<CreateOptions>()),
+    );
+
+  program
+    .command('edit <type> <name>')
+    .summary('change a resource in $EDITOR, as YAML')
+    .description(`${typeHelp} Only what you change is sent, if nobody else was faster.`)
+    .addHelpText('after', '\nExample:\n  svcctl edit l4-upstreams web')
+    .action(async (word: string, name: string, _options, command: Command) =>
+      edit(typeOf(word), name, command.optsWithGlobals<GlobalOptions>()),
+    );
+
+  program
+    .command('delete <type> <name>')
+    .summary('delete a resource')
+    .description(typeHelp)
+    .option('--yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  svcctl delete l4-upstreams web --yes')
+    .action(async (word: string, name: string, _options, command: Command) =>
+      remove(typeOf(word), name, command.optsWithGlobals<GlobalOptions & { readonly yes?: true }>()),
+    );
+}
+
+export const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+async function get(type: ResourceType, name: string | undefined, options: GetOptions): Promise<void> {
+  const { api } = await openSession(options);
+  const { output, filter, sort } = options;
+  const nameOf = (row: Row): string => String(row[type.nameField]);
+  if (name !== undefined) {
+    const { fields } = await findOne(api, type, name);
+    if (output === 'json' || output === 'yaml') return printValue(fields, output);
+    return printList(once([fields]), { format: output, columns: type.columns, nameOf });
+  }
+  const query = Object.fromEntries(filter.map((given) => pair(given, '--filter')));
+  if (sort !== undefined) query['sort'] = sort;
+  return printList(pagesOf(api, type, query), { format: output, columns: type.columns, nameOf });
+}
+
+export async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value;
+}
+
+function pair(given: string, option: string): [string, string] {
+  const equals = given.indexOf('=');
+  if (equals < 1) throw usage(`${option} ${given}: expected field=value`);
+  return [given.slice(0, equals), given.slice(equals + 1)];
+}
+
+/** As the person where an API token may not. */
+function withRights<T>(
+  session: Session,
+  type: ResourceType,
+  options: GlobalOptions,
+  run: (api: Api) => Promise<T>,
+): Promise<T> {
+  return type.byPerson === true ? asPerson(session, options, run) : run(session.api);
+}
+
+interface CreateOptions extends GlobalOptions {
+  readonly file?: string;
+  readonly set: readonly string[];
+}
+
+async function create(type: ResourceType, name: string | undefined, options: CreateOptions): Promise<void> {
+  const session = await openSession(options);
+  const fields =
+    options.file === undefined
+      ? {}
+      : fieldsOf(options.file, options.file === '-' ? await readStdin() : fileText(options.file));
+  if (name !== undefined) fields[type.nameField] = name;
+  for (const given of options.set) {
+    const [path, value] = pair(given, '--set');
+    setAt(fields, path, parse(value, { version: '1.2' }));
+  }
+  const made = await withRights(session, type, options, (api) =>
+    dataOf(
+      api.POST(type.path as '/api/nodes', {
+        params: { header: { 'idempotency-key': randomUUID() } },
+        body: fields as never,
+      }),
+    ),
+  );
+  const row = made as unknown as Row;
+  await line(`created ${type.plural}/${shown(row[type.nameField])} (${shown(row['id'])})`);
+  for (const field of onceFields) {
+    if (typeof row[field] === 'string') await line(`${field}: ${row[field]}`);
+  }
+}
+
+function fileText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw usage(`${path}: ${(error as Error).message}`);
+  }
+}
+
+function fieldsOf(from: string, text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = parse(text, { version: '1.2' });
+  } catch (error) {
+    throw usage(`${from}: ${(error as Error).message}`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw usage(`${from}: expected fields and their values`);
+  return value as Record<string, unknown>;
+}
+
+/** Sets a value at a path such as `hops[0].listen_port`. @throws Failure usage */
+function setAt(fields: Record<string, unknown>, path: string, value: unknown): void {
+  const keys = path.split(/\.|(?=\[)/).map((key) => (/^\[\d{1,3}\]$/.test(key) ? Number(key.slice(1, -1)) : key));
+  let here: Record<string | number, unknown> = fields;
+  for (const [index, key] of keys.entries()) {
+    if (key === '' || key === '__proto__') throw usage(`--set ${path}: expected a path such as hops[0].listen_port`);
+    if (index === keys.length - 1) here[key] = value;
+    else {
+      if (typeof here[key] !== 'object' || here[key] === null)
+        here[key] = typeof keys[index + 1] === 'number' ? [] : {};
+      here = here[key] as Record<string | number, unknown>;
+    }
+  }
+}
+
+async function edit(type: ResourceType, name: string, options: GlobalOptions): Promise<void> {
+  const session = await openSession(options);
+  const { api } = session;
+  const [{ id, fields, etag }, editable] = await Promise.all([findOne(api, type, name), editableFields(api, type)]);
+  const before = Object.fromEntries(editable.filter((field) => field in fields).map((field) => [field, fields[field]]));
+  const folder = mkdtempSync(join(tmpdir(), 'svcctl-'));
+  const file = join(folder, `${type.plural}.yaml`);
+  writeFileSync(file, yamlOf(before), { mode: 0o600 });
+  const keep = (error: unknown): never => {
+    say(`svcctl: what you wrote is in ${file}`);
+    throw error;
+  };
+  const after = editedIn(file, keep);
+  const changes = Object.entries(after).filter(
+    ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]),
+  );
+  if (changes.length > 0) {
+    await withRights(session, type, options, (allowed) =>
+      dataOf(
+        allowed.PUT(`${type.path}/{id}` as '/api/nodes/{id}', {
+          params: { path: { id }, header: etag === null ? {} : { 'if-match': etag } },
+          body: Object.fromEntries(changes) as never,
+        }),
+      ),
+    ).catch(keep);
+  }
+  rmSync(folder, { recursive: true, force: true });
+  const what = changes.map(([field]) => field).join(', ');
+  await line(changes.length === 0 ? 'nothing was changed' : `changed ${what} of ${type.plural}/${shown(name)}`);
+}
+
+function editedIn(file: string, keep: (error: unknown) => never): Record<string, unknown> {
+  const [program = 'vi', ...given] = (env['VISUAL'] || env['EDITOR'] || 'vi').split(' ');
+  const { status, error } = spawnSync(program, [...given, file], { stdio: 'inherit' });
+  if (error !== undefined || status !== 0)
+    return keep(usage(`${program} failed: ${error?.message ?? `exit code ${status}`}`));
+  try {
+    return fieldsOf(file, readFileSync(file, 'utf8'));
+  } catch (wrong) {
+    return keep(wrong);
+  }
+}
+
+interface DocumentPart {
+  readonly $ref?: string;
+  readonly properties?: Readonly<Record<string, unknown>>;
+}
+
+/** The fields that the resource's PUT takes, by the published document. */
+async function editableFields(api: Api, { path, plural }: ResourceType): Promise<readonly string[]> {
+  const { data } = await api.GET('/openapi.json', { parseAs: 'json' });
+  const document = data as unknown as {
+    readonly paths: Readonly<
+      Record<
+        string,
+        {
+          readonly put?: {
+            readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: DocumentPart }>> };
+          };
+        }
+      >
+    >;
+    readonly components: { readonly schemas: Readonly<Record<string, DocumentPart>> };
+  };
+  const schema = document.paths[`${path}/{id}`]?.put?.requestBody?.content['application/json']?.schema;
+  if (schema === undefined) throw usage(`${plural} cannot be edited`);
+  const { properties = {} } =
+    schema.$ref === undefined ? schema : (document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {});
+  return Object.keys(properties);
+}
+
+async function remove(
+  type: ResourceType,
+  name: string,
+  options: GlobalOptions & { readonly yes?: true },
+): Promise<void> {
+  const session = await openSession(options);
+  const found = await findOne(session.api, type, name);
+  if (type.plural === 'users')
+    throw new Failure(exitCodes.refused, 'users are not deleted; reset the password to shut somebody out');
+  await confirm(`Delete ${type.plural}/${shown(found.name)} (${found.id})?`, options.yes);
+  const own = type.plural === 'tokens' && found.id === session.context.token_id;
+  const run = (api: Api) =>
+    dataOf(
+      api.DELETE(`${type.path}/{id}` as '/api/nodes/{id}', {
+        params: { path: { id: found.id }, header: found.etag === null ? {} : { 'if-match': found.etag } },
+      }),
+    );
+  await (own ? run(session.api) : withRights(session, type, options, run));
+  await line(`deleted ${type.plural}/${shown(found.name)} (${found.id})`);
+}

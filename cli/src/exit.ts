@@ -1,0 +1,36 @@
+/** What ends a command: an exit code and one line. Implements `docs/contract/automation.md#the-command-line-svcctl`. */
+
+export const exitCodes = {
+  done: 0,
+  /** Refused by the service, declined, rejected by a node, offline, or changed by somebody else meanwhile. */
+  refused: 1,
+  /** There are changes: `plan` and `drift`. */
+  changes: 2,
+  /** A missing option or file, or a wrong one. */
+  usage: 3,
+  /** The service cannot be reached, or is not who it says. */
+  unreachable: 4,
+  notSignedIn: 5,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** Ends the command. */
+export class Failure extends Error {
+  readonly exitCode: ExitCode;
+  /** Under which the service's log holds the cause. */
+  readonly requestId: string | null;
+  /** Of an answer of the service; 0 without one. */
+  readonly status: number;
+
+  constructor(exitCode: ExitCode, sentence: string, requestId: string | null = null, status = 0) {
+    super(sentence);
+    this.name = 'Failure';
+    this.exitCode = exitCode;
+    this.requestId = requestId;
+    this.status = status;
+  }
+}
+
+export const usage = (sentence: string): Failure => new Failure(exitCodes.usage, sentence);
+export const declined = (): Failure => new Failure(exitCodes.refused, 'declined; nothing was changed');

@@ -1,0 +1,33 @@
+/**
+ * `svcctl`, the command line of the gateway control service: everything that it does goes through the public API. Nothing of the
+ * service is imported. Implements `docs/contract/automation.md#the-command-line-svcctl`.
+ */
+import { argv, stdout } from 'node:process';
+import { CommanderError } from 'commander';
+import { Failure, exitCodes } from './exit.js';
+import { sayFailure } from './output.js';
+import { createProgram } from './program.js';
+
+// A reader that goes away, such as `head`, ends the command and is no failure.
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(exitCodes.done);
+  throw error;
+});
+
+try {
+  await createProgram().parseAsync(argv);
+  // A stream that is still open, as that of top, does not keep the process.
+  process.exit(exitCodes.done);
+} catch (error) {
+  process.exit(exitCodeOf(error));
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+  const failure =
+    error instanceof Failure
+      ? error
+      : new Failure(exitCodes.refused, error instanceof Error ? error.message : String(error));
+  sayFailure(failure);
+  return failure.exitCode;
+}

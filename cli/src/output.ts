@@ -1,0 +1,133 @@
+/**
+ * What commands print. Names come from other people: control characters in them are escaped, so that none moves a cursor or
+ * hides a line. Colours only on a terminal, and none with `NO_COLOR`.
+ */
+import { env, stderr, stdout } from 'node:process';
+import stringWidth from 'string-width';
+import { stringify } from 'yaml';
+import type { Failure } from './exit.js';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export const formats = ['table', 'wide', 'json', 'yaml', 'name'] as const;
+export type Format = (typeof formats)[number];
+
+const colourful = (): boolean => stdout.isTTY && (env['NO_COLOR'] ?? '') === '';
+
+const codes = { red: 31, green: 32, yellow: 33, bold: 1, dim: 2 } as const;
+export type Colour = keyof typeof codes;
+
+export const paint = (colour: Colour, text: string): string =>
+  colourful() ? `\u001b[${codes[colour]}m${text}\u001b[0m` : text;
+
+// oxlint-disable-next-line no-control-regex -- the characters that are escaped
+const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text of somebody else in one line. */
+export function shown(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '–';
+  const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return text.replace(control, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u${code.toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** Writes to stdout, and waits while a reader is slow. */
+export async function write(text: string): Promise<void> {
+  if (stdout.write(text)) return;
+  await new Promise<void>((resolve) => stdout.once('drain', resolve));
+}
+
+export const line = (text: string): Promise<void> => write(`${text}\n`);
+
+/** To the person, beside the output. */
+export function say(text: string): void {
+  stderr.write(`${text}\n`);
+}
+
+export const yamlOf = (value: unknown): string => stringify(value, { lineWidth: 0, version: '1.2' });
+const jsonOf = (value: unknown): string => JSON.stringify(value, undefined, 2);
+
+/** One value, as a whole. */
+export async function printValue(value: unknown, format: 'json' | 'yaml'): Promise<void> {
+  await write(format === 'json' ? `${jsonOf(value)}\n` : yamlOf(value));
+}
+
+export interface Column {
+  readonly title: string;
+  /** Only with `-o wide`. */
+  readonly wide?: true;
+  of(row: Row): unknown;
+}
+
+/**
+ * A list that is printed as it comes, a page at a time. The widths of a table are those of its first page.
+ * @param nameOf what `-o name` prints
+ */
+export async function printList(
+  pages: AsyncIterable<readonly Row[]>,
+  {
+    format,
+    columns,
+    nameOf,
+  }: { readonly format: Format; readonly columns: readonly Column[]; nameOf(row: Row): string },
+): Promise<void> {
+  switch (format) {
+    case 'json': {
+      let first = true;
+      await write('[');
+      for await (const page of pages) {
+        for (const row of page) {
+          await write(`${first ? '\n' : ',\n'}${jsonOf(row).replace(/^/gm, '  ')}`);
+          first = false;
+        }
+      }
+      return write(first ? ']\n' : '\n]\n');
+    }
+    case 'yaml': {
+      let empty = true;
+      for await (const page of pages) {
+        empty &&= page.length === 0;
+        if (page.length > 0) await write(yamlOf(page));
+      }
+      return empty ? write('[]\n') : undefined;
+    }
+    case 'name':
+      for await (const page of pages) for (const row of page) await line(shown(nameOf(row)));
+      return undefined;
+    case 'table':
+    case 'wide': {
+      const chosen = columns.filter(({ wide }) => format === 'wide' || wide === undefined);
+      let widths: readonly number[] | undefined;
+      for await (const page of pages) {
+        const rows = page.map((row) => chosen.map((column) => shown(column.of(row))));
+        if (widths === undefined) {
+          const all = [chosen.map(({ title }) => title), ...rows];
+          widths = chosen.map((_, index) => Math.max(...all.map((cells) => stringWidth(cells[index] ?? ''))));
+          await line(paint('bold', tableLine(all[0] ?? [], widths)));
+        }
+        for (const cells of rows) await line(tableLine(cells, widths));
+      }
+      return undefined;
+    }
+    default:
+      return unreachable(format);
+  }
+}
+
+function tableLine(cells: readonly string[], widths: readonly number[]): string {
+  return cells
+    .map((cell, index) => cell + ' '.repeat(Math.max(0, (widths[index] ?? 0) - stringWidth(cell))))
+    .join('  ')
+    .trimEnd();
+}
+
+/** The one line of a failure: the service's own sentence, and the id under which its log has more. */
+export function sayFailure({ message, requestId }: Failure): void {
+  say(`svcctl: ${shown(message)}${requestId === null ? '' : ` (request ${requestId})`}`);
+}
+
+function unreachable(value: never): never {
+  throw new Error(`unexpected ${String(value)}`);
+}

@@ -1,0 +1,31 @@
+/** All commands of `svcctl`, as one value. */
+import { Command } from 'commander';
+import { completionCommand } from './commands/completion.js';
+import { eventCommands } from './commands/events.js';
+import { operateCommands } from './commands/operate.js';
+import { referenceCommand } from './commands/reference.js';
+import { resourceCommands } from './commands/resources.js';
+import { signInCommands } from './commands/sign-in.js';
+import { watchCommands } from './commands/watch.js';
+import { everyCommand } from './program-tree.js';
+
+export function createProgram(): Command {
+  const program = new Command('svcctl')
+    .description('The command line of the gateway control service.')
+    .version('0.1.0')
+    .option('--context <name>', 'use this context instead of the current one')
+    .option('--ca-file <file>', 'trust the certificates of this file too')
+    .option('--insecure', 'let the token go over plain http')
+    .exitOverride()
+    .showHelpAfterError(false)
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'svcctl:')) });
+  signInCommands(program);
+  resourceCommands(program);
+  operateCommands(program);
+  eventCommands(program);
+  watchCommands(program);
+  completionCommand(program);
+  referenceCommand(program);
+  for (const command of everyCommand(program)) command.exitOverride().copyInheritedSettings(program);
+  return program;
+}

@@ -1,0 +1,237 @@
+/** The resources of the API by the names that a person types. One table serves get, create, edit, delete and completion. */
+import { Failure, exitCodes, usage } from './exit.js';
+import type { Column, Row } from './output.js';
+import type { Api } from './service.js';
+import { dataOf, doneOf } from './service.js';
+
+/** What all lists of the API have in common: the type stands for each of them. */
+const anyList = '/api/nodes';
+const anyOne = '/api/nodes/{id}';
+
+export interface ResourceType {
+  readonly plural: string;
+  readonly aliases: readonly string[];
+  readonly path: string;
+  readonly columns: readonly Column[];
+  readonly nameField: 'name' | 'username';
+  /** An API token may not change it: the password is asked for anew. */
+  readonly byPerson?: true;
+}
+
+const column = (title: string, field: string, wide?: true): Column => ({
+  title,
+  ...(wide === undefined ? {} : { wide }),
+  of: (row) => at(row, field),
+});
+
+/** A field of a row, by a dotted path. */
+function at(row: Row, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, key) => (isRow(value) ? value[key] : undefined), row);
+}
+
+const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null;
+
+const id = column('ID', 'id', true);
+const updated = column('UPDATED', 'updated_at', true);
+const version = column('VERSION', 'version', true);
+const meta = [id, version, updated];
+const name = column('NAME', 'name');
+const count = (title: string, field: string): Column => ({
+  title,
+  of: (row) => (Array.isArray(row[field]) ? row[field].length : row[field]),
+});
+
+const types: readonly ResourceType[] = [
+  {
+    plural: 'nodes',
+    aliases: ['node'],
+    path: '/api/nodes',
+    nameField: 'name',
+    columns: [
+      name,
+      column('STATUS', 'status'),
+      column('APPLY', 'apply.state'),
+      column('GENERATION', 'generation'),
+      column('ADDRESS', 'address'),
+      column('AGENT', 'agent_version', true),
+      column('LABELS', 'labels', true),
+      ...meta,
+    ],
+  },
+  {
+    plural: 'l4-chains',
+    aliases: ['chains', 'chain', 'l4-chain'],
+    path: '/api/l4-chains',
+    nameField: 'name',
+    columns: [
+      name,
+      column('STATUS', 'status'),
+      column('HEALTH', 'health.state'),
+      column('PAYLOAD', 'payload'),
+      count('HOPS', 'hops'),
+      column('ENABLED', 'enabled'),
+      ...meta,
+    ],
+  },
+  {
+    plural: 'l4-upstreams',
+    aliases: ['upstreams', 'upstream', 'l4-upstream'],
+    path: '/api/l4-upstreams',
+    nameField: 'name',
+    columns: [
+      name,
+      column('ENDPOINT', 'endpoint'),
+      column('ENABLED', 'enabled'),
+      column('TLS', 'tls.server_name', true),
+      ...meta,
+    ],
+  },
+  {
+    plural: 'routes',
+    aliases: ['route'],
+    path: '/api/routes',
+    nameField: 'name',
+    columns: [
+      name,
+      column('HOST', 'host'),
+      column('PATH', 'path_prefix'),
+      column('BACKEND', 'backend'),
+      column('ENABLED', 'enabled'),
+      ...meta,
+    ],
+  },
+  {
+    plural: 'credentials',
+    aliases: ['credential'],
+    path: '/api/credentials',
+    nameField: 'name',
+    columns: [
+      name,
+      column('TYPE', 'key_type'),
+      column('ENDS', 'not_after'),
+      column('PUBLIC KEY', 'public_key', true),
+      ...meta,
+    ],
+  },
+  {
+    plural: 'l3-networks',
+    aliases: ['networks', 'network', 'l3-network'],
+    path: '/api/l3-networks',
+    nameField: 'name',
+    columns: [
+      name,
+      column('ENABLED', 'enabled'),
+      count('MEMBERS', 'members'),
+      count('TUNNELS', 'tunnels'),
+      column('MTU', 'mtu', true),
+      ...meta,
+    ],
+  },
+  {
+    plural: 'webhooks',
+    aliases: ['webhook'],
+    path: '/api/webhooks',
+    nameField: 'name',
+    columns: [
+      name,
+      column('STATE', 'state'),
+      column('LAG', 'lag.seconds'),
+      column('URL', 'url'),
+      column('TYPES', 'types', true),
+      ...meta,
+    ],
+  },
+  {
+    plural: 'users',
+    aliases: ['user'],
+    path: '/api/auth/users',
+    nameField: 'username',
+    byPerson: true,
+    columns: [
+      column('NAME', 'username'),
+      column('ROLE', 'role'),
+      column('DISPLAY NAME', 'display_name'),
+      column('EMAIL', 'email', true),
+      ...meta,
+    ],
+  },
+  {
+    plural: 'tokens',
+    aliases: ['token'],
+    path: '/api/auth/tokens',
+    nameField: 'name',
+    byPerson: true,
+    columns: [
+      name,
+      column('ROLE', 'role'),
+      column('ENDS', 'expires_at'),
+      column('LAST USED', 'last_used_at'),
+      column('FROM', 'last_used_from'),
+      column('PREFIX', 'prefix', true),
+      column('USER', 'user_id', true),
+      ...meta,
+    ],
+  },
+];
+
+/** Every word for a type, for help and completion. */
+export const typeNames: readonly string[] = types.map(({ plural }) => plural);
+
+/** @throws Failure usage */
+export function typeOf(word: string): ResourceType {
+  const found = types.find(({ plural, aliases }) => plural === word || aliases.includes(word));
+  if (found === undefined) throw usage(`${word}: expected a type of resource: ${typeNames.join(', ')}`);
+  return found;
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const pageSize = 200;
+
+/** All pages of a list. @param query the API's own filters @throws Failure */
+export async function* pagesOf(
+  api: Api,
+  { path }: Pick<ResourceType, 'path'>,
+  query: Readonly<Record<string, string>> = {},
+): AsyncGenerator<readonly Row[]> {
+  for (let page = 1, seen = 0; ; page += 1) {
+    const asked = { page_size: pageSize, page, ...query } as never;
+    const { items, total } = await dataOf(api.GET(path as typeof anyList, { params: { query: asked } }));
+    yield items as unknown as readonly Row[];
+    seen += items.length;
+    if (items.length === 0 || seen >= total) return;
+  }
+}
+
+export interface Found {
+  readonly id: string;
+  readonly name: string;
+  readonly fields: Row;
+  readonly etag: string | null;
+}
+
+/** The resource of a name or an id. @throws Failure when there is none */
+export async function findOne(api: Api, type: ResourceType, nameOrId: string): Promise<Found> {
+  const wanted = uuid.test(nameOrId) ? nameOrId : await idOfName(api, type, nameOrId);
+  const { data, etag } = await doneOf(
+    api.GET(`${type.path}/{id}` as typeof anyOne, { params: { path: { id: wanted } } }),
+  );
+  const fields = data as unknown as Row;
+  return { id: wanted, name: String(fields[type.nameField]), fields, etag };
+}
+
+/** Names are compared as the service compares them. */
+const nameKey = (text: string): string => text.normalize('NFC').toLowerCase();
+
+const refused = (sentence: string): Failure => new Failure(exitCodes.refused, sentence);
+
+async function idOfName(api: Api, type: ResourceType, wanted: string): Promise<string> {
+  const found: string[] = [];
+  for await (const page of pagesOf(api, type, { q: wanted })) {
+    for (const row of page) if (nameKey(String(row[type.nameField])) === nameKey(wanted)) found.push(String(row['id']));
+  }
+  const [only, ...others] = found;
+  if (only === undefined) throw refused(`none of the ${type.plural} has the name ${wanted}`);
+  if (others.length > 0)
+    throw refused(`${found.length} ${type.plural} are named ${wanted}; expected an id: ${found.join(', ')}`);
+  return only;
+}

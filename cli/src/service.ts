@@ -1,0 +1,95 @@
+/**
+ * The service as commands call it: the typed client of its OpenAPI document, with token, failures and read-your-writes. What
+ * the service refuses becomes a `Failure` with its own sentence.
+ */
+import { readFileSync } from 'node:fs';
+import createClient from 'openapi-fetch';
+import type { Client } from 'openapi-fetch';
+import type { components, paths } from './api/openapi.gen.js';
+import { requireSafe } from './contexts.js';
+import { Failure, exitCodes, usage } from './exit.js';
+
+export type Schemas = components['schemas'];
+export type Api = Client<paths>;
+
+export interface Access {
+  readonly server: string;
+  readonly token?: string;
+  readonly insecure?: boolean | undefined;
+  readonly caFile?: string | undefined;
+}
+
+/** The client, after the checks of where a token may go. @throws Failure usage */
+export async function connect({ server, token, insecure, caFile }: Access): Promise<Api> {
+  requireSafe(server, insecure);
+  if (caFile !== undefined) await trust(caFile);
+  const api = createClient<paths>({ baseUrl: server });
+  let position: string | null = null;
+  api.use({
+    onRequest({ request }) {
+      if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`);
+      if (position !== null && request.method === 'GET') request.headers.set('x-min-position', position);
+      return request;
+    },
+    onResponse({ response }) {
+      position = response.headers.get('x-position') ?? position;
+      return undefined;
+    },
+    onError: ({ error }) => unreachableService(server, error),
+  });
+  return api;
+}
+
+/** The failure of a request that got no answer. */
+function unreachableService(server: string, error: unknown): Failure {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = (cause as NodeJS.ErrnoException).code;
+  const text = cause instanceof Error ? cause.message || code : String(cause);
+  return new Failure(exitCodes.unreachable, `${server} is out of reach: ${text}`);
+}
+
+/** Trusts the certificates of a file besides those of the system. */
+async function trust(path: string): Promise<void> {
+  let ca: string;
+  try {
+    ca = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw usage(`--ca-file ${path}: ${(error as Error).message}`);
+  }
+  const { Agent, setGlobalDispatcher } = await import('undici');
+  const { rootCertificates } = await import('node:tls');
+  setGlobalDispatcher(new Agent({ connect: { ca: [...rootCertificates, ca] } }));
+}
+
+interface Answer<T> {
+  readonly data?: { readonly data: T } | undefined;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+export interface Done<T> {
+  readonly data: T;
+  /** For `If-Match`; null where the answer has none. */
+  readonly etag: string | null;
+}
+
+/** The data of a success. @throws Failure */
+export async function dataOf<T>(asked: Promise<Answer<T>>): Promise<T> {
+  return (await doneOf(asked)).data;
+}
+
+/** @throws Failure */
+export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
+  const { data, error, response } = await asked;
+  if (!response.ok || data === undefined) throw refusalOf(response, error);
+  return { data: data.data, etag: response.headers.get('etag') };
+}
+
+export function refusalOf({ status, headers }: Response, body: unknown): Failure {
+  const sentence =
+    typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string'
+      ? body.error
+      : `the answer is ${status}, and not of this service`;
+  const code = status === 401 ? exitCodes.notSignedIn : exitCodes.refused;
+  return new Failure(code, sentence, headers.get('x-request-id'), status);
+}

@@ -1,0 +1,74 @@
+/** What every command begins with: the context, the client, and a word of warning before a token ends. */
+import { Failure, exitCodes } from './exit.js';
+import { askPassword } from './ask.js';
+import { chosenContext } from './contexts.js';
+import type { Context } from './contexts.js';
+import { say } from './output.js';
+import type { Api } from './service.js';
+import { connect, dataOf } from './service.js';
+
+/** Options that stand with every command. */
+export interface GlobalOptions {
+  readonly context?: string;
+  readonly caFile?: string;
+  readonly insecure?: true;
+}
+
+export interface Session {
+  readonly api: Api;
+  readonly context: Context & { readonly name: string | null };
+}
+
+const warnBeforeMs = 14 * 86_400_000;
+
+/** @throws Failure usage, or not signed in */
+export async function openSession({ context: named, caFile, insecure }: GlobalOptions): Promise<Session> {
+  const context = chosenContext(named);
+  const left = context.expires_at === undefined ? Infinity : Date.parse(context.expires_at) - Date.now();
+  if (left <= 0) throw new Failure(exitCodes.notSignedIn, `the token ended at ${context.expires_at}; run svcctl login`);
+  if (left < warnBeforeMs) say(`svcctl: the token ends at ${context.expires_at}; run svcctl login for a new one`);
+  const api = await connect({
+    server: context.server,
+    token: context.token,
+    insecure: insecure ?? context.insecure,
+    caFile: caFile ?? context.ca_file,
+  });
+  return { api, context };
+}
+
+/** Runs what an API token may not do as the person, who gives the password anew. The sign-in ends with it. @throws Failure */
+export async function asPerson<T>(session: Session, options: GlobalOptions, run: (api: Api) => Promise<T>): Promise<T> {
+  const { context } = session;
+  const { username } = await dataOf(session.api.GET('/api/auth/me'));
+  const password = await askPassword(`Password of ${username} at ${context.server}`);
+  const access = {
+    server: context.server,
+    insecure: options.insecure ?? context.insecure,
+    caFile: options.caFile ?? context.ca_file,
+  };
+  return withSignIn(access, username, password, ({ api }) => run(api));
+}
+
+interface SignedIn {
+  readonly api: Api;
+  readonly user: { readonly username: string; readonly role: 'admin' | 'operator' | 'viewer' };
+}
+
+/** Signs in, runs, and signs out whatever became of it. @throws Failure */
+export async function withSignIn<T>(
+  access: Parameters<typeof connect>[0],
+  username: string,
+  password: string,
+  run: (signedIn: SignedIn) => Promise<T>,
+): Promise<T> {
+  const stranger = await connect(access);
+  const { token, user } = await dataOf(
+    stranger.POST('/api/auth/login', { body: { username, password, cookie: false } }),
+  );
+  const api = await connect({ ...access, ...(token === undefined ? {} : { token }) });
+  try {
+    return await run({ api, user });
+  } finally {
+    await api.POST('/api/auth/logout').catch(() => undefined);
+  }
+}

@@ -1,0 +1,346 @@
+/** `svcctl` against the real service, with pipes and on a terminal (`docs/contract/automation.md#the-command-line-svcctl`). */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RestClient } from '../../scripts/stack/rest-client.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService } from '../../scripts/stack/service.js';
+import { createCertificate } from '../support/certificate.js';
+import { eventually } from '../support/eventually.js';
+import type { Ran, Runner } from './support/run.js';
+import { createRunner, terminals } from './support/run.js';
+
+let folder: string;
+let service: ServiceProcess;
+let admin: RestClient;
+/** Signed in by environment. */
+let script: Runner;
+/** With a home of its own, not signed in. */
+let person: Runner;
+let configFile: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svcctl-'));
+  service = await prepareService({ dataDir: join(folder, 'data') });
+  await service.start();
+  admin = await service.admin();
+  const { token } = await admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: 'script', role: 'admin' });
+  script = createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token });
+  person = createRunner({ HOME: folder, XDG_CONFIG_HOME: join(folder, 'config') });
+  configFile = join(folder, 'config/svcctl/config.json');
+}, 60_000);
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The output of a run that succeeds. */
+async function done(ran: Promise<Ran>): Promise<string> {
+  const { code, out, err } = await ran;
+  expect([code, err]).toEqual([0, '']);
+  return out;
+}
+
+/** A run that fails with a code and one line. */
+async function fails(ran: Promise<Ran>, code: number, sentence: RegExp): Promise<void> {
+  const { code: was, out, err } = await ran;
+  expect([was, out]).toEqual([code, '']);
+  expect(err).toMatch(sentence);
+  expect(err.trimEnd().split('\n')).toHaveLength(1);
+}
+
+describe.skipIf(!terminals)('signing in on a terminal', () => {
+  test('asks for what is missing, shows no password, and keeps an API token that only its owner can read', async () => {
+    const { code, out } = await person.onTerminal(
+      ['login', '--server', service.url],
+      [
+        ['User name', 'admin\n'],
+        ['Password', `${service.adminPassword}\n`],
+      ],
+    );
+    expect([code, out]).toEqual([0, expect.stringContaining('signed in as admin')]);
+    expect(out).not.toContain(service.adminPassword);
+    expect(statSync(configFile).mode & 0o777).toBe(0o600);
+    const [context] = Object.values(JSON.parse(readFileSync(configFile, 'utf8')).contexts) as { token: string }[];
+    expect(context!.token).toMatch(/^svcat_/);
+    expect(readFileSync(configFile, 'utf8')).not.toContain(service.adminPassword);
+    const { items } = await admin.call<{ items: { name: string; role: string }[] }>(
+      'GET',
+      '/api/auth/tokens?q=svcctl@',
+    );
+    expect(items).toEqual([expect.objectContaining({ name: expect.stringMatching(/-[0-9a-f]{4}$/), role: 'admin' })]);
+    expect(await done(person.run(['whoami']))).toContain('admin (admin)');
+    expect(await done(person.run(['context']))).toMatch(/^\* default {2}admin at http/);
+  });
+
+  test('a wrong password is refused in the service’s words, and nothing is kept', async () => {
+    const before = readFileSync(configFile, 'utf8');
+    const answers = [['Password', 'not this one\n']] as const;
+    const { code, out } = await person.onTerminal(['login', '--user', 'admin'], answers);
+    expect([code, out]).toEqual([5, expect.stringContaining('the user name or the password is wrong (request ')]);
+    expect(readFileSync(configFile, 'utf8')).toBe(before);
+  });
+
+  test('what an API token may not do asks for the password anew', async () => {
+    const created = ['create', 'users', 'grace', '--set', 'role=viewer', '--set', 'password=a password of many words'];
+    const answers = [['Password', `${service.adminPassword}\n`]] as const;
+    const { code, out } = await person.onTerminal(created, answers);
+    expect([code, out]).toEqual([0, expect.stringContaining('created users/grace')]);
+    await fails(person.run(created), 3, /a password is asked for on a terminal alone/);
+  });
+
+  test('logout deletes the token and forgets it', async () => {
+    await done(person.run(['logout']));
+    expect(await admin.call('GET', '/api/auth/tokens?q=svcctl@')).toMatchObject({ total: 0 });
+    await fails(person.run(['whoami']), 5, /not signed in; run svcctl login/);
+  });
+
+  test('a table is coloured on a terminal alone, and top draws until q', async () => {
+    await admin.call('POST', '/api/nodes', { name: 'drawn' });
+    const shown = createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: await viewerToken() });
+    expect((await shown.onTerminal(['get', 'nodes'])).out).toContain('\u001b[1mNAME');
+    expect(await done(shown.run(['get', 'nodes']))).not.toContain('\u001b');
+    const { code, out } = await shown.onTerminal(['top'], [['drawn', 'q']]);
+    expect([code, out]).toEqual([0, expect.stringContaining('1 nodes')]);
+    expect(out).toContain('\u001b[?1049l');
+    await fails(shown.run(['top']), 3, /expected a terminal/);
+    await done(script.run(['delete', 'nodes', 'drawn', '--yes']));
+  });
+
+  test('a delete asks, and anything but yes leaves the resource', async () => {
+    await done(script.run(['create', 'upstreams', 'asked', '--set', 'endpoint=192.0.2.1:80']));
+    const asked = createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: await operatorToken() });
+    const no = await asked.onTerminal(['delete', 'upstreams', 'asked'], [['[y/N]', '\n']]);
+    expect([no.code, no.out]).toEqual([1, expect.stringContaining('declined')]);
+    const yes = await asked.onTerminal(['delete', 'upstreams', 'asked'], [['[y/N]', 'y\n']]);
+    expect([yes.code, yes.out]).toEqual([0, expect.stringContaining('deleted l4-upstreams/asked')]);
+  });
+});
+
+let made = 0;
+const tokenOf = async (role: string): Promise<string> =>
+  (await admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: `t${(made += 1)}`, role })).token;
+const viewerToken = () => tokenOf('viewer');
+const operatorToken = () => tokenOf('operator');
+
+describe('contexts', () => {
+  test('a given token is kept from stdin, beside others, and its end is told two weeks before', async () => {
+    const { token } = await admin.call<{ token: string }>('POST', '/api/auth/tokens', {
+      name: 'ends soon',
+      role: 'viewer',
+      expires_in_days: 10,
+    });
+    const login = ['login', '--server', service.url, '--context', 'soon', '--token-stdin'];
+    await done(person.run(login, { input: `${token}\n` }));
+    await done(
+      person.run(['login', '--server', service.url, '--context', 'other', '--token-stdin'], {
+        input: await viewerToken(),
+      }),
+    );
+    expect(await done(person.run(['whoami']))).toContain('context other');
+    await done(person.run(['context', 'use', 'soon']));
+    const { code, out, err } = await person.run(['whoami']);
+    expect([code, out]).toEqual([0, expect.stringContaining('token ends soon')]);
+    expect(err).toMatch(/the token ends at 20\d\d-/);
+    await fails(person.run(['context', 'use', 'nope']), 3, /no context nope; expected one of soon, other/);
+    await fails(
+      person.run(['login', '--server', service.url]),
+      3,
+      /no terminal to ask for user name; expected --user NAME/,
+    );
+  });
+
+  test('SVC_SERVER and SVC_TOKEN come together or not at all', async () => {
+    await fails(person.run(['get', 'nodes'], { env: { SVC_SERVER: service.url } }), 3, /SVC_TOKEN is not set/);
+    await fails(person.run(['get', 'nodes'], { env: { SVC_TOKEN: 'svcat_x' } }), 3, /SVC_SERVER is not set/);
+  });
+});
+
+/** Of the node edge-1. */
+let firstGeneration: number;
+
+describe('resources', () => {
+  test('are created from options and files, with what is shown once', async () => {
+    const created = await done(
+      script.run(['create', 'nodes', 'edge-1', '--set', 'address=192.0.2.1', '--set', 'labels.region=eu']),
+    );
+    expect(created).toMatch(/^created nodes\/edge-1 \([0-9a-f-]{36}\)\ncontrol_psk: svcpsk1_/);
+    const file = join(folder, 'web.yaml');
+    writeFileSync(file, 'name: web\nendpoint: 203.0.113.5:443\n');
+    await done(script.run(['create', 'upstreams', '-f', file]));
+    await done(script.run(['create', 'upstreams', 'piped', '-f', '-'], { input: '{"endpoint": "203.0.113.6:443"}' }));
+    const { id: node, generation } = JSON.parse(await done(script.run(['get', 'nodes', 'EDGE-1', '-o', 'json'])));
+    firstGeneration = generation;
+    const { id: upstream } = JSON.parse(await done(script.run(['get', 'upstreams', 'web', '-o', 'json'])));
+    const hop = [`hops[0].node_id=${node}`, 'hops[0].listen_port=8080', 'hops[0].outer=tcp', 'hops[0].security=raw'];
+    const fields = ['payload=tcp', ...hop, `target.upstream_id=${upstream}`].flatMap((field) => ['--set', field]);
+    await done(script.run(['create', 'chains', 'front', ...fields]));
+    await fails(
+      script.run(['create', 'chains', 'worse', ...fields, '--set', 'hops[0].listen_port=0']),
+      1,
+      /hops\[0\]\.listen_port: expected .*\(request /,
+    );
+    await fails(script.run(['create', 'nodes', 'x', '-f', join(folder, 'none.yaml')]), 3, /none\.yaml/);
+  });
+
+  test('are listed as tables, names, JSON and YAML, with the API’s filters, all pages of them', async () => {
+    expect(await done(script.run(['get', 'chains']))).toBe(
+      'NAME   STATUS  HEALTH   PAYLOAD  HOPS  ENABLED\nfront  draft   unknown  tcp      1     true\n',
+    );
+    expect(await done(script.run(['get', 'nodes', '-o', 'wide']))).toContain('{"region":"eu"}');
+    expect(await done(script.run(['get', 'nodes', '--filter', 'status=offline', '-o', 'json']))).toBe('[]\n');
+    expect(await done(script.run(['get', 'nodes', '--filter', 'status=offline', '-o', 'yaml']))).toBe('[]\n');
+    const many = Array.from({ length: 210 }, (_, index) => `many ${String(index).padStart(3, '0')}`);
+    await Promise.all(many.map((name) => admin.call('POST', '/api/l4-upstreams', { name, endpoint: '192.0.2.1:80' })));
+    const names = (
+      await done(script.run(['get', 'upstreams', '--filter', 'q=many', '--sort=-name', '-o', 'name']))
+    ).trimEnd();
+    expect(names.split('\n')).toEqual(many.toReversed());
+    expect(JSON.parse(await done(script.run(['get', 'upstreams', '-o', 'json'])))).toHaveLength(many.length + 2);
+    expect(parse(await done(script.run(['get', 'upstreams', '-o', 'yaml'])))).toHaveLength(many.length + 2);
+    await fails(script.run(['get', 'upstreams', '--filter', 'nope=1']), 1, /nope/);
+    await fails(script.run(['get', 'upstreams', 'nobody']), 1, /none of the l4-upstreams has the name nobody/);
+    await fails(script.run(['get', 'things']), 3, /things: expected a type of resource: nodes, /);
+  });
+
+  test('have names in which control characters move no cursor', async () => {
+    await admin.call('POST', '/api/l4-upstreams', { name: 'red \u001b[31m\r\nline', endpoint: '192.0.2.1:80' });
+    const out = await done(script.run(['get', 'upstreams', '--filter', 'q=red']));
+    expect(out).toContain('red \\u001b[31m\\u000d\\u000aline');
+    expect(out.trimEnd().split('\n')).toHaveLength(2);
+  });
+
+  test('are edited in an editor, under the version that was read, and text that was refused is kept', async () => {
+    const edit = (command: string) => script.run(['edit', 'upstreams', 'web'], { env: { EDITOR: command } });
+    expect(await done(edit('sed -i s/203.0.113.5/203.0.113.9/'))).toBe('changed endpoint of l4-upstreams/web\n');
+    expect(await done(edit('true'))).toBe('nothing was changed\n');
+    const { id } = JSON.parse(await done(script.run(['get', 'upstreams', 'web', '-o', 'json'])));
+    const hasty = join(folder, 'hasty.mjs');
+    writeFileSync(
+      hasty,
+      `import { readFileSync, writeFileSync } from 'node:fs';
+       const headers = { authorization: 'Bearer ' + process.env.SVC_TOKEN, 'content-type': 'application/json' };
+       await fetch('${service.url}/api/l4-upstreams/${id}', { method: 'PUT', headers, body: '{"enabled":false}' });
+       const file = process.argv[2];
+       writeFileSync(file, readFileSync(file, 'utf8').replace('203.0.113.9', '203.0.113.10'));`,
+    );
+    const { code, err } = await edit(`${process.execPath} ${hasty}`);
+    expect([code, err]).toEqual([1, expect.stringContaining('If-Match: expected the current version')]);
+    const kept = /what you wrote is in (\S+)/.exec(err)![1]!;
+    expect(readFileSync(kept, 'utf8')).toContain('203.0.113.10');
+    rmSync(join(kept, '..'), { recursive: true });
+  });
+
+  test('are deleted with --yes, unless something uses them', async () => {
+    await fails(script.run(['delete', 'upstreams', 'web']), 3, /expected --yes/);
+    await fails(script.run(['delete', 'upstreams', 'web', '--yes']), 1, /conflict: .*l4_chain "front".*\(request /);
+    expect(await done(script.run(['delete', 'upstreams', 'piped', '--yes']))).toContain('deleted l4-upstreams/piped');
+  });
+});
+
+describe('operating', () => {
+  test('a deploy that nobody can apply is said, and is exit code 1 with --wait', async () => {
+    expect(await done(script.run(['deploy', 'front']))).toMatch(/^edge-1 {2}generation \d+ {2}offline\n$/);
+    const { code, err } = await script.run(['deploy', 'front', '--wait']);
+    expect([code, err]).toEqual([1, 'svcctl: 1 of 1 nodes have not applied it: offline\n']);
+  });
+
+  test('a node has a history, configurations to compare, commands, and an environment file', async () => {
+    expect(await done(script.run(['history', 'edge-1']))).toMatch(/admin by script {2}l4_chain\.deploy {2}front\n/);
+    const { generation } = JSON.parse(await done(script.run(['get', 'nodes', 'edge-1', '-o', 'json'])));
+    expect(parse(await done(script.run(['history', 'edge-1', '--generation', String(generation)])))).toMatchObject({
+      generation,
+    });
+    expect(await done(script.run(['diff', 'edge-1', String(firstGeneration), String(generation)]))).toMatch(
+      /^\+.*8080/m,
+    );
+    await fails(script.run(['diff', 'edge-1', '0', 'x']), 3, /x: expected a generation/);
+    expect(await done(script.run(['command', 'edge-1', 'RELOAD_CONFIG']))).toContain('RELOAD_CONFIG is queued');
+    await fails(script.run(['command', 'edge-1', 'SELF_DESTRUCT']), 1, /command: expected/);
+    expect(await done(script.run(['node', 'env', 'edge-1']))).toMatch(
+      /^SVC_AGENT_ID=.*\nSVC_CONTROL_ENDPOINT=http:\/\/127\.0\.0\.1:8443\n#/,
+    );
+    await fails(script.run(['node', 'env', 'edge-1', '--issue']), 3, /--yes/);
+    expect(await done(script.run(['node', 'env', 'edge-1', '--issue', '--yes']))).toMatch(/^SVC_CONTROL_PSK=svcpsk1_/m);
+    expect(await done(script.run(['psk', 'edge-1', '--yes']))).toMatch(/^svcpsk1_\S+\n$/);
+  });
+
+  test('a change is in the audit, and is taken back', async () => {
+    await done(script.run(['edit', 'upstreams', 'web'], { env: { EDITOR: 'sed -i s/203.0.113.9/203.0.113.77/' } }));
+    const filter = ['audit', '--filter', 'action=l4_upstream.update', '--limit', '1'];
+    const entry = (await done(script.run([...filter, '-o', 'name']))).trim();
+    expect(await done(script.run(filter))).toContain('admin by script');
+    const endpoint = async (): Promise<string> =>
+      JSON.parse(await done(script.run(['get', 'upstreams', 'web', '-o', 'json']))).endpoint;
+    expect(await done(script.run(['revert', entry, '--dry-run']))).toBe(
+      'would change endpoint: 203.0.113.77:443 → 203.0.113.9:443\n',
+    );
+    expect(await endpoint()).toBe('203.0.113.77:443');
+    expect(await done(script.run(['revert', entry]))).toContain('changed endpoint: 203.0.113.77:443 → 203.0.113.9:443');
+    expect(await endpoint()).toBe('203.0.113.9:443');
+    await fails(script.run(['revert', entry]), 1, /conflict: /);
+  });
+
+  test('status prints the figures of the dashboard', async () => {
+    expect(await done(script.run(['status']))).toMatch(/^nodes +total 1 {2}online 0 /);
+    expect(JSON.parse(await done(script.run(['status', '-o', 'json'])))).toMatchObject({ nodes: { total: 1 } });
+  });
+
+  test('events are printed from the first on, and followed over a restart of the service', async () => {
+    const first = (await done(script.run(['events', '--types', 'command', '-o', 'json']))).split('\n', 1)[0];
+    expect(JSON.parse(first!)).toMatchObject({ type: 'command', data: { resource: { type: 'service' } } });
+    const { cursor } = await admin.call<{ cursor: string }>('GET', '/api/events');
+    const following = script.follow(['events', '--follow', '--types', 'command', '--after', cursor]);
+    const make = (name: string) => admin.call('POST', '/api/l4-upstreams', { name, endpoint: '192.0.2.1:80' });
+    await make('before the kill');
+    await service.kill();
+    await service.start();
+    admin = await service.admin();
+    await make('after the kill');
+    await eventually(() => following.text()).toContain('after the kill');
+    await following.stop();
+    expect(following.text().match(/before the kill/g)).toHaveLength(1);
+  }, 60_000);
+});
+
+describe('a service that is not there, or not the one', () => {
+  test('is exit code 4 when it does not answer', async () => {
+    await fails(script.run(['get', 'nodes'], { env: { SVC_SERVER: 'http://127.0.0.1:9' } }), 4, /out of reach/);
+  });
+
+  test('gets no token over plain http, unless it is on this machine or --insecure says so', async () => {
+    const elsewhere = { SVC_SERVER: 'http://192.0.2.1:8081' };
+    await fails(script.run(['get', 'nodes'], { env: elsewhere }), 3, /plain http.*expected https, or --insecure/);
+  });
+
+  test('with a certificate that nobody has signed is trusted by --ca-file alone', async () => {
+    const tls = createCertificate();
+    const file = join(folder, 'ca.pem');
+    writeFileSync(file, tls.cert);
+    const own = await prepareService({ dataDir: join(folder, 'tls/data'), tls });
+    await own.start();
+    const env = { SVC_SERVER: own.url, SVC_TOKEN: 'svcat_x' };
+    await fails(script.run(['get', 'nodes'], { env }), 4, /out of reach: .*certificate/);
+    await fails(script.run(['get', 'nodes', '--ca-file', file], { env }), 5, /unauthenticated: /);
+    await own.stop();
+  }, 60_000);
+});
+
+test('completion scripts know the commands, the types and the options', async () => {
+  const bash = join(folder, 'completion.bash');
+  writeFileSync(bash, await done(script.run(['completion', 'bash'])));
+  expect(await done(script.run(['completion', 'zsh']))).toContain('#compdef svcctl');
+  expect(await done(script.run(['completion', 'fish']))).toContain('complete -c svcctl');
+  const complete = (...words: string[]): string =>
+    execFileSync('bash', [
+      '-c',
+      `source ${bash}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svcctl; echo "\${COMPREPLY[@]}"`,
+    ]).toString();
+  expect(complete('svcctl', 'de')).toBe('delete deploy\n');
+  expect(complete('svcctl', 'get', 'l4-')).toBe('l4-chains l4-upstreams\n');
+  expect(complete('svcctl', 'node', '')).toBe('env\n');
+  expect(complete('svcctl', 'deploy', 'front', '--')).toBe('--wait\n');
+});
