@@ -24,6 +24,7 @@ const rows: readonly ('none' | Attack)[] = [
   'reset',
   'idle',
   'malformed',
+  'offers',
   'hello_loop',
   'reports',
   'heartbeats',
@@ -32,22 +33,28 @@ const rows: readonly ('none' | Attack)[] = [
 const connections = '100';
 const goodNodes = 4;
 
-export async function attacks({ quick }: BenchOptions): Promise<Report> {
+export async function attacks({ quick, only }: BenchOptions): Promise<Report> {
   const seconds = quick ? 5 : 60;
   const figures: Record<string, Figure> = { seconds_of_each: seconds };
-  for (const row of rows) figures[row] = await measure(row, seconds);
+  let quiet = 0;
+  for (const row of rows.filter((name) => only.length === 0 || name === 'none' || only.includes(name))) {
+    const { cpu_cores, sent, took, ...others } = await measure(row, seconds);
+    if (row === 'none') quiet = cpu_cores;
+    const each = sent === 0 ? null : rounded(((cpu_cores - quiet) * took * 1_000) / sent);
+    figures[row] = { sent, cpu_cores: rounded(cpu_cores), cpu_ms_of_each: each, ...others };
+  }
   return { bench: 'attacks', figures };
 }
 
-async function measure(attack: 'none' | Attack, seconds: number): Promise<Figure> {
+async function measure(attack: 'none' | Attack, seconds: number) {
   return withFolder(async (folder) => {
     const dataDir = join(folder, 'data');
-    const { from, took, ...figures } = await withService(
+    const { from, ...figures } = await withService(
       { dataDir, env: { ...collectable, SVC_LOG_LEVEL: 'info', SVC_MAX_CONNECTIONS: connections } },
       (service) => attacked(service, attack, seconds),
     );
     const stored = await bytesAfter(dataDir, from);
-    return { ...figures, events_kib_per_minute: rounded((stored / 1_024) * (60 / took)) };
+    return { ...figures, events_kib_per_minute: rounded((stored / 1_024) * (60 / figures.took)) };
   });
 }
 
@@ -82,7 +89,7 @@ async function attacked(service: BenchService, attack: 'none' | Attack, seconds:
       from,
       took,
       sent,
-      cpu_cores: rounded(cpu / took),
+      cpu_cores: cpu / took,
       log_lines_kib_per_minute: rounded((log / 1_024) * (60 / took)),
       peak_mib: rounded(peak / 2 ** 20),
       heap_growth_afterwards_mib: rounded((after.heap - before.heap) / 2 ** 20),

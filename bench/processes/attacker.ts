@@ -2,11 +2,13 @@
  * A separate process that attacks the agent listener of the benchmark's own service, at a bounded rate and until it is
  * stopped. The unauthenticated attacks come from 127.0.0.2 and need no key; the authenticated ones have the PSK of a node.
  */
+import { setMaxListeners } from 'node:events';
 import { createConnection } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect as connectHttp2 } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import { createControlClient } from '../../src/agent/control/client.js';
+import type { ControlClient } from '../../src/agent/control/client.js';
 import type { AgentMessage, ControlStream } from '../../src/agent/control/stream.js';
 import { ConfigApplyReport, ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
@@ -18,7 +20,7 @@ import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { endHeaders, frame, FrameType, headerList, opening, rstStream } from '../../scripts/stack/http2-frames.js';
 import { answerParent } from '../child.js';
 
-export const attacks = ['reset', 'idle', 'malformed', 'hello_loop', 'reports', 'heartbeats'] as const;
+export const attacks = ['reset', 'idle', 'malformed', 'offers', 'hello_loop', 'reports', 'heartbeats'] as const;
 export type Attack = (typeof attacks)[number];
 
 export interface StartAttack {
@@ -31,6 +33,8 @@ export interface StartAttack {
 }
 
 const strangersAddress = '127.0.0.2';
+/** As many as one process manages beside the service on two cores. */
+const offersPerSecond = 200;
 
 /**
  * Preface, SETTINGS, HEADERS of a request to `/x`, and RST_STREAM: what a library that answers a request whose stream is
@@ -47,7 +51,7 @@ answerParent({
     stopped = new AbortController();
     running = run(attack, stopped.signal);
   },
-  /** The number of connections, calls, sessions or messages sent. */
+  /** The number of connections, calls, sessions or messages sent; of offers, those that were refused. */
   async stop() {
     stopped.abort();
     return running;
@@ -63,6 +67,8 @@ async function run(attack: StartAttack, signal: AbortSignal): Promise<number> {
       return paced(100, signal, () => write(attack, opening, 60_000));
     case 'malformed':
       return malformedOpens(attack, signal);
+    case 'offers':
+      return refusedOffers(attack, signal);
     case 'hello_loop':
       return helloLoop(attack, signal);
     case 'reports':
@@ -136,6 +142,27 @@ async function malformedOpens({ host, port }: StartAttack, signal: AbortSignal):
   return sent;
 }
 
+/**
+ * Offers with the node's key, on one connection: the few that its budget lets through are dropped. At most 16 at once.
+ * @returns how many were refused
+ */
+async function refusedOffers(attack: StartAttack, signal: AbortSignal): Promise<number> {
+  const client = controlClient(attack);
+  let [inFlight, refused] = [0, 0];
+  setMaxListeners(0, signal);
+  await paced(offersPerSecond, signal, () => {
+    if (inFlight >= 16) return;
+    inFlight += 1;
+    void client.open(signal).then((opened) => {
+      inFlight -= 1;
+      if (opened.ok) opened.value.discard();
+      else if (!signal.aborted) refused += 1;
+    });
+  });
+  client.close();
+  return refused;
+}
+
 /** Sessions one after the other, each with a hello as large as a hello may be. */
 async function helloLoop(attack: StartAttack, signal: AbortSignal): Promise<number> {
   let sessions = 0;
@@ -192,19 +219,21 @@ interface Connected {
   end(): void;
 }
 
-async function connect(attack: StartAttack, signal: AbortSignal): Promise<Connected | undefined> {
-  const { host, port, nodeId, controlPsk } = attack;
+function controlClient({ host, port, nodeId, controlPsk }: StartAttack): ControlClient {
   const keys = agentKeysFrom(controlPsk);
   if (!keys.ok) throw new Error(keys.error);
-  const [clock, agentVersion, offset] = [systemClock, 'attacker/1', { milliseconds: 0 }];
-  const client = createControlClient({
+  return createControlClient({
     endpoint: { host, port },
     nodeId,
     keys: keys.value,
-    agentVersion,
-    clock,
-    offset,
+    agentVersion: 'attacker/1',
+    clock: systemClock,
+    offset: { milliseconds: 0 },
   });
+}
+
+async function connect(attack: StartAttack, signal: AbortSignal): Promise<Connected | undefined> {
+  const client = controlClient(attack);
   const opened = await client.open(signal);
   if (!opened.ok) {
     client.close();
