@@ -1,6 +1,7 @@
 /** All that REST calls to change something, on the two gateways. Those of accounts and webhooks come ready made. */
 import { createProfileRevertHandlers } from '../accounts/handlers.js';
 import { createCredentialHandlers } from '../commands/credentials.js';
+import { createFleetFileHandlers } from '../commands/fleet-file.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import { createNodeHandlers } from '../commands/nodes.js';
 import type { Gateway, ProjectionWait } from '../commands/port.js';
@@ -26,6 +27,8 @@ export interface CommandHandlerParts {
   readonly accounts: Gateway<Accounts, AccountCommand>;
   readonly accountHandlers: CommandHandlers['accounts'];
   readonly webhookHandlers: CommandHandlers['webhooks'];
+  /** The committed fleet. */
+  readonly committed: () => Fleet;
   readonly keyring: Keyring;
   /** 32 bytes, part of every PSK. */
   readonly servicePublic: Uint8Array;
@@ -38,7 +41,7 @@ export interface CommandHandlerParts {
 
 export function createCommandHandlers(parts: CommandHandlerParts): CommandHandlers {
   const { fleet, accounts, accountHandlers, webhookHandlers, keyring, servicePublic, projections, audit } = parts;
-  const { clock, ids } = parts;
+  const { clock, ids, committed } = parts;
   return {
     nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids }),
     credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids }),
@@ -46,6 +49,7 @@ export function createCommandHandlers(parts: CommandHandlerParts): CommandHandle
     chains: createChainHandlers(fleet),
     policies: createPolicyHandlers(fleet),
     settings: createSettingsHandlers(fleet),
+    fleetFile: createFleetFileHandlers({ gateway: fleet, fleet: committed, keyring, clock }),
     reverts: {
       fleet: createRevertHandlers({ gateway: fleet, projections, audit }),
       accounts: createProfileRevertHandlers({ gateway: accounts, projections, audit }),

@@ -140,6 +140,7 @@ async function createHandlers(
   });
   return createCommandHandlers({
     fleet,
+    committed: () => core.committed.fleet(),
     accounts,
     accountHandlers,
     webhookHandlers,

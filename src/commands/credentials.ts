@@ -79,7 +79,7 @@ export function createCredentialHandlers(options: CredentialHandlerOptions): Com
 }
 
 /** The fields that need no work before a command is decided, without absent ones. */
-function realityFields(changes: CredentialChanges) {
+export function realityFields(changes: CredentialChanges) {
   const { x25519_credential_id, server_names, short_ids, target_host, target_port } = changes;
   return {
     ...(x25519_credential_id === undefined ? {} : { x25519_credential_id }),
@@ -105,7 +105,6 @@ const day = 24 * 3600 * 1000;
  * The keys and certificates that a request gives or asks for; nothing when it says nothing of them.
  * @param now milliseconds since the epoch
  * @throws ServiceError `invalid_request` that names the field
- * @internal exported for tests
  */
 export async function keyMaterial(given: Given, now: number): Promise<KeyMaterial> {
   const { private_key, certificate_pem, private_key_pem, self_signed } = given;

@@ -9,6 +9,10 @@ import type { ApiTokenState } from '../domain/accounts/api-token.js';
 import type { Role } from '../domain/accounts/user.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { FleetCommand, NounOf, PlainType, ResourceType, StateOf } from '../domain/fleet/resources.js';
+import type { ChangedNode } from '../domain/fleet-file/carry-out.js';
+import type { StepAction } from '../domain/fleet-file/compare.js';
+import type { DocumentMistake, FileFlags, FleetDocument } from '../domain/fleet-file/document.js';
+import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
 import type { IfMatch } from '../domain/resource/refusal.js';
@@ -187,6 +191,36 @@ export interface RevertHandlers {
   preview(entry: RecordedCommand): Promise<readonly PreviewedChange[]>;
 }
 
+/** A document of the fleet that has been read, and what its sender allows. */
+export interface FileRequest {
+  readonly document: FleetDocument;
+  readonly flags: FileFlags;
+  /** Of the document's text. */
+  readonly digest: string;
+}
+
+export interface PlannedStep {
+  readonly action: StepAction;
+  /** It cannot be taken back. */
+  readonly final: boolean;
+  /** `id` is null for what does not exist yet. */
+  readonly resource: { readonly type: string; readonly name: string; readonly id: string | null };
+  /** With names in place of ids, secrets masked. */
+  readonly changes: readonly AuditChange[];
+}
+
+export interface FilePlan {
+  /** Of the document; there are no steps when there are any. */
+  readonly mistakes: readonly DocumentMistake[];
+  readonly steps: readonly PlannedStep[];
+  readonly nodes: readonly ChangedNode[];
+  /** Why an apply would be refused. */
+  readonly obstacles: readonly string[];
+  /** How many commands an apply would be. */
+  readonly commands: number;
+  readonly etag: string;
+}
+
 /**
  * A method that changes something refuses by throwing a ServiceError, checked in this order: `not_found` of the
  * resource, `precondition_failed`, `invalid_request` (references, the result of a PUT), `conflict`. It throws
@@ -233,6 +267,10 @@ export interface CommandHandlers {
   };
   readonly settings: {
     update(ctx: CommandContext, ifMatch: IfMatch, fields: UpdateSettingsFields): Answer<SettingsState>;
+  };
+  readonly fleetFile: {
+    /** Writes nothing. @throws ServiceError `unavailable` */
+    plan(request: FileRequest): Promise<FilePlan>;
   };
   /** Keyed by the subject of the entry. */
   readonly reverts: { readonly fleet: RevertHandlers; readonly accounts: RevertHandlers };

@@ -125,6 +125,18 @@ export const limits = {
     factEveryMs: MINUTE,
     deliveries: 50,
   },
+  fleetFile: {
+    // docs/contract/automation.md#the-fleet-as-a-file
+    documentBytes: 16 * MiB,
+    bodyBytes: 20 * MiB,
+    resources: 50_000,
+    /** Mistakes that one answer names. */
+    mistakes: 50,
+    /** A document may expand to so much, however short it is. */
+    expansionBytes: 64 * KiB,
+    /** Plans, and applies, that wait for the one under way on an instance. */
+    waiting: 4,
+  },
   clocks: {
     // docs/contract/domain.md#commands-and-events
     apartMs: 30 * SECOND,

@@ -5,7 +5,7 @@
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
-import type { PlainType, StateOf } from '../domain/fleet/resources.js';
+import type { AnyState, PlainType, StateOf } from '../domain/fleet/resources.js';
 import type { ChainState } from '../domain/chain/chain.js';
 import type { DeployPlan } from '../domain/compile/plan.js';
 import type { CredentialState } from '../domain/credential/credential.js';
@@ -136,6 +136,16 @@ export type ServingState =
   /** The log was tampered with or damaged; everything before that place is folded. */
   | { readonly kind: 'broken_log'; readonly reason: string };
 
+/** All resources as they were at one revision of the fleet. */
+export interface WholeFleet {
+  readonly revision: number;
+  readonly settings: SettingsState;
+  /** Sealed secrets included. */
+  states(type: string): readonly AnyState[];
+  /** The id itself when nothing has it. */
+  nameOf(type: string, id: string): string;
+}
+
 /** Queries on the committed fleet, which is in memory. */
 export interface FleetQueries {
   node(nodeId: string): NodeState | undefined;
@@ -143,6 +153,7 @@ export interface FleetQueries {
   chains(): Iterable<ChainState>;
   upstream(upstreamId: string): UpstreamState | undefined;
   settings(): SettingsState;
+  whole(): WholeFleet;
   credentials(): Iterable<CredentialState>;
   readonly nodes: ResourceQueries<NodeState>;
   /** Resources whose answers show the folded state alone. */

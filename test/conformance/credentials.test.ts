@@ -21,7 +21,7 @@ interface Credential {
 
 const fields = (
   'id name key_type public_key x25519_credential_id server_names short_ids target_host target_port certificate ' +
-  'in_use_by created_at updated_at version'
+  'in_use_by managed_by created_at updated_at version'
 ).split(' ');
 
 const shared = sharedService();

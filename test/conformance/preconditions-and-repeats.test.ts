@@ -1,7 +1,7 @@
 /** Versions, ETag and If-Match, positions and idempotency keys: `docs/contract/rest.md#consistency`. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createMakerFor, sessionPaths } from '../support/one-of-each.js';
+import { createMakerFor, lookingPaths, sessionPaths } from '../support/one-of-each.js';
 import type { Document } from '../support/openapi-document.js';
 import { createChain, createNode, createUpstream, fresh, port, rawHop, rfc3339 } from './support/resources.js';
 import type { Deployed, ListOf, NewNode, NodeData, Settings, Upstream } from './support/resources.js';
@@ -244,7 +244,7 @@ describe('an idempotency key', () => {
     const maker = await createMakerFor(document, (method, path, given) => api.ok(method, path, given?.body));
     const sent = await Promise.all(
       maker.operations
-        .filter(({ method, path }) => method === 'POST' && !sessionPaths.includes(path))
+        .filter(({ method, path }) => method === 'POST' && ![...sessionPaths, ...lookingPaths].includes(path))
         .map(async (post): Promise<{ readonly url: string; readonly body?: unknown }> => {
           return post.path.includes('{') ? maker.onNew(post) : { url: post.path, body: maker.newBody(post.path) };
         }),

@@ -56,7 +56,10 @@ it('a route is pushed to its nodes as soon as it is saved, with a cluster of its
   expect(first.gateway?.upstreamClusters).toEqual([
     { name: ruleId, endpoints: ['[2001:db8::7]:8080'], serverNames: [], enabled: true, healthCheck: undefined },
   ]);
-  hasExactly(route, 'id name host path_prefix enabled hops backend created_at updated_at version'.split(' '));
+  hasExactly(
+    route,
+    'id name host path_prefix enabled hops backend managed_by created_at updated_at version'.split(' '),
+  );
 });
 
 it('a policy is pushed in the snapshot of its node', async () => {

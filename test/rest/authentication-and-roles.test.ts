@@ -89,7 +89,7 @@ describe('Authentication and roles', () => {
       if (caller === 'nobody') return false;
       if (caller === 'admin') return true;
       if (path.startsWith('/api/auth/users') || path.startsWith('/api/webhooks')) return false;
-      const own = /^\/api\/auth\/(me|password|logout|tokens)/.test(path);
+      const own = /^\/api\/(auth\/(me|password|logout|tokens)|fleet\/plan)/.test(path);
       return caller === 'operator' || method === 'GET' || own;
     }
 

@@ -57,6 +57,7 @@ const common = {
   target_port: null,
   certificate: null,
   in_use_by: [],
+  managed_by: null,
   created_at: expect.any(String),
   updated_at: expect.any(String),
   version: 1,

@@ -129,6 +129,8 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'POST', path: '/api/webhooks/{id}/resume', access: 'admin', body: { after: 'now' } },
   { method: 'POST', path: '/api/webhooks/{id}/ping', access: 'admin', body: null },
   { method: 'GET', path: '/api/webhooks/{id}/deliveries', access: 'admin', body: null },
+  { method: 'GET', path: '/api/fleet/export', access: 'anyone', body: null },
+  { method: 'POST', path: '/api/fleet/plan', access: 'anyone', body: { document: 'svc: 1' } },
   { method: 'GET', path: '/api/settings/connectivity', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/settings/connectivity', access: 'operator', body: { multiplex: false }, ifMatch: true },
   { method: 'GET', path: '/api/audit', access: 'anyone', body: null },

@@ -93,6 +93,7 @@ describe('an L3 network', () => {
       server_name: 'l3.example',
       members: [{ ...member('a'), interface_name: `svc${data.network_id}` }],
       tunnels: [],
+      managed_by: null,
       created_at: expect.any(String),
       updated_at: data.created_at,
       version: 1,

@@ -44,6 +44,7 @@ describe('a create', () => {
       enabled: true,
       hops: (body['hops'] as object[]).map((hop) => ({ listen_addr: '0.0.0.0', ...hop })),
       backend: '[2001:db8::1]:80',
+      managed_by: null,
       created_at: expect.any(String),
       updated_at: data.created_at,
       version: 1,

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMaker, sessionPaths } from '../support/one-of-each.js';
+import { createMaker, lookingPaths, sessionPaths } from '../support/one-of-each.js';
 import type { Maker } from '../support/one-of-each.js';
 import { operationsOf } from '../support/openapi-document.js';
 import { openApiAnswers } from '../support/openapi-answers.js';
@@ -53,6 +53,8 @@ const extensions: readonly Row[] = [
   ['POST', '/api/webhooks/{id}/resume', 'admin only'],
   ['POST', '/api/webhooks/{id}/ping', 'admin only'],
   ['GET', '/api/webhooks/{id}/deliveries', 'admin only'],
+  ['GET', '/api/fleet/export'],
+  ['POST', '/api/fleet/plan', 'viewers too'],
   ['GET', '/api/l3-networks'],
   ['POST', '/api/l3-networks'],
   ['GET', '/api/l3-networks/{id}'],
@@ -77,6 +79,7 @@ const bodies: { readonly [row: string]: object } = {
   'PUT /api/l3-networks/{id}': { mtu: 1400 },
   'PUT /api/webhooks/{id}': { enabled: false },
   'POST /api/webhooks/{id}/resume': { after: 'now' },
+  'POST /api/fleet/plan': { document: 'svc: 1' },
   'PUT /api/settings/connectivity': { metrics_interval_secs: 90 },
 };
 
@@ -100,6 +103,7 @@ function rolesOf({ method, path, notes }: Row): {
   if (notes === 'own') return { may: 'admin', mayNot: [] };
   if (notes === 'admin only') return { may: 'admin', mayNot: ['viewer', 'operator'] };
   if (notes.startsWith('admin or operator only')) return { may: 'operator', mayNot: ['viewer'] };
+  if (notes === 'viewers too') return { may: 'viewer', mayNot: [] };
   const own = ['/api/auth/me', '/api/auth/password', '/api/auth/logout'].includes(path);
   return method === 'GET' || own ? { may: 'viewer', mayNot: [] } : { may: 'operator', mayNot: ['viewer'] };
 }
@@ -139,7 +143,8 @@ async function meetsItsRow(row: Row): Promise<void> {
   if (may !== 'nobody') expect((await call('nobody')).statusCode).toBe(401);
   for (const role of mayNot) expect([role, (await call(role)).statusCode]).toEqual([role, 403]);
   const answer = await call(may);
-  const created = row.method === 'POST' && !row.path.includes('{') && !sessionPaths.includes(row.path);
+  const created =
+    row.method === 'POST' && !row.path.includes('{') && ![...sessionPaths, ...lookingPaths].includes(row.path);
   expect([answer.statusCode, answer.json().error]).toEqual([created ? 201 : 200, null]);
   expect(Object.keys(answer.json())).toEqual(['success', 'data', 'error']);
   answers.check(row.method, url, answer);

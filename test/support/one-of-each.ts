@@ -23,10 +23,13 @@ export interface Maker {
 /** They begin and end a session: they create nothing, and take no idempotency key. */
 export const sessionPaths: readonly string[] = ['/api/auth/login', '/api/auth/logout'];
 
+/** They look only, although they are sent a body. */
+export const lookingPaths: readonly string[] = ['/api/fleet/plan'];
+
 /** The paths where resources are created: `/api/nodes`. */
 export function collectionsOf(operations: readonly Operation[]): readonly string[] {
   return operations
-    .filter(({ method, path }) => method === 'POST' && !path.includes('{') && !sessionPaths.includes(path))
+    .filter(({ method, path }) => method === 'POST' && operations.some((one) => one.path === `${path}/{id}`))
     .map(({ path }) => path);
 }
 

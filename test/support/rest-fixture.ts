@@ -253,6 +253,7 @@ export async function startRest(
   const deps: RestDeps = {
     commands: createCommandHandlers({
       fleet: gateway,
+      committed: committed.fleet,
       accounts: accounts.gateway,
       accountHandlers: accounts.handlers,
       webhookHandlers: webhooks.handlers,

@@ -25,6 +25,8 @@ const stated: Readonly<Record<string, number>> = {
   // PEM: 64 KiB.
   certificate_pem: 65_536,
   private_key_pem: 65_536,
+  // 16 MiB.
+  document: 16_777_216,
   // Lists.
   hops: 8,
   members: 256,

@@ -3,6 +3,7 @@
  * the earlier check answers, or with nothing wrong but what keeps it from being carried out. Pure.
  */
 import type { Document, Operation, Parameter, Schema } from '../support/openapi-document.js';
+import { lookingPaths } from '../support/one-of-each.js';
 import type { Case, Draft, Expected, Role } from './case.js';
 import { bodyMutations, fits } from './mutations.js';
 import type { RealIds } from '../support/openapi-values.js';
@@ -27,7 +28,8 @@ export interface Site {
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const unknownPath = 'an unknown path';
 const unknownId = '00000000-0000-4000-8000-000000000000';
-const tooLarge = `{"name":"${marker}"}`.padEnd(256 * 1024 + 1);
+const tooLargeFor = ({ path }: Operation): string =>
+  `{"name":"${marker}"}`.padEnd((path.startsWith('/api/fleet/') ? 20 * 1024 : 256) * 1024 + 1);
 const refusedIds = (otherId: string): readonly string[] => [
   unknownId,
   otherId,
@@ -52,7 +54,7 @@ const refusedIds = (otherId: string): readonly string[] => [
 function roleFor({ method, path }: Pick<Operation, 'method' | 'path'>): Role {
   if (!path.startsWith('/api/') || path === '/api/auth/login') return 'nobody';
   if (/^\/api\/(auth\/users|webhooks)/.test(path)) return 'admin';
-  return method === 'GET' || path.startsWith('/api/auth/') ? 'viewer' : 'operator';
+  return method === 'GET' || path.startsWith('/api/auth/') || lookingPaths.includes(path) ? 'viewer' : 'operator';
 }
 
 export function* casesOf(site: Site): Generator<Case> {
@@ -120,6 +122,7 @@ function draftsOf(site: Site, operation: Operation): readonly Draft[] {
 }
 
 function creates(operation: Operation): boolean {
+  if (lookingPaths.includes(operation.path)) return false;
   return operation.method === 'POST' && !hasId(operation) && roleFor(operation) !== 'nobody';
 }
 
@@ -178,7 +181,7 @@ function* wrongBodies({ document, ids }: Site, operation: Operation, base: Draft
   }
   yield wrong('a body that is nested deeply', `${'['.repeat(20_000)}`, ['body']);
   yield wrong('a body that is not UTF-8', Buffer.from(`{"${marker}\xe9":1}`, 'latin1'), ['body']);
-  yield { what: '256 KiB and a byte', draft: { ...base, body: tooLarge }, expected: { status: 413 } };
+  yield { what: 'a byte too many', draft: { ...base, body: tooLargeFor(operation) }, expected: { status: 413 } };
   if (schema === undefined) {
     for (const key of ['name', '__proto__', 'constructor', 'prototype']) {
       yield wrong(`a body with ${key}`, `{${JSON.stringify(key)}:${JSON.stringify(marker)}}`, [key]);
@@ -442,7 +445,7 @@ function faultsOf(site: Site, operation: Operation): readonly Fault[] {
           headers: { ...draft.headers, 'content-type': 'text/plain' },
         }),
       },
-      { what: 'too large', expected: { status: 413 }, apply: (draft) => ({ ...draft, body: tooLarge }) },
+      { what: 'too large', expected: { status: 413 }, apply: (draft) => ({ ...draft, body: tooLargeFor(operation) }) },
     );
   }
   faults.push({

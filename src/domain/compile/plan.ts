@@ -30,7 +30,10 @@ export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefine
   const before = nodeIds.map((id) => compileNode(fleet, id));
   const { state: deployed } = draftFleet(fleet);
   applyCommand(deployed, hypothetical(deployed, [deployEvent(fleet, chain)]));
-  const nodes = before.map((old) => ({ node_id: old.node_id, ...difference(old, compileNode(deployed, old.node_id)) }));
+  const nodes = before.map((old) => ({
+    node_id: old.node_id,
+    ...snapshotDifference(old, compileNode(deployed, old.node_id)),
+  }));
   return {
     nodes: nodes.filter(({ added, changed, removed }) => added.length + changed.length + removed.length > 0),
     collisions: chainCollisions(deployed, chain),
@@ -38,7 +41,7 @@ export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefine
 }
 
 /** Ids of added, changed and removed rules. A rule counts as changed when its upstream cluster or certificate changes. */
-function difference(
+export function snapshotDifference(
   before: NodeSnapshot,
   after: NodeSnapshot,
 ): { readonly added: readonly string[]; readonly changed: readonly string[]; readonly removed: readonly string[] } {

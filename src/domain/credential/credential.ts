@@ -105,3 +105,13 @@ export function credentialAt(
 ): CredentialState | undefined {
   return id === undefined || id === null ? undefined : fleet.get(credentialKey, id);
 }
+
+/** The names for which the service has made a certificate; undefined for one that somebody else signed or named. */
+export function namesOfSelfSigned({
+  self_signed,
+  subject,
+  subject_alt_names,
+}: CertificateDetails): { readonly common_name: string; readonly subject_alt_names: readonly string[] } | undefined {
+  const [, common_name] = /^CN=([^,]+)$/.exec(subject) ?? [];
+  return self_signed && common_name !== undefined ? { common_name, subject_alt_names } : undefined;
+}

@@ -14,6 +14,7 @@ import { namesHeads } from '../log-chain/heads.js';
 import type { Owner } from '../references/references.js';
 import { ownerOf, splitOwner } from '../references/references.js';
 import type { EventContext } from '../resource/declaration.js';
+import type { AnyEvent } from '../resource/lifecycle.js';
 import { nameIndexKey } from '../resource/meta.js';
 import {
   fleetEvent,
@@ -58,7 +59,7 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   const { occurred_at: at, command, actor } = recorded.metadata;
   const context: EventContext = { at, commandId: command.id, revision: recorded.revision, actor };
   // `touches` is judged on the fleet before the event.
-  const touches = [...eventDeclaration(event).touches(fleet, event, context)];
+  const touches = changesOwnerAlone(event) ? [] : [...eventDeclaration(event).touches(fleet, event, context)];
   const declaring = declaringResource(event);
   if (declaring.kind === 'singleton') {
     const cell = fleet.singletons[declaring.type] as Cell<unknown>;
@@ -73,6 +74,13 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   if (declaring.type !== 'node' || before === undefined || after !== undefined) return touches;
   forgetNode(fleet, id);
   return [...touches, id];
+}
+
+/** Which set owns a resource is in no snapshot. */
+function changesOwnerAlone({ data }: AnyEvent): boolean {
+  const changes: unknown = Reflect.get(data, 'changes');
+  if (typeof changes !== 'object' || changes === null) return false;
+  return Object.hasOwn(changes, 'managed_by') && Object.keys(changes).length === 1;
 }
 
 function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {

@@ -7,6 +7,7 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { lifecycleAudit } from '../resource/audit-change.js';
 import { lifecycleFold } from '../resource/lifecycle-fold.js';
 import { pick } from '../resource/lifecycle.js';
+import { owned } from '../resource/lifecycle-decisions.js';
 import { firstVersion } from '../resource/meta.js';
 import type { Undo } from '../resource/undo.js';
 import { earlierValues, lifecycleUndo } from '../resource/undo.js';
@@ -31,9 +32,9 @@ const decidePolicy: Decisions<PolicyCommand, PolicyEvent> = {
     if (mismatch !== undefined) return err(mismatch);
     if (policy === undefined) {
       const refusal = unknownNode(fleet, fields) ?? tooMany(fleet, fields);
-      return unlessRefused(refusal, { type: 'ListenerPolicyCreated', data: { policy_id: id, ...fields } });
+      return unlessRefused(refusal, { type: 'ListenerPolicyCreated', data: { policy_id: id, ...owned(fields) } });
     }
-    const changes = changesOf(policy, fields, ['priority_order']);
+    const changes = changesOf(policy, fields, ['priority_order', 'managed_by']);
     if (Object.keys(changes).length === 0) return ok([]);
     return ok([{ type: 'ListenerPolicyUpdated', data: { policy_id: id, changes } }]);
   },
@@ -43,7 +44,12 @@ const decidePolicy: Decisions<PolicyCommand, PolicyEvent> = {
     if (policy === undefined) return err({ code: 'not_found', message: `there is no listener policy ${id}` });
     const mismatch = versionMismatch(policy.version, command.ifMatch);
     if (mismatch !== undefined) return err(mismatch);
-    return ok([{ type: 'ListenerPolicyDeleted', data: { policy_id: id, ...pick(policy, policyFields) } }]);
+    return ok([
+      {
+        type: 'ListenerPolicyDeleted',
+        data: { policy_id: id, ...owned(pick(policy, [...policyFields, 'managed_by'])) },
+      },
+    ]);
   },
   RestoreListenerPolicy(fleet, { type: _, id, ...fields }) {
     const refusal = exists(fleet, policyKey.type, id) ?? unknownNode(fleet, fields) ?? tooMany(fleet, fields);

@@ -7,7 +7,7 @@ import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
 import type { LifecycleEvent, RestoreCommand } from '../resource/lifecycle.js';
 import { fieldsOf } from '../resource/lifecycle.js';
-import type { ResourceMeta } from '../resource/meta.js';
+import type { Owned, ResourceMeta } from '../resource/meta.js';
 
 export const policyTransports = ['tcp', 'udp'] as const;
 
@@ -23,6 +23,7 @@ export interface PolicyOfNode {
   readonly listen_port: number;
   /** Every label, once. */
   readonly priority_order: readonly PriorityLabel[];
+  readonly managed_by?: string | null | undefined;
 }
 
 /** The policies in the event that takes back a node's delete. */
@@ -31,7 +32,7 @@ export interface PoliciesOfNode {
   readonly policies: readonly PolicyOfNode[];
 }
 
-export interface PolicyDefinition extends PolicyOfNode {
+export interface PolicyDefinition extends Omit<PolicyOfNode, 'managed_by'> {
   readonly node_id: string;
 }
 
@@ -53,7 +54,7 @@ export interface PolicyState extends ResourceMeta, PolicyDefinition {
 export type PolicyEvent = LifecycleEvent<'ListenerPolicy', 'policy_id', PolicyDefinition>;
 
 export type PolicyCommand =
-  | ({ readonly type: 'SaveListenerPolicy'; readonly ifMatch: IfMatch } & PolicyDefinition)
+  | ({ readonly type: 'SaveListenerPolicy'; readonly ifMatch: IfMatch } & PolicyDefinition & Owned)
   | ({ readonly type: 'DeleteListenerPolicy'; readonly ifMatch: IfMatch } & PolicyKey)
   | RestoreCommand<'ListenerPolicy', PolicyDefinition>;
 

@@ -18,11 +18,15 @@ import { describeOwners } from '../references/references.js';
 import type { Changes } from '../resource/change.js';
 import { changesOf } from '../resource/change.js';
 import { pick } from '../resource/lifecycle.js';
+import { owned } from '../resource/lifecycle-decisions.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import { existing, exists, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
 import { overrideRefusal } from '../settings/decide.js';
 import { settingsOf } from '../settings/settings.js';
+
+/** The definition, and which set owns the node. */
+const savedFields = [...nodeFields, 'managed_by'] as const;
 
 type Of<T extends NodeCommand['type']> = Extract<NodeCommand, { readonly type: T }>;
 
@@ -40,7 +44,7 @@ const decideNode: Decisions<NodeCommand, NodeEvent> = {
   CreateNode(fleet, { type: _, id, psk, ...fields }) {
     const taken = nameTaken(fleet, nodeKey.type, fields.name);
     if (taken !== undefined) return err(taken);
-    const created: NodeEvent = { type: 'NodeCreated', data: { node_id: id, ...pick(fields, nodeFields) } };
+    const created: NodeEvent = { type: 'NodeCreated', data: { node_id: id, ...owned(pick(fields, savedFields)) } };
     return ok(psk === null ? [created] : [created, { type: 'NodePskIssued', data: { node_id: id, ...psk } }]);
   },
   UpdateNode: onNode(update),
@@ -48,9 +52,9 @@ const decideNode: Decisions<NodeCommand, NodeEvent> = {
     const override = settingsOf(fleet).nodes[node.id] ?? null;
     const { id: node_id, generation_offset } = node;
     const policies = policiesOf(fleet, node.id).map((policy) =>
-      pick(policy, ['transport', 'listen_addr', 'listen_port', 'priority_order']),
+      owned(pick(policy, ['transport', 'listen_addr', 'listen_port', 'priority_order', 'managed_by'])),
     );
-    const data = { node_id, ...pick(node, nodeFields), override, policies, generation_offset };
+    const data = { node_id, ...owned(pick(node, savedFields)), override, policies, generation_offset };
     return unlessRefused(stillUsed(fleet, nodeKey.type, node), { type: 'NodeDeleted', data });
   }),
   RestoreNode(fleet, { type: _, id, ...node }) {
@@ -72,7 +76,7 @@ const decideNode: Decisions<NodeCommand, NodeEvent> = {
 function update(fleet: FleetView, node: NodeState, command: Of<'UpdateNode'>): Decision<NodeEvent> {
   const { labels, ...fields } = command;
   const changes: Changes = {
-    ...changesOf(node, fields, nodeFields),
+    ...changesOf(node, fields, savedFields),
     ...(labels === undefined ? {} : labelChanges(node.labels, labels)),
   };
   if (Object.keys(changes).length === 0) return ok([]);
@@ -163,7 +167,7 @@ function undoUpdate(event: Extract<NodeEvent, { readonly type: 'NodeUpdated' }>)
       if (node === undefined) return undefined;
       const fields = new Map<string, Json>([
         ...Object.entries(labelChanges({}, node.labels)).map(([field, { to }]) => [field, to] as const),
-        ...nodeFields.map((field) => [field, node[field]] as const),
+        ...savedFields.map((field) => [field, node[field] ?? null] as const),
       ]);
       return (field) => fields.get(field) ?? null;
     },

@@ -162,6 +162,7 @@ export function evolveNode(
       public_ipv6: null,
       commands: [],
       generation_offset: 0,
+      ...(data.managed_by === undefined ? undefined : { managed_by: data.managed_by }),
     };
   }
   if (event.type === 'NodeRestored') {

@@ -9,7 +9,7 @@ import type { FleetView, ResourceKey } from './fleet-view.js';
 import type { IfMatch, Decision, Refusal } from './refusal.js';
 import type { AnyEvent, Former, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
 import { pick } from './lifecycle.js';
-import type { ResourceMeta } from './meta.js';
+import type { Owned, ResourceMeta } from './meta.js';
 import { existing, exists, nameTaken, stillUsed, unlessRefused } from './rules.js';
 
 /** Why a resource cannot be saved as `next`. @param before the saved state; undefined for a new or restored resource */
@@ -34,6 +34,13 @@ export interface LifecycleShape<S> {
   readonly alsoDeleted: readonly (keyof S)[];
 }
 
+/** Without an owner that is none, which events leave out. */
+export function owned<D extends object>(definition: D): D {
+  if (Reflect.get(definition, 'managed_by') !== null) return definition;
+  const { managed_by: _, ...rest } = definition as Owned;
+  return rest as D;
+}
+
 type Addressed = { readonly id: string; readonly ifMatch?: IfMatch };
 
 /** One decision for each of the four commands. */
@@ -49,7 +56,8 @@ export function lifecycleDecisions<
   { invalid, conflict }: SaveRules<S>,
 ): Decisions<LifecycleCommand<Noun, D, Fixed, AlsoDeleted>, LifecycleEvent<Noun, `${Singular}_id`, D, AlsoDeleted>> {
   const key: ResourceKey<S> = { type };
-  const kept = [...fields, ...alsoDeleted];
+  const saved: readonly (keyof S)[] = [...fields, 'managed_by'];
+  const kept = [...saved, ...alsoDeleted];
   const event = (verb: string, id: string, data: object): AnyEvent => ({
     type: `${noun}${verb}`,
     data: { [`${singular}_id`]: id, ...data },
@@ -69,14 +77,14 @@ export function lifecycleDecisions<
 
   const decisions = {
     [`Create${noun}`](fleet: FleetView, command: S): Decision<AnyEvent> {
-      const definition = pick(command, fields);
+      const definition = pick(command, saved);
       const refusal = refusalOf(fleet, unsaved(command.id, definition));
-      return unlessRefused(refusal, event('Created', command.id, definition));
+      return unlessRefused(refusal, event('Created', command.id, owned(definition)));
     },
     [`Update${noun}`](fleet: FleetView, command: Addressed & Partial<S>): Decision<AnyEvent> {
       const found = existing(fleet, key, command);
       if (!found.ok) return err(found.error);
-      const changes = changesOf(found.value, command, fields);
+      const changes = changesOf(found.value, command, saved);
       if (Object.keys(changes).length === 0) return ok([]);
       const refusal = refusalOf(fleet, withChanges(found.value, changes), found.value);
       return unlessRefused(refusal, event('Updated', command.id, { changes }));
@@ -85,13 +93,13 @@ export function lifecycleDecisions<
       const found = existing(fleet, key, command);
       if (!found.ok) return err(found.error);
       const refusal = stillUsed(fleet, type, found.value);
-      return unlessRefused(refusal, event('Deleted', command.id, pick(found.value, kept)));
+      return unlessRefused(refusal, event('Deleted', command.id, owned(pick(found.value, kept))));
     },
     [`Restore${noun}`](fleet: FleetView, command: S & { readonly former: Former }): Decision<AnyEvent> {
       const { id, former } = command;
       const definition = pick<S, keyof S>(command, kept);
       const refusal = exists(fleet, type, id) ?? refusalOf(fleet, unsaved(id, definition));
-      return unlessRefused(refusal, event('Restored', id, { ...definition, former }));
+      return unlessRefused(refusal, event('Restored', id, { ...owned(definition), former }));
     },
   };
   // The compiler does not follow names of commands and events that are made of a noun.

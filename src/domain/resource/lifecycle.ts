@@ -3,6 +3,7 @@
  * definition, and the complete list of a definition's fields. Decisions are in `lifecycle-decisions.ts`.
  */
 import type { Changes } from './change.js';
+import type { Owned } from './meta.js';
 import type { IfMatch } from './refusal.js';
 
 /** An event of any type. */
@@ -32,12 +33,15 @@ export interface Former {
  * @typeParam AlsoDeleted what a delete removes besides the definition
  */
 export type LifecycleEvent<Noun extends string, Id extends string, Definition, AlsoDeleted = unknown> =
-  | { readonly type: `${Noun}Created`; readonly data: { readonly [K in Id]: string } & Definition }
+  | { readonly type: `${Noun}Created`; readonly data: { readonly [K in Id]: string } & Definition & Owned }
   | { readonly type: `${Noun}Updated`; readonly data: { readonly [K in Id]: string } & { readonly changes: Changes } }
-  | { readonly type: `${Noun}Deleted`; readonly data: { readonly [K in Id]: string } & Definition & AlsoDeleted }
+  | {
+      readonly type: `${Noun}Deleted`;
+      readonly data: { readonly [K in Id]: string } & Definition & AlsoDeleted & Owned;
+    }
   | {
       readonly type: `${Noun}Restored`;
-      readonly data: { readonly [K in Id]: string } & Definition & AlsoDeleted & { readonly former: Former };
+      readonly data: { readonly [K in Id]: string } & Definition & AlsoDeleted & Owned & { readonly former: Former };
     };
 
 /** A partial update: absent fields stay. @typeParam Fixed fields that only a create sets */
@@ -51,7 +55,8 @@ export type RestoreCommand<Noun extends string, Definition, AlsoDeleted = unknow
   readonly id: string;
   readonly former: Former;
 } & Definition &
-  AlsoDeleted;
+  AlsoDeleted &
+  Owned;
 
 /** `CreateUpstream`, `UpdateUpstream`, `DeleteUpstream` and `RestoreUpstream` for the noun `Upstream`. */
 export type LifecycleCommand<
@@ -60,11 +65,12 @@ export type LifecycleCommand<
   Fixed extends keyof Definition = never,
   AlsoDeleted = unknown,
 > =
-  | ({ readonly type: `Create${Noun}`; readonly id: string } & Definition)
+  | ({ readonly type: `Create${Noun}`; readonly id: string } & Definition & Owned)
   | ({ readonly type: `Update${Noun}`; readonly id: string; readonly ifMatch: IfMatch } & PartialUpdate<
       Definition,
       Fixed
-    >)
+    > &
+      Owned)
   | { readonly type: `Delete${Noun}`; readonly id: string; readonly ifMatch: IfMatch }
   | RestoreCommand<Noun, Definition, AlsoDeleted>;
 

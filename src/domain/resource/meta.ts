@@ -10,7 +10,12 @@ export interface ResourceMeta {
   /** RFC 3339, UTC, milliseconds. */
   readonly created_at: string;
   readonly updated_at: string;
+  /** The set of the fleet file that owns it; absent or null for none. Its events carry it only when there is one. */
+  readonly managed_by?: string | null | undefined;
 }
+
+/** The field that every definition has beside its own. */
+export type Owned = Pick<ResourceMeta, 'managed_by'>;
 
 /** The meta of a resource after its first event. */
 export function firstVersion(id: string, at: string): ResourceMeta {

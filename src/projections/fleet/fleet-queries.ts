@@ -8,7 +8,9 @@ import { referrersOf } from '../../domain/fleet/referrers.js';
 import { intendedLinks } from '../../domain/port-table/intended-links.js';
 import { portRows, liveListeners } from '../../domain/port-table/port-table.js';
 import type { Clock } from '../../kernel/clock.js';
-import type { FleetQueries } from '../port.js';
+import type { AnyState } from '../../domain/fleet/resources.js';
+import { resourceTypes } from '../../domain/fleet/resources.js';
+import type { FleetQueries, WholeFleet } from '../port.js';
 import type { CommittedFleet } from './committed-fleet.js';
 import { createNodeNames } from './node-names.js';
 import { allResourceQueries, nodeQueries } from './resources.js';
@@ -26,6 +28,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     chain: (chainId) => fleet().tables.l4_chain.get(chainId),
     chains: () => fleet().tables.l4_chain.values(),
     upstream: (upstreamId) => fleet().tables.l4_upstream.get(upstreamId),
+    whole: () => wholeFleet(fleet()),
     settings: () => fleet().singletons.connectivity.value,
     credentials: () => fleet().tables.credential.values(),
     nodes: nodeQueries(fleet),
@@ -40,6 +43,24 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     resourceCounts: createFleetCounts({ fleet, clock }),
     plan: (chainId) => planDeploy(fleet(), chainId),
     revision: () => fleet().revision.value,
+  };
+}
+
+function wholeFleet({ tables, revision, singletons }: Fleet): WholeFleet {
+  const states = new Map<string, readonly AnyState[]>(
+    resourceTypes.map((type) => [type, [...tables[type].values()] as readonly AnyState[]]),
+  );
+  const names = new Map<string, ReadonlyMap<string, string>>();
+  const statesOf = (type: string): readonly AnyState[] => states.get(type) ?? [];
+  return {
+    revision: revision.value,
+    settings: singletons.connectivity.value,
+    states: statesOf,
+    nameOf(type, id) {
+      const known = names.get(type) ?? new Map(statesOf(type).map((state) => [state.id, state.name]));
+      names.set(type, known);
+      return known.get(id) ?? id;
+    },
   };
 }
 

@@ -20,6 +20,8 @@ import { installCors } from './checks/cors.js';
 import type { DeclaredRoute, RouteSchema } from './openapi/route-declaration.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { eventRoutes } from './events/events.js';
+import { fleetFileRoutes } from './fleet-file/fleet-file-routes.js';
+import { sectionsOf } from './fleet-file/sections.js';
 import { dashboardRoutes } from './fleet/dashboard.js';
 import { docsSources } from './openapi/docs-page.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
@@ -120,6 +122,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   portRuntimeRoutes(app, deps);
   linkRoutes(app, deps);
   settingsRoutes(app, deps);
+  fleetFileRoutes(app, deps, sectionsOf(endpoints));
   auditRoutes(app, deps);
   eventRoutes(app, deps);
   revertRoutes(app, deps);

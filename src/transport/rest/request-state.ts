@@ -8,13 +8,15 @@ import type { ServiceError } from '../../kernel/errors.js';
  */
 export type Access = 'open' | 'login' | 'anyone' | 'operator' | 'admin';
 
-/** `json` requires a JSON object; `optional` takes one or nothing, which counts as `{}`; `none` allows nothing or `{}`. */
-export type BodyRule = 'json' | 'optional' | 'none';
+/** `json` requires a JSON object; `document` one with a document, or the document itself as YAML; `optional` takes one or nothing, which counts as `{}`; `none` allows nothing or `{}`. */
+export type BodyRule = 'json' | 'document' | 'optional' | 'none';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly access?: Access;
     readonly takes?: BodyRule;
+    /** The largest body, when it is not that of all routes. */
+    readonly bodyBytes?: number;
     readonly readsStored?: boolean;
     /** The methods of the path, for `Allow`; set on routes that only refuse other methods. */
     readonly allow?: readonly string[];

@@ -83,7 +83,9 @@ export interface Upstream {
 }
 
 export const upstreamFields =
-  'id name endpoint server_names health_check_interval_ms enabled tls reality created_at updated_at version'.split(' ');
+  'id name endpoint server_names health_check_interval_ms enabled tls reality managed_by created_at updated_at version'.split(
+    ' ',
+  );
 
 export interface Chain {
   readonly id: string;
@@ -112,7 +114,7 @@ export interface Chain {
 
 export const chainFields = (
   'id name description enabled payload hops hop_status listeners target status health deployed_version ' +
-  'deployed_at created_at updated_at version'
+  'deployed_at managed_by created_at updated_at version'
 ).split(' ');
 
 export interface Deployment {

@@ -1,5 +1,6 @@
 /**
- * Reads bodies of at most 256 KiB: strict JSON, or nothing where a route takes no body. Does not validate them.
+ * Reads bodies of at most 256 KiB, or more where a route says so: strict JSON, YAML where a route takes a document, or
+ * nothing where it takes no body. Does not validate them.
  * Implements `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`.
  */
 import { isUtf8 } from 'node:buffer';
@@ -9,7 +10,7 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp } from '../deps.js';
 import { tuning } from '../tuning.js';
-import { isJson, unsupportedType } from './gate.js';
+import { isJson, isYaml, unsupportedType } from './gate.js';
 import { printableKey, propertyPath } from './json-path.js';
 
 const noBytes = Buffer.alloc(0);
@@ -19,15 +20,17 @@ export function installBodies(app: RestApp): void {
   app.decorateRequest('bodyBytes', null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
-    if (Number(request.headers['content-length'] ?? 0) > tuning.drainBytes) throw tooLarge();
-    return readBounded(payload);
+    const most = request.routeOptions.config.bodyBytes ?? limits.rest.bodyBytes;
+    if (Number(request.headers['content-length'] ?? 0) > drained(most)) throw tooLarge(most);
+    return readBounded(payload, most);
   });
   app.addHook('preValidation', (request, _reply, next) => {
     if (request.method === 'GET' || request.method === 'HEAD') return next();
     const bytes = Buffer.isBuffer(request.body) ? request.body : noBytes;
     request.bodyBytes = bytes;
     const { takes } = request.routeOptions.config;
-    if (takes === 'json') request.body = jsonObject(bytes);
+    if (takes === 'document' && isYaml(request.headers['content-type'] ?? '')) request.body = { document: utf8(bytes) };
+    else if (takes === 'json' || takes === 'document') request.body = jsonObject(bytes);
     else if (takes === 'optional') request.body = bytes.length === 0 ? {} : jsonObject(bytes);
     else request.body = noBody(bytes, request);
     next();
@@ -61,33 +64,41 @@ function noBody(bytes: Buffer, request: FastifyRequest): undefined {
  * otherwise its sender would see a reset connection instead of the 413.
  * @throws ServiceError `payload_too_large`, or what broke the connection
  */
-async function readBounded(payload: Readable): Promise<Buffer> {
+async function readBounded(payload: Readable, most: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   // The answer needs the socket, so the stream must not be destroyed with the loop.
   for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length <= limits.rest.bodyBytes) chunks.push(chunk);
-    if (length > tuning.drainBytes) break;
+    if (length <= most) chunks.push(chunk);
+    if (length > drained(most)) break;
   }
-  if (length > limits.rest.bodyBytes) throw tooLarge();
+  if (length > most) throw tooLarge(most);
   return Buffer.concat(chunks, length);
 }
 
-function tooLarge(): ServiceError {
-  return new ServiceError('payload_too_large', `body: expected at most ${limits.rest.bodyBytes} bytes`);
+/** How much of a body that is too large is read to its end. */
+const drained = (most: number): number => most + tuning.drainBytes - limits.rest.bodyBytes;
+
+function tooLarge(most: number): ServiceError {
+  return new ServiceError('payload_too_large', `body: expected at most ${most} bytes`);
 }
 
 const byteOrderMark = 0xfeff;
+
+/** The text without its byte order mark. @throws ServiceError `invalid_request` for bytes that are not UTF-8 */
+function utf8(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new ServiceError('invalid_request', 'body: expected UTF-8');
+  const decoded = bytes.toString('utf8');
+  return decoded.charCodeAt(0) === byteOrderMark ? decoded.slice(1) : decoded;
+}
 
 /**
  * Reads a JSON text strictly: UTF-8, RFC 8259, no key twice in one object.
  * @throws ServiceError `invalid_request` for bytes that are not UTF-8 or not JSON, or that hold a key twice
  */
 function readJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new ServiceError('invalid_request', 'body: expected UTF-8');
-  const decoded = bytes.toString('utf8');
-  const text = decoded.charCodeAt(0) === byteOrderMark ? decoded.slice(1) : decoded;
+  const text = utf8(bytes);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -115,7 +126,14 @@ interface OpenArray {
   index: number;
 }
 
-const stringToken = /"(?:[^"\\]|\\.)*"/y;
+/** Where a string that begins at an index ends. By hand: a pattern would use up its stack on a document in a string. */
+function endOfString(text: string, begin: number): number {
+  for (let end = text.indexOf('"', begin + 1); ; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(end - 1 - escapes) === 0x5c) escapes += 1;
+    if (end < 0 || escapes % 2 === 0) return end;
+  }
+}
 
 /**
  * Finds faulty keys in a text that `JSON.parse` has accepted, so the syntax is not checked again. Iterative, so that a
@@ -142,10 +160,10 @@ function keyProblem(text: string): string | undefined {
         break;
       case 0x22: {
         // "
-        stringToken.lastIndex = at;
-        const token = stringToken.exec(text)?.[0] ?? '"';
-        at += token.length - 1;
+        const begin = at;
+        at = endOfString(text, begin);
         if (top?.kind !== 'object' || !top.expectKey) break;
+        const token = text.slice(begin, at + 1);
         top.expectKey = false;
         top.key = token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1);
         // Assigning this key would set the prototype, so no object may have it.

@@ -59,7 +59,7 @@ function requireEndpoint(request: FastifyRequest, requireOwnOrigin: OriginCheck)
   if (request.caller !== null && byCookie(request)) requireOwnOrigin(request);
   const program = request.caller?.apiToken ?? undefined;
   if (program !== undefined) requireForTokens(request, program.id);
-  requireMediaType(request, takes !== 'none');
+  requireMediaType(request, takes !== 'none', takes === 'document');
 }
 
 /** Programs leave accounts alone: a token that leaks makes no other, and shuts nobody out. @throws ServiceError `forbidden` */
@@ -128,23 +128,28 @@ function mayCall(access: Access, caller: Caller | null): boolean {
  * Refuses a wrong type before the body is read. An empty body needs none; whether a chunked body is empty shows only at its
  * end (`body.ts`).
  */
-function requireMediaType({ method, headers }: FastifyRequest, takesJson: boolean): void {
+function requireMediaType({ method, headers }: FastifyRequest, takesJson: boolean, takesYaml: boolean): void {
   if (method === 'GET' || method === 'HEAD') return;
   if ((headers['content-encoding']?.toLowerCase() ?? 'identity') !== 'identity') {
     throw unsupported('a body without content-encoding');
   }
   const type = headers['content-type'];
-  const wrongType = type === undefined ? takesJson : !isJson(type);
+  const wrongType = type === undefined ? takesJson : !isJson(type) && !(takesYaml && isYaml(type));
   const chunked = headers['transfer-encoding'] !== undefined;
   const hasBody = !chunked && Number(headers['content-length'] ?? '0') > 0;
   if (wrongType && (hasBody || (takesJson && (chunked || type !== undefined)))) throw unsupportedType();
 }
 
 /** True for `application/json`, with no charset or UTF-8. */
-export function isJson(contentType: string): boolean {
+export const isJson = (contentType: string): boolean => isType('application/json', contentType);
+
+/** True for `application/yaml` (RFC 9512), likewise. */
+export const isYaml = (contentType: string): boolean => isType('application/yaml', contentType);
+
+function isType(wanted: string, contentType: string): boolean {
   const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
   return (
-    type === 'application/json' &&
+    type === wanted &&
     parameters.every((parameter) => {
       const [key, value] = parameter.split('=');
       return key !== 'charset' || value === 'utf-8' || value === 'utf8' || value === '"utf-8"';

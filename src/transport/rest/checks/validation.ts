@@ -64,25 +64,58 @@ function unknownKeys(path: readonly PropertyKey[], keys: readonly string[], part
   };
 }
 
-/**
- * Keys that no alternative has come first. Then, if exactly one alternative has the right keys, its own issue; else the
- * union's sentence, which lists the alternatives.
- */
 function unionSentence(
   issue: z.core.$ZodIssueInvalidUnion,
   path: readonly PropertyKey[],
   part: string | undefined,
 ): RefusedValue {
+  const { unknown, inner } = inUnion(issue);
+  if (unknown.length > 0) return unknownKeys(path, unknown, part);
+  return inner === undefined ? aboutField(path, issue.message) : issueSentence(inner, path, part);
+}
+
+/** A mistake and its place. */
+export interface Mistake {
+  readonly at: readonly PropertyKey[];
+  readonly message: string;
+  /** It is about the key that the place ends in, not about its value. */
+  readonly ofKey?: true;
+}
+
+/** Every mistake that a schema has found, for those who show all of them. @param what they call fields of */
+export function mistakesOf(
+  issues: readonly Issue[],
+  what: string,
+  above: readonly PropertyKey[] = [],
+): readonly Mistake[] {
+  const unknownIn = (at: readonly PropertyKey[], keys: readonly string[]): readonly Mistake[] =>
+    keys.map((key) => ({ at: [...at, key], message: `not a field of this ${what}`, ofKey: true }));
+  return issues.flatMap((issue): readonly Mistake[] => {
+    const at = [...above, ...issue.path];
+    if (issue.code === 'unrecognized_keys') return unknownIn(at, issue.keys);
+    if (issue.code !== 'invalid_union') return [{ at, message: issue.message }];
+    const { unknown, inner } = inUnion(issue);
+    if (unknown.length > 0) return unknownIn(at, unknown);
+    return inner === undefined ? [{ at, message: issue.message }] : mistakesOf([inner], what, at);
+  });
+}
+
+/**
+ * Keys that no alternative has come first. Then, if exactly one alternative has the right keys, its own issue; else the
+ * union's sentence, which lists the alternatives.
+ */
+function inUnion(issue: z.core.$ZodIssueInvalidUnion): {
+  readonly unknown: readonly string[];
+  readonly inner?: Issue | undefined;
+} {
   const unknownOfEach = issue.errors.map(
     (issues) =>
       new Set(issues.flatMap((one) => (one.code === 'unrecognized_keys' && one.path.length === 0 ? one.keys : []))),
   );
   const unknown = [...(unknownOfEach[0] ?? [])].filter((key) => unknownOfEach.every((keys) => keys.has(key)));
-  if (unknown.length > 0) return unknownKeys(path, unknown, part);
+  if (unknown.length > 0) return { unknown };
   const candidates = issue.errors.filter((issues) => issues.every((one) => one.path.length > 0 && !isMissing(one)));
-  const first = candidates[0]?.[0];
-  if (candidates.length === 1 && first !== undefined) return issueSentence(first, path, part);
-  return aboutField(path, issue.message);
+  return { unknown, inner: candidates.length === 1 ? candidates[0]?.[0] : undefined };
 }
 
 function isMissing(issue: Issue): boolean {

@@ -64,6 +64,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
     'Networks of tunnels that carry IP packets between nodes. They are live at once where they are enabled.',
   ports: 'What listens on each node: intent, what agents report, and the order in which a shared listener matches.',
   settings: 'Settings of the installation.',
+  fleet: 'The fleet as a file: documents of what it should be.',
   audit: 'Who did what and when.',
   events: 'What happens, in order and resumable.',
   webhooks: 'URLs that items of the event feed are sent to.',

@@ -4,6 +4,7 @@
  */
 import type { FastifyContextConfig, FastifySchema } from 'fastify';
 import type { z } from 'zod';
+import type { JsonObject } from '../../../kernel/json.js';
 import type { ErrorCode } from '../../../kernel/errors.js';
 import type { Access, BodyRule } from '../request-state.js';
 
@@ -30,6 +31,20 @@ export interface RouteSchema extends FastifySchema {
   readonly response: { readonly [status: number]: z.ZodType };
 }
 
+/** The fields of a state that a document has, ids still in them; without what a create fills in. */
+export type FieldsInFile = (state: object) => JsonObject;
+
+/** A resource as documents of the fleet have it (`fleet-file/sections.ts`). */
+export interface InFile {
+  /** `/api/l4-upstreams` */
+  readonly path: string;
+  /** Checks the fields of one, its name among them. */
+  readonly body: z.ZodType;
+  /** Fills in defaults; undefined when the checked body is the definition. */
+  readonly definitionIn: ((checked: { readonly [field: string]: unknown }) => unknown) | undefined;
+  readonly fieldsOf: FieldsInFile;
+}
+
 export interface RouteConfig extends FastifyContextConfig {
   readonly access: Access;
   readonly takes: BodyRule;
@@ -39,6 +54,8 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly mayOnlyLook?: boolean;
   /** It reads stored read models, and so waits until they hold what this instance has answered before. */
   readonly readsStored?: boolean;
+  /** Of the route that creates a resource, when documents of the fleet have it too. */
+  readonly inFile?: InFile;
   /** Failures that do not follow from access, parameters and body. */
   readonly refuses?: readonly ErrorCode[];
 }

@@ -28,7 +28,9 @@ import {
   upstreamTls,
   uuid,
 } from '../schemas/fields.js';
+import type { JsonObject } from '../../../kernel/json.js';
 import type { Shape } from './resource-shape.js';
+import { ownFields } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
@@ -178,6 +180,16 @@ export const chainShape: Shape<ChainFields> = {
     response: targetSchema,
   },
 };
+
+/** The fields of a chain in a document of the fleet, without what a request's hop fills in. */
+export function chainInFile(state: object): JsonObject {
+  const hops = (state as ChainFields).hops.map(({ listen_addr, max_streams, ...hop }) => ({
+    ...hop,
+    ...(listen_addr === anyAddress ? {} : { listen_addr }),
+    ...(max_streams === undefined || max_streams === maxStreams.default ? {} : { max_streams }),
+  }));
+  return { ...ownFields(chainShape, state), hops };
+}
 
 /** Checks the fields of a body against one another. */
 export function checkDefinition(checked: PartialDefinition, ctx: z.core.$RefinementCtx): void {

@@ -101,6 +101,7 @@ export function chainView(deps: RestDeps, chain: ChainState, reports: Reports): 
   const live = liveHops(chain);
   return {
     ...chain,
+    managed_by: chain.managed_by ?? null,
     hop_status: chain.hops.map(({ node_id }) => {
       const states = reports.nodes.get(node_id)?.listeners;
       const hop = live.find((one) => one.node_id === node_id);

@@ -10,7 +10,7 @@ import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { ListOf, ListQuery } from '../../../projections/port.js';
-import { chainShape, checkDefinition } from './chain-schema.js';
+import { chainInFile, chainShape, checkDefinition } from './chain-schema.js';
 import { chainSchema, chainView, chainViews, healthOf, oneChainView } from './chain-view.js';
 import type { ChainView } from './chain-view.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -112,6 +112,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     shape: chainShape,
     check: checkDefinition,
     schema: chainSchema,
+    inFile: { fieldsOf: chainInFile },
     filters,
     async list(paged, checked) {
       const wanted = checked as Filters;

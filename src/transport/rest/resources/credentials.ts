@@ -5,7 +5,10 @@
 import { z } from 'zod';
 import type { CredentialChanges, NewCredential } from '../../../commands/handlers-port.js';
 import type { CredentialState } from '../../../domain/credential/credential.js';
-import { keyTypes, credentialKey } from '../../../domain/credential/credential.js';
+import { keyTypes, credentialKey, fieldsOfKeyType, namesOfSelfSigned } from '../../../domain/credential/credential.js';
+import { pick } from '../../../domain/resource/lifecycle.js';
+import { unreachable } from '../../../kernel/errors.js';
+import type { JsonObject } from '../../../kernel/json.js';
 import { canonicalNamePattern } from '../../../kernel/addresses.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Referrer } from '../../../domain/fleet/referrers.js';
@@ -27,7 +30,7 @@ import {
 } from '../schemas/fields.js';
 import { instant } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
-import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
+import { idOf, managedBy, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { resourceRoutes } from './resource-routes.js';
@@ -148,6 +151,44 @@ const createBody: z.ZodType<NewCredential> = z
   )
   .meta({ id: 'NewCredential', description: 'A credential of one of the types' });
 
+/** In a document, secrets that are left out are kept; whether there are any to keep shows only the fleet. */
+const fileBody = z
+  .discriminatedUnion(
+    'key_type',
+    [
+      body({ name: newName, key_type: z.literal('x25519'), private_key: privateKey.optional() }),
+      body({ name: newName, key_type: z.literal('reality'), ...reality }),
+      body({ name: newName, key_type: z.literal('tls_cert'), ...partial(tls) }).superRefine((sent, ctx) => {
+        checkTls(sent, ctx);
+        if (sent.self_signed !== undefined || sent.certificate_pem !== undefined) return;
+        const message = 'required, expected PEM certificates, or self_signed instead';
+        if (sent.private_key_pem === undefined) ctx.addIssue({ code: 'custom', path: ['certificate_pem'], message });
+      }),
+    ],
+    { error: expected(`an object with key_type ${keyTypes.map((type) => `"${type}"`).join(' or ')}`) },
+  )
+  .meta({ description: 'A credential of a document' });
+
+/** The fields of a credential in a document of the fleet: no secret, and of what the service has made, only what for. */
+function credentialInFile(state: object): JsonObject {
+  const { key_type, certificate, certificate_pem, ...fields } = state as CredentialState;
+  switch (key_type) {
+    case 'x25519':
+      return { key_type };
+    case 'reality':
+      return { key_type, ...(pick(fields, fieldsOfKeyType.reality) as JsonObject) };
+    case 'tls_cert': {
+      const names = certificate === null ? undefined : namesOfSelfSigned(certificate);
+      if (names === undefined) return { key_type, certificate_pem };
+      const { common_name, subject_alt_names } = names;
+      const only = subject_alt_names.length === 1 && subject_alt_names[0] === common_name;
+      return { key_type, self_signed: only ? { common_name } : { common_name, subject_alt_names } };
+    }
+    default:
+      return unreachable(key_type);
+  }
+}
+
 const updateBody: z.ZodType<CredentialChanges> = body({
   name: newName.optional(),
   ...partial(x25519),
@@ -223,6 +264,7 @@ const credentialSchema = z
       ),
       'What uses it; while anything does, it cannot be deleted',
     ),
+    managed_by: managedBy,
     ...timestamps,
   })
   .meta({
@@ -280,6 +322,7 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
     },
     shape: {},
     bodies: credentialBodies,
+    inFile: { body: fileBody, fieldsOf: credentialInFile },
     schema: credentialSchema,
     filters,
     list(paged, checked) {

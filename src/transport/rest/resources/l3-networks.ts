@@ -5,8 +5,14 @@
 import { z } from 'zod';
 import type { PartialNetwork } from '../../../domain/l3-network/definition.js';
 import { definitionProblems } from '../../../domain/l3-network/definition.js';
-import type { RequestedMember, RequestedNetwork, RequestedTunnel } from '../../../domain/l3-network/l3-network.js';
+import type {
+  NetworkDefinition,
+  RequestedMember,
+  RequestedNetwork,
+  RequestedTunnel,
+} from '../../../domain/l3-network/l3-network.js';
 import { canonicalCidr, canonicalNetwork } from '../../../kernel/cidr.js';
+import type { JsonObject } from '../../../kernel/json.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import {
@@ -26,7 +32,7 @@ import {
 } from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
-import { resourceSchema } from './resource-shape.js';
+import { ownFields, resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
@@ -172,6 +178,18 @@ function checkDefinition(checked: PartialNetwork, ctx: z.core.$RefinementCtx): v
   }
 }
 
+/** The fields of a network in a document of the fleet, without what the service assigns. */
+function networkInFile(state: object): JsonObject {
+  const { network_id, members: joined, tunnels } = state as NetworkDefinition;
+  return {
+    ...ownFields(shape, state),
+    members: joined.map(({ interface_name, ...member }) =>
+      interface_name === `svc${network_id}` ? member : { ...member, interface_name },
+    ),
+    ...(tunnels.length === 0 ? {} : { tunnels: tunnels.map(({ context_id: _, ...tunnel }) => tunnel) }),
+  } as unknown as JsonObject;
+}
+
 export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/l3-networks',
@@ -188,6 +206,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     details: { create: 'The service assigns `network_id`, and a `context_id` to each tunnel that gives none.' },
     shape,
     check: checkDefinition,
+    inFile: { fieldsOf: networkInFile },
     schema: resourceSchema('L3Network', 'A network of tunnels that carry IP packets', shape, {
       id: idOf('Id, a UUID', sample.network),
       network_id: documented(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),

@@ -92,10 +92,9 @@ const derived = {
     })
     .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
   listeners: shownListeners,
-  // Nothing holds a node back, manages it, or reads features from a hello in this release.
+  // Nothing holds a node back or reads features from a hello in this release.
   held_by: documented(z.string().nullable(), 'The rollout that holds the node back; always null in this release', null),
   features: documented(z.array(z.string()), 'What the agent says that it can do; always empty in this release', []),
-  managed_by: documented(z.string().nullable(), 'The set that owns the node; always null in this release', null),
 };
 
 export const nodeSchema = resourceSchema(
@@ -196,7 +195,7 @@ function nodeView(
     listeners: listenersShown([{ keys: deps.fleet.liveListeners(node.id), states: listeners }]),
     held_by: null,
     features: [],
-    managed_by: null,
+    managed_by: node.managed_by ?? null,
     created_at: node.created_at,
     updated_at: node.updated_at,
     version: node.version,

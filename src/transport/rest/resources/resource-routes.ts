@@ -16,12 +16,18 @@ import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/h
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { listQuery, listing, noQuery, query } from '../schemas/query.js';
 import type { CheckedBody, Schemas, Shape } from './resource-shape.js';
-import { createBody, definitionReader, updateBody } from './resource-shape.js';
+import { createBody, definitionReader, fileBody, ownFields, updateBody } from './resource-shape.js';
+import type { FieldsInFile, RouteConfig } from '../openapi/route-declaration.js';
 
 interface Addressable {
   readonly id: string;
   readonly version: number;
+  readonly managed_by?: string | null | undefined;
 }
+
+/** Only resources that a set owns say so. */
+const shown = <V extends Addressable>(view: V): V =>
+  view.managed_by === undefined ? { ...view, managed_by: null } : view;
 
 /** Filters of a list that have passed their schemas. */
 export type CheckedFilters = { readonly [name: string]: unknown };
@@ -82,6 +88,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
    */
   view(state: State): View | Promise<View>;
   createdView(created: Created): View | Promise<View>;
+  /** How a document of the fleet says what one should be, when that does not follow from the shape. */
+  readonly inFile?: { readonly body?: z.ZodType; readonly fieldsOf?: FieldsInFile };
   /** Fields that the repeat of a create sets in the resource as it is now: one-time secrets, to null. */
   readonly repeated?: { readonly [field: string]: unknown };
 }
@@ -104,6 +112,24 @@ const acceptAll = (): void => undefined;
 
 function sentences(rule: string, detail: string | undefined): string {
   return detail === undefined ? rule : `${rule} ${detail}`;
+}
+
+/** Resources for admins only are not in the file. */
+function inFile<D>(
+  routes: Pick<ResourceRoutes<D, never, never, never>, 'adminsOnly' | 'path' | 'shape' | 'check' | 'inFile'>,
+): Pick<RouteConfig, 'inFile'> {
+  const { adminsOnly = false, path, shape, check = acceptAll } = routes;
+  if (adminsOnly) return {};
+  const body = routes.inFile?.body ?? fileBody(shape).superRefine(check);
+  const fieldsOf: FieldsInFile = routes.inFile?.fieldsOf ?? ((state) => ownFields(shape, state));
+  return {
+    inFile: {
+      path,
+      body,
+      definitionIn: routes.inFile?.body === undefined ? definitionReader(shape) : undefined,
+      fieldsOf,
+    },
+  };
 }
 
 /** Adds the routes to the app. */
@@ -142,14 +168,14 @@ function routesOfAll<D, State, View extends Addressable, Created>(
     handler: async (request) => {
       const paged = listQuery(request.query as Parameters<typeof listQuery>[0]);
       const { items, total } = await routes.list(paged, request.query as CheckedFilters);
-      return ok({ items, total, page: paged.page, page_size: paged.pageSize });
+      return ok({ items: items.map(shown), total, page: paged.page, page_size: paged.pageSize });
     },
   });
 
   app.route({
     method: 'POST',
     url: path,
-    config: { access: writer(routes), takes: 'json' },
+    config: { access: writer(routes), takes: 'json', ...inFile(routes) },
     schema: {
       operationId: `create${names.one}`,
       summary: summaries.create,
@@ -172,7 +198,10 @@ function routesOfAll<D, State, View extends Addressable, Created>(
         outcome.kind === 'done'
           ? await routes.createdView(outcome.result)
           : { ...(await stored(outcome.resourceId)), ...routes.repeated };
-      return reply.code(201).header('location', `${path}/${view.id}`).send(ok(view));
+      return reply
+        .code(201)
+        .header('location', `${path}/${view.id}`)
+        .send(ok(shown(view)));
     },
   });
 }
@@ -203,7 +232,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
     handler: async (request, reply) => {
       const view = await stored(pathId(request.params, what));
       void reply.header('etag', etag(view.version));
-      return ok(view);
+      return ok(shown(view));
     },
   });
 
@@ -231,7 +260,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
       const changes = request.body as PartialUpdate<D>;
       const outcome = await routes.update(commandContext(request), id, request.headers['if-match'], changes);
       setCommandHeaders(reply, outcome);
-      return ok(outcome.kind === 'done' ? await routes.view(outcome.result) : await stored(id));
+      return ok(shown(outcome.kind === 'done' ? await routes.view(outcome.result) : await stored(id)));
     },
   });
 

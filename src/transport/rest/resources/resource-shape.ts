@@ -4,8 +4,10 @@
  * has another type does not compile. Implements `docs/contract/rest.md#envelope`.
  */
 import { z } from 'zod';
+import type { Json, JsonObject } from '../../../kernel/json.js';
+import { jsonEqual } from '../../../kernel/json.js';
 import { body } from '../schemas/fields.js';
-import { resourceId, timestamps } from '../schemas/shared-schemas.js';
+import { managedBy, resourceId, timestamps } from '../schemas/shared-schemas.js';
 
 export interface Field<T> {
   /** The meaning of the field, for the OpenAPI document. */
@@ -42,6 +44,26 @@ export function createBody<D>(shape: Shape<D>, extra: Schemas = {}) {
   return body({ ...(Object.fromEntries(fields) as Schemas), ...extra });
 }
 
+/** What a document of the fleet says of one: the fields of a create, and those that only an update can set. */
+export function fileBody<D>(shape: Shape<D>) {
+  const fields = entriesOf(shape).map(([name, field]) => [
+    name,
+    'initial' in field ? field.request.optional() : field.request,
+  ]);
+  return body(Object.fromEntries(fields) as Schemas);
+}
+
+/** The fields of a state that differ from what a create fills in, without the name. */
+export function ownFields<D>(shape: Shape<D>, state: object): JsonObject {
+  const fields: Record<string, Json> = {};
+  for (const [name, field] of entriesOf(shape)) {
+    const value = (Reflect.get(state, name) as Json | undefined) ?? null;
+    const presumed = 'initial' in field && jsonEqual(value, field.initial as Json);
+    if (name !== 'name' && !presumed) fields[name] = value;
+  }
+  return fields;
+}
+
 /** The strict body of a partial update. */
 export function updateBody<D>(shape: Shape<D>) {
   const fields = entriesOf(shape)
@@ -73,7 +95,13 @@ export function resourceSchema<D, Extra extends z.core.$ZodLooseShape>(
     said(field.response, { ...field, initial: undefined }),
   ]);
   return z
-    .object({ id: resourceId, ...(Object.fromEntries(fields) as Schemas), ...extra, ...timestamps })
+    .object({
+      id: resourceId,
+      ...(Object.fromEntries(fields) as Schemas),
+      ...extra,
+      managed_by: managedBy,
+      ...timestamps,
+    })
     .meta({ id, description });
 }
 

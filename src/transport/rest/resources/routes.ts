@@ -28,7 +28,7 @@ import { presencesOf, statusOf } from '../fleet/node-status.js';
 import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
-import { resourceSchema } from './resource-shape.js';
+import { ownFields, resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
@@ -138,6 +138,14 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
       for (const { path: at, message } of routeProblems(checked['hops'] as RouteDefinition['hops'] | undefined)) {
         ctx.issues.push({ code: 'custom', path: [...at], message, input: undefined });
       }
+    },
+    inFile: {
+      fieldsOf: (state) => ({
+        ...ownFields(shape, state),
+        hops: (state as RouteDefinition).hops.map(({ listen_addr, ...hop }) =>
+          listen_addr === anyAddress ? hop : { ...hop, listen_addr },
+        ),
+      }),
     },
     schema: resourceSchema('Route', 'A legacy HTTP route', shape, { id: idOf('Id, a UUID', sample.route) }),
     ...queries,

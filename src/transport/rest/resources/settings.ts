@@ -32,7 +32,7 @@ const override = object({
 
 const seconds = (field: keyof typeof settingsRanges) => integer(settingsRanges[field].min, settingsRanges[field].max);
 
-const updateBody = body({
+export const settingsBody = body({
   multiplex: documented(boolean().optional(), about.multiplex, true),
   multiplex_port: documented(port.nullable().optional(), about.multiplex_port, 7443),
   heartbeat_interval_secs: documented(seconds('heartbeat_interval_secs').optional(), about.heartbeat_interval_secs, 10),
@@ -117,7 +117,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       tags,
       querystring: noQuery,
       headers: conditionalHeaders,
-      body: updateBody,
+      body: settingsBody,
       response: answers(settings),
     },
     handler: async (request, reply) => {

@@ -21,6 +21,12 @@ export const time = timeOf('A time');
 
 export const version = documented(z.int(), 'Grows with each event of the resource; its `ETag`', 3);
 
+export const managedBy = documented(
+  z.string().nullable(),
+  'The set of the fleet file that owns it; null for none',
+  'edge-eu',
+);
+
 export const timestamps = {
   created_at: timeOf('When it was created'),
   updated_at: timeOf('When it was changed last', sample.later),

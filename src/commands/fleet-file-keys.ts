@@ -1,0 +1,114 @@
+/**
+ * The keys and certificates of a document of the fleet, made, read and sealed before anything is decided. What a document
+ * leaves out is kept where there is something to keep, and generated where it can be. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, "Kept as they are when absent".
+ */
+import type { CredentialState } from '../domain/credential/credential.js';
+import { credentialKey, namesOfSelfSigned, noFields } from '../domain/credential/credential.js';
+import type { DocumentMistake, FleetDocument, Wanted } from '../domain/fleet-file/document.js';
+import { resolveNames } from '../domain/fleet-file/resolve.js';
+import { nodeKey } from '../domain/node/node.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { JsonObject } from '../kernel/json.js';
+import { jsonEqual } from '../kernel/json.js';
+import { readCertificateChain } from '../security/certificates.js';
+import type { SealedValue } from '../security/sealing.js';
+import type { KeyMaterial } from './credentials.js';
+import { keyMaterial, realityFields } from './credentials.js';
+import type { CredentialChanges } from './handlers-port.js';
+
+export interface WithKeys {
+  /** The fields of its credentials are those of the domain. */
+  readonly document: FleetDocument;
+  readonly mistakes: readonly DocumentMistake[];
+  /** Ids of credentials whose key or certificate the service has made now. */
+  readonly generated: ReadonlySet<string>;
+}
+
+export interface KeyOptions {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** For a plan: a secret that is not there counts as given. */
+  readonly presume: boolean;
+  /** Seals the private key of a credential and wipes it. */
+  seal(id: string, material: KeyMaterial): SealedValue | null;
+}
+
+export async function withKeys(fleet: Fleet, document: FleetDocument, options: KeyOptions): Promise<WithKeys> {
+  const names = resolveNames(fleet, document);
+  const mistakes: DocumentMistake[] = [];
+  const generated = new Set<string>();
+  const resources: Wanted[] = [];
+  for (const wanted of document.resources) {
+    if (wanted.type === nodeKey.type)
+      resources.push({ ...wanted, fields: { ...wanted.fields, psk: null }, edited: wanted.fields });
+    else if (wanted.type !== credentialKey.type) resources.push(wanted);
+    if (wanted.type !== credentialKey.type) continue;
+    const id = names.idOf(wanted.id);
+    const before = names.isNew(wanted) ? undefined : fleet.get(credentialKey, id);
+    const given = wanted.fields as unknown as CredentialChanges & Pick<CredentialState, 'key_type'>;
+    try {
+      const asked = askedFor(given, before, options.presume);
+      const read = await keyMaterial(asked, options.now);
+      const presumed =
+        read.fields.certificate !== undefined && read.privateKey === undefined && isOtherKey(read, before);
+      const material = presumed ? { ...read, privateKey: Buffer.from('presumed') } : read;
+      if (asked.private_key === null || asked.self_signed !== undefined) generated.add(id);
+      const private_key = options.seal(id, material);
+      const secret = private_key === null ? {} : { private_key };
+      const edited = { ...realityFields(given), ...material.fields, ...secret };
+      const fields = { ...noFields, ...edited, key_type: given.key_type } as unknown as JsonObject;
+      resources.push({ ...wanted, fields, edited: edited as unknown as JsonObject });
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'invalid_request') throw error;
+      mistakes.push({ at: wanted.at, message: error.message });
+    }
+  }
+  return { document: { ...document, resources }, mistakes, generated };
+}
+
+const isOtherKey = ({ fields }: KeyMaterial, before: CredentialState | undefined): boolean =>
+  fields.certificate?.spki_sha256 !== before?.certificate?.spki_sha256;
+
+type Asked = Parameters<typeof keyMaterial>[0];
+
+/** What of keys and certificates has to be made or read; nothing for what is kept. */
+function askedFor(
+  given: CredentialChanges & Pick<CredentialState, 'key_type'>,
+  before: CredentialState | undefined,
+  presume: boolean,
+): Asked {
+  const { key_type, private_key, certificate_pem, private_key_pem, self_signed } = given;
+  switch (key_type) {
+    case 'x25519':
+      if (typeof private_key === 'string') return { private_key };
+      return (before?.public_key ?? null) === null ? { private_key: null } : {};
+    case 'reality':
+      return {};
+    case 'tls_cert': {
+      const kept = before?.certificate ?? undefined;
+      if (self_signed !== undefined) {
+        const { common_name, subject_alt_names = [] } = self_signed;
+        const wanted = {
+          common_name,
+          subject_alt_names: subject_alt_names.length === 0 ? [common_name] : subject_alt_names,
+        };
+        const same =
+          kept !== undefined &&
+          jsonEqual(namesOfSelfSigned(kept) as unknown as JsonObject, wanted as unknown as JsonObject);
+        return same ? {} : { self_signed };
+      }
+      if (certificate_pem === undefined) return {};
+      if (private_key_pem === undefined && certificate_pem === before?.certificate_pem) return {};
+      const chain = readCertificateChain(certificate_pem);
+      const sameKey = chain.ok && chain.value.leaf.spki_sha256 === kept?.spki_sha256;
+      // One that has ended since it was saved is no mistake of the document.
+      if (sameKey && private_key_pem === undefined && chain.value.pem === before?.certificate_pem) return {};
+      if (private_key_pem === undefined && !sameKey && !presume) {
+        throw new ServiceError('invalid_request', 'private_key_pem: required, expected the PEM key of certificate_pem');
+      }
+      return { certificate_pem, ...(private_key_pem === undefined ? {} : { private_key_pem }) };
+    }
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * The handlers of the fleet as a file: what a document would change, found on the committed fleet without holding up
+ * anything else. The rules are in `src/domain/fleet-file`. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
+ */
+import { createHash } from 'node:crypto';
+import { compareWithFleet } from '../domain/fleet-file/compare.js';
+import type { Comparison } from '../domain/fleet-file/compare.js';
+import { carryOut } from '../domain/fleet-file/carry-out.js';
+import type { CarriedOut, Step } from '../domain/fleet-file/carry-out.js';
+import type { DocumentMistake, FileFlags, FleetDocument } from '../domain/fleet-file/document.js';
+import { changeWithNames, noReferences } from '../domain/fleet-file/naming.js';
+import { resolveNames } from '../domain/fleet-file/resolve.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { AuditChange } from '../domain/resource/audit-change.js';
+import type { ResourceMeta } from '../domain/resource/meta.js';
+import { yieldToEventLoop } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { streams } from '../kernel/event.js';
+import { canonicalJson } from '../kernel/json.js';
+import { limits } from '../kernel/limits.js';
+import type { Keyring } from '../security/keyring.js';
+import { withKeys } from './fleet-file-keys.js';
+import type { CommandHandlers, FilePlan, FileRequest, PlannedStep } from './handlers-port.js';
+import type { Gateway } from './port.js';
+import { tuning } from './tuning.js';
+
+export interface FleetFileOptions {
+  readonly gateway: Gateway<Fleet, FleetCommand>;
+  /** The committed fleet. */
+  readonly fleet: () => Fleet;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+}
+
+/** What a document would do to the fleet at one revision. */
+interface Worked {
+  readonly document: FleetDocument;
+  readonly comparison: Comparison;
+  readonly outcome: CarriedOut;
+  readonly generated: ReadonlySet<string>;
+  readonly mistakes: readonly DocumentMistake[];
+}
+
+export function createFleetFileHandlers(options: FleetFileOptions): CommandHandlers['fleetFile'] {
+  const { gateway, keyring, clock } = options;
+
+  /** The comparison with a fleet that stays the same meanwhile; at last without a pause. */
+  async function compared(document: FleetDocument, flags: FileFlags): Promise<Comparison> {
+    for (let attempt = 1; ; attempt += 1) {
+      const fleet = options.fleet();
+      const revision = fleet.revision.value;
+      const comparing = compareWithFleet(fleet, document, flags);
+      for (;;) {
+        const step = comparing.next();
+        if (step.done === true) return step.value;
+        if (attempt < tuning.fileAttempts) await yieldToEventLoop();
+        if (options.fleet() !== fleet || fleet.revision.value !== revision) break;
+      }
+    }
+  }
+
+  async function worked({ document, flags }: FileRequest, presume: boolean): Promise<Worked> {
+    // Behind all commands before, at the end of the log.
+    await gateway.read(() => undefined);
+    const keyed = await withKeys(options.fleet(), document, {
+      now: clock.now(),
+      presume,
+      seal(id, { privateKey }) {
+        if (privateKey === undefined) return null;
+        const sealed = keyring.seal(privateKey, { stream: streams.fleet, resourceId: id, field: 'private_key' });
+        privateKey.fill(0);
+        return sealed;
+      },
+    });
+    const early = resolveNames(options.fleet(), document).mistakes;
+    if (early.length + keyed.mistakes.length > 0) {
+      return { ...nothing, document, generated: keyed.generated, mistakes: [...early, ...keyed.mistakes] };
+    }
+    const comparison = await compared(keyed.document, flags);
+    const outcome = carryOut(options.fleet(), comparison.wishes);
+    const mistakes = [...comparison.mistakes, ...outcome.mistakes];
+    return { document: keyed.document, comparison, outcome, generated: keyed.generated, mistakes };
+  }
+
+  return {
+    async plan(request) {
+      const work = await worked(request, true);
+      return planOf(options.fleet(), request, work);
+    },
+  };
+}
+
+const nothing: Pick<Worked, 'comparison' | 'outcome'> = {
+  comparison: { wishes: [], mistakes: [], obstacles: [], versions: [] },
+  outcome: { steps: [], mistakes: [], obstacles: [], nodes: [] },
+};
+
+function planOf(fleet: Fleet, request: FileRequest, work: Worked): FilePlan {
+  const { comparison, outcome, mistakes } = work;
+  const steps = outcome.steps.map((step) => plannedStep(fleet, step, work));
+  const parts = partsOf(outcome.steps);
+  const obstacles = [...new Set([...comparison.obstacles, ...outcome.obstacles, ...tooLarge(parts)])];
+  return {
+    mistakes,
+    steps,
+    nodes: outcome.nodes,
+    obstacles,
+    commands: parts.length,
+    etag: etagOf(fleet, request, work, steps, obstacles),
+  };
+}
+
+/** What cannot be taken back has a command of its own, so that the rest can. */
+function partsOf(steps: readonly Step[]): readonly (readonly Step[])[] {
+  return [steps.filter(({ final }) => final), steps.filter(({ final }) => !final)].filter((part) => part.length > 0);
+}
+
+/** Bytes of an event's metadata, at most. */
+const metadataBytes = 512;
+
+function tooLarge(parts: readonly (readonly Step[])[]): readonly string[] {
+  return parts.flatMap((part) => {
+    const events = part.flatMap((step) => step.events);
+    const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)) + metadataBytes, 0);
+    if (bytes <= limits.events.commandBytes) return [];
+    return [
+      `the ${part.length} steps make events of ${bytes} bytes; expected at most ${limits.events.commandBytes} for one command, so apply the document in parts`,
+    ];
+  });
+}
+
+/** What the service makes is not told before it is made. */
+const madeFields: ReadonlySet<string> = new Set(['public_key', 'certificate', 'certificate_pem']);
+
+const isThere = (fleet: Fleet, { type, id }: Step['wish']['resource']): boolean =>
+  type === 'connectivity' || fleet.has(type, id);
+
+function plannedStep(fleet: Fleet, { wish, changes, final }: Step, { document, generated }: Worked): PlannedStep {
+  const { action, resource } = wish;
+  const shown = changes.map((change): AuditChange =>
+    generated.has(resource.id) && madeFields.has(change.path) ? { ...change, after: 'generated' } : change,
+  );
+  const names = new Map(document.resources.map(({ id, name }) => [id, name]));
+  const nameOf = (type: string, id: string): string => names.get(id) ?? fleet.nameOf(type, id) ?? id;
+  const fields = document.referenceFields.get(resource.type) ?? noReferences;
+  return {
+    action,
+    final,
+    resource: { ...resource, id: isThere(fleet, resource) ? resource.id : null },
+    changes: shown.map((change) => changeWithNames(change, fields, nameOf)),
+  };
+}
+
+/** Binds all that an apply would do, and what it rests on. */
+function etagOf(
+  fleet: Fleet,
+  { digest, flags, document }: FileRequest,
+  { outcome }: Worked,
+  steps: readonly PlannedStep[],
+  obstacles: readonly string[],
+): string {
+  const versionOf = (type: string, id: string): number => fleet.get<ResourceMeta>({ type }, id)?.version ?? 0;
+  const touched = outcome.steps.map(({ wish: { resource } }) => versionOf(resource.type, resource.id));
+  const referred = document.references.map(({ type, name }) => {
+    const id = fleet.idOfName(type, name);
+    return id === undefined ? [] : [id, versionOf(type, id)];
+  });
+  // What is created follows from the document, but for numbers that are assigned when it is.
+  const changed = steps.map((step) => (step.action === 'create' ? { ...step, changes: [] } : step));
+  const bound = { digest, flags, steps: changed, obstacles, touched, referred };
+  return createHash('sha256').update(canonicalJson(bound)).digest('base64url');
+}

@@ -1,0 +1,94 @@
+/**
+ * Writes resources as documents of the fleet: names in place of ids, without secrets, defaults and what the service
+ * assigns, each resource on a line. What is written reads back as the same. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, export.
+ */
+import { chainStatus } from '../../../domain/chain/status.js';
+import type { ChainState } from '../../../domain/chain/chain.js';
+import { withNames } from '../../../domain/fleet-file/naming.js';
+import type { AnyState } from '../../../domain/fleet/resources.js';
+import type { PolicyState } from '../../../domain/listener-policy/policy.js';
+import type { SettingsState } from '../../../domain/settings/settings.js';
+import { defaultSettings, globalFields } from '../../../domain/settings/settings.js';
+import { nameKey } from '../../../domain/resource/meta.js';
+import { compareText } from '../../../kernel/compare-text.js';
+import type { Json, JsonObject } from '../../../kernel/json.js';
+import type { WholeFleet } from '../../../projections/port.js';
+import type { Section, Sections } from './sections.js';
+import { policyReferences, settingsReferences } from './sections.js';
+
+/** The lines of a set's document; none when nothing belongs to it. @param set null for what no set owns */
+export function* documentLines(
+  { all }: Sections,
+  { states, nameOf, settings }: WholeFleet,
+  set: string | null,
+  withSettings: boolean,
+): Generator<string> {
+  yield `svc: 1\nset: ${scalar(set)}\n`;
+  const owned = <S extends AnyState>(list: readonly S[]): readonly S[] =>
+    list.filter(({ managed_by }) => (managed_by ?? null) === set);
+  for (const section of all) {
+    const ofSet = owned(states(section.type));
+    if (ofSet.length === 0) continue;
+    yield `${section.name}:\n`;
+    const sorted = ofSet.toSorted((a, b) => compareText(nameKey(a.name), nameKey(b.name)));
+    for (const state of sorted) yield `  ${scalar(state.name)}: ${flow(fieldsOf(section, state, nameOf))}\n`;
+  }
+  const policies = owned(states('listener_policy')) as readonly AnyState[] as readonly PolicyState[];
+  if (policies.length > 0) {
+    yield 'policies:\n';
+    for (const { node_id, transport, listen_addr, listen_port, priority_order } of policies) {
+      const fields = { node_id, transport, listen_addr, listen_port, priority_order };
+      yield `  - ${flow(withNames(fields, policyReferences, nameOf))}\n`;
+    }
+  }
+  const changed = withSettings ? changedSettings(settings) : {};
+  if (Object.keys(changed).length > 0) yield `settings: ${flow(withNames(changed, settingsReferences, nameOf))}\n`;
+}
+
+function fieldsOf(
+  { references, fieldsOf: inFile, deploys }: Section,
+  state: AnyState,
+  nameOf: WholeFleet['nameOf'],
+): Json {
+  const fields = withNames(inFile(state), references, nameOf) as JsonObject;
+  const deployed = deploys && chainStatus(state as unknown as ChainState) === 'deployed';
+  return deployed ? { ...fields, deploy: true } : fields;
+}
+
+/** The settings that are not as they are at first. */
+export function changedSettings(settings: SettingsState): JsonObject {
+  const fields = globalFields.filter((field) => settings[field] !== defaultSettings[field]);
+  const nodes = Object.entries(settings.nodes).map(([node_id, override]) => ({ node_id, ...override }));
+  return {
+    ...Object.fromEntries(fields.map((field) => [field, settings[field]])),
+    ...(nodes.length === 0 ? {} : { nodes }),
+  };
+}
+
+/** A value in flow style, on one line. */
+function flow(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map((entry: Json) => flow(entry)).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return scalar(value);
+  const members = Object.entries(value as JsonObject).map(([key, inner]) => `${scalar(key)}: ${flow(inner)}`);
+  return `{${members.join(', ')}}`;
+}
+
+/** Text that is plain in flow style too, and no other value of the core schema. */
+const plain = /^[A-Za-z][A-Za-z0-9_./-]*$/;
+const otherThanText = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
+const address = /^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$/;
+
+function scalar(value: Json): string {
+  if (typeof value !== 'string') return JSON.stringify(value);
+  const isPlain = (plain.test(value) && !otherThanText.test(value)) || address.test(value);
+  return isPlain ? value : quoted(value);
+}
+
+/** A JSON string is a YAML string, but for characters that YAML does not print. */
+function quoted(value: string): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
