@@ -18,6 +18,7 @@ import { memory } from './memory.js';
 import type { BenchOptions } from './options.js';
 import { readOptions } from './options.js';
 import { reality } from './reality.js';
+import { realityShape } from './reality-shape.js';
 import { replay } from './replay.js';
 import { rest } from './rest.js';
 import { abandon } from './stack.js';
@@ -32,6 +33,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   fleet,
   handshakes,
   reality,
+  'reality-shape': realityShape,
   flood,
   memory,
   adapters,

@@ -17,6 +17,7 @@ import { watchCredentials } from './credentials.js';
 import type { Measured } from './metrics.js';
 import { keepStandingFacts } from './standing-facts.js';
 import type { TelemetryService } from '../telemetry/telemetry.js';
+import { openSharedHellos } from '../instance/shared-hellos.js';
 import { createTelemetry } from '../telemetry/telemetry.js';
 import { createAgentTransport } from '../transport/agent/agent-transport.js';
 import { startListener } from '../transport/listener/listener.js';
@@ -47,6 +48,17 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     queued: () => [...queries.nodeIds()].map((id) => [id, queries.node(id)?.commands ?? []] as const),
   });
   closers.add('command claims', () => claims.close());
+  // A read store in the data folder has no other instances.
+  const isShared = config.mongoUrl !== undefined && config.agents.reality !== undefined;
+  const sharedHellos = isShared
+    ? await openSharedHellos({
+        readStore,
+        logger,
+        away: () => health.away('read store') !== undefined,
+        deletionTime: () => clocks.deletionTime(projections.newestAt()),
+      })
+    : undefined;
+  closers.add('shared hellos', async () => sharedHellos?.close());
   const transport = await createAgentTransport(
     {
       delivery,
@@ -59,7 +71,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
       refusals: core.refusals,
       instanceId,
       servicePrivate: core.identity.staticPrivate,
-      listen: (options, accept) => startListener({ ...options, reality: config.agents.reality }, accept),
+      listen: (options, accept) => startListener({ ...options, reality: config.agents.reality, sharedHellos }, accept),
       async reportAddress(nodeId, public_ipv4, public_ipv6) {
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
         await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);

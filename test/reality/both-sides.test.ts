@@ -144,7 +144,7 @@ test('a client that ends at once meets the end of the target as soon as at the t
 
 describe('an agent', () => {
   let real: TlsTarget;
-  /** The service's own visits, which are not answered: one for each offer of protocols. */
+  /** The service's own visits, which are not answered: three for each of three offers of protocols. */
   let visits: Socket[];
   beforeEach(async () => {
     real = await startTlsTarget();
@@ -155,8 +155,8 @@ describe('an agent', () => {
   /** @param serve is given each connection but the visits */
   async function startVisited(serve: (socket: Socket) => void): Promise<void> {
     const settings = { serverNames: [targetName], probeMs: 60_000 };
-    await start((socket) => (visits.length < 3 ? visits.push(socket) : serve(socket)), settings);
-    await eventually(() => visits.length).toBe(3);
+    await start((socket) => (visits.length < 9 ? visits.push(socket) : serve(socket)), settings);
+    await eventually(() => visits.length).toBe(9);
   }
   const endVisits = (): void => visits.forEach((visit) => visit.destroy());
 
@@ -174,7 +174,7 @@ describe('an agent', () => {
     const other = await join();
     other.client.destroy();
     other.behind.destroy();
-    await eventually(openConnections).toEqual({ mirrored: 1, targets: 3 });
+    await eventually(openConnections).toEqual({ mirrored: 1, targets: 9 });
     return client;
   }
 
@@ -184,7 +184,7 @@ describe('an agent', () => {
     client.write(fixture.hello());
     await once(behind, 'data');
     client.resetAndDestroy();
-    await eventually(openConnections).toEqual({ mirrored: 0, targets: 3 });
+    await eventually(openConnections).toEqual({ mirrored: 0, targets: 9 });
     await eventually(() => behind.readableEnded || behind.destroyed).toBe(true);
     expect(fixture.listener.refusals).toEqual([]);
   });
@@ -215,7 +215,7 @@ describe('an agent', () => {
   test('that leaves before it is handed over is not', async () => {
     const client = await startFinished();
     client.resetAndDestroy();
-    await eventually(openConnections).toEqual({ mirrored: 0, targets: 3 });
+    await eventually(openConnections).toEqual({ mirrored: 0, targets: 9 });
     endVisits();
     await eventually(() => fixture.listener.listener.stats().met).toMatchObject({ agent: 0, unfinished: 1 });
     expect(fixture.listener.accepted).toEqual([]);

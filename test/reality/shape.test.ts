@@ -63,8 +63,8 @@ beforeAll(async () => {
   front = await startFront(target.port);
   said = front.said;
   fixture = await startRealityFixture(front.port);
-  // The target is asked what it sends after a handshake, once for each offer of protocols.
-  await vi.waitFor(() => expect(said.length).toBe(3), 20_000);
+  // The target is asked what it sends after a handshake, three times for each offer of protocols.
+  await vi.waitFor(() => expect(said.length).toBe(9), 20_000);
 });
 afterAll(async () => {
   await fixture.close();
@@ -189,5 +189,93 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl 
       await eventually(() => recordsOf(seen).length).toBe(8);
       expect(recordsOf(seen).slice(6)).toEqual(asBrowsers);
     }
+  });
+});
+
+const nginx = spawnSync('nginx', ['-v']).status === 0;
+
+describe.skipIf(!nginx)('before nginx', () => {
+  let folder: string;
+  let server: ChildProcess;
+  let between: Front;
+  let behind: RealityFixture;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-nginx-'));
+    const { cert, key } = createCertificate(targetName);
+    await writeFile(join(folder, 'cert.pem'), cert);
+    await writeFile(join(folder, 'key.pem'), key);
+    const port = await freePort();
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (name) => `${name}_temp_path ${folder}/${name};`,
+    );
+    const configuration = `daemon off; master_process off; pid ${folder}/pid; error_log stderr notice;
+      events {}
+      http {
+        access_log off; ${temporary.join(' ')}
+        server {
+          listen 127.0.0.1:${port} ssl http2;
+          ssl_certificate ${folder}/cert.pem; ssl_certificate_key ${folder}/key.pem; ssl_protocols TLSv1.2 TLSv1.3;
+          location / { return 200 "a page"; }
+        }
+      }`;
+    await writeFile(join(folder, 'nginx.conf'), configuration);
+    server = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']);
+    let output = '';
+    server.stderr?.on('data', (bytes: Buffer) => (output += bytes.toString()));
+    await vi.waitFor(() => expect(output).toContain('getrlimit'), 20_000);
+    between = await startFront(port);
+    behind = await startRealityFixture(between.port, { probeMs: 1_000 });
+  }, 30_000);
+  afterAll(async () => {
+    await behind.close();
+    between.close();
+    server.kill('SIGKILL');
+    await rm(folder, { recursive: true });
+  });
+
+  /** The records that come for a client of ours, at least so many. */
+  async function recordsFor(shortId: string, least: number): Promise<readonly string[]> {
+    const socket = await behind.dial();
+    const seen: Buffer[] = [];
+    socket.on('data', (bytes: Buffer) => seen.push(bytes));
+    const opened = await openReality(socket, { ...behind.access, shortId }, behind.listener.clock, 10_000);
+    if (opened.ok) opened.value.resume();
+    await eventually(() => recordsOf(seen).length).toBeGreaterThanOrEqual(least);
+    return recordsOf(seen);
+  }
+
+  /** What nginx sends after a handshake to a visitor with the offers of a browser. */
+  async function afterVisit(): Promise<readonly string[]> {
+    const before = between.said.length;
+    const ciphers = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384';
+    const offers = { ciphers, ALPNProtocols: ['h2', 'http/1.1'] };
+    const visitor = connectTls({ port: between.port, servername: targetName, rejectUnauthorized: false, ...offers });
+    visitor.on('error', () => undefined);
+    await once(visitor, 'secureConnect');
+    const records = (): readonly string[] => recordsOf(between.said[before] ?? []).slice(6);
+    await eventually(() => records().length).toBeGreaterThanOrEqual(2);
+    visitor.destroy();
+    return records();
+  }
+
+  test('an agent gets the flight of a stranger, and then what a browser gets', async () => {
+    const [stranger, browser] = [await recordsFor('fe', 6), await afterVisit()];
+    for (let round = 0; round < 5; round += 1) {
+      const agent = await recordsFor(behind.access.shortId, 6 + browser.length);
+      // An ECDSA signature in CertificateVerify has 70 to 72 bytes, nginx's own too.
+      expect(agent.slice(0, 6)).toEqual(stranger.slice(0, 6).with(4, expect.stringMatching(/^23: (99|10[0-2])$/)));
+      expect(agent.slice(6, 6 + browser.length)).toEqual(browser);
+    }
+  });
+
+  test('a stranger is given nginx’s own page', async () => {
+    const socket = connectTls({ port: behind.port, servername: targetName, rejectUnauthorized: false });
+    socket.on('error', () => undefined);
+    await once(socket, 'secureConnect');
+    socket.end(`GET / HTTP/1.1\r\nhost: ${targetName}\r\nconnection: close\r\n\r\n`);
+    let page = '';
+    socket.on('data', (bytes: Buffer) => (page += bytes.toString()));
+    await once(socket, 'close');
+    expect(page).toMatch(/^HTTP\/1\.1 200 OK\r\nServer: nginx\/[\s\S]*a page$/);
   });
 });

@@ -7,6 +7,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
 import { startListener } from '../../src/transport/listener/listener.js';
 import type { Listener } from '../../src/transport/listener/listener.js';
+import type { SharedHellos } from '../../src/transport/listener/reality/reality.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
@@ -28,6 +29,7 @@ export async function startListenerFixture(
     readonly maxConnections?: number;
     readonly proxyFrom?: readonly string[];
     readonly reality?: RealitySettings;
+    readonly sharedHellos?: SharedHellos;
     /** Instead of the manual one. */
     readonly clock?: Clock;
   } = {},

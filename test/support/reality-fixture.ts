@@ -16,6 +16,7 @@ import { createSelfSigned } from '../../src/security/certificates.js';
 import { createClientShares } from '../../src/channel/tls/key-exchange.js';
 import { uint, vector } from '../../src/channel/tls/vectors.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
+import type { SharedHellos } from '../../src/transport/listener/reality/reality.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { eventually } from './eventually.js';
 import { startListenerFixture } from './listener-fixture.js';
@@ -89,8 +90,9 @@ export async function startRealityFixture(
   settings: Partial<RealitySettings> = {},
   clock?: Clock,
   proxyFrom: readonly string[] = [],
+  sharedHellos?: SharedHellos,
 ): Promise<RealityFixture> {
-  const keys = generateX25519();
+  const keys = settings.keys ?? generateX25519();
   const listener = await startListenerFixture({
     proxyFrom,
     reality: {
@@ -104,6 +106,7 @@ export async function startRealityFixture(
       ...settings,
     },
     ...(clock === undefined ? {} : { clock }),
+    ...(sharedHellos === undefined ? {} : { sharedHellos }),
   });
   const port = Number(listener.listener.address.split(':')[1]);
   const access = { publicKey: Buffer.from(keys.publicKey), shortId: '0123ab', serverName: targetName };

@@ -16,6 +16,7 @@ import {
   alert,
   changeCipherSpecRecord,
   extension,
+  legacyVersion,
   messageType,
   recordHeaderBytes,
   recordType,
@@ -29,7 +30,7 @@ import type { HandshakeMessage } from '../../channel/tls/message-reader.js';
 import { createRecordCipher } from '../../channel/tls/record-cipher.js';
 import { createRecordReader, nextRecord } from '../../channel/tls/record-reader.js';
 import type { RecordReader } from '../../channel/tls/record-reader.js';
-import { readServerHello } from '../../channel/tls/server-hello.js';
+import { readServerHello, whatElse } from '../../channel/tls/server-hello.js';
 import type { ServerHello } from '../../channel/tls/server-hello.js';
 import { createTlsStream } from '../../channel/tls/tls-stream.js';
 import { createReader, message, uint, unlessMalformed, vector } from '../../channel/tls/vectors.js';
@@ -46,6 +47,15 @@ const version: SessionClaim['version'] = [1, 0, 0];
 /** Bounds a message of the service's flight; a target's certificates are the largest. */
 const flightMessageMax = 128 * 1024;
 const uselessRecordsMax = 32;
+
+/** Why the handshake cannot go on, and the alert with which a browser would say so; without one it says nothing more. */
+interface Fault {
+  readonly text: string;
+  readonly alert?: number;
+}
+
+const fault = (text: string, code?: number): Fault => ({ text, ...(code === undefined ? {} : { alert: code }) });
+const isFault = (value: object): value is Fault => 'text' in value;
 
 /** The contents of a complete flight. */
 interface Flight {
@@ -72,7 +82,7 @@ export async function openReality(
 ): Promise<Result<Duplex, string>> {
   const opened = await withDeadline(open(socket, access, clock, roots), timeoutMs);
   if (opened !== timedOut && opened.ok) return opened;
-  socket.destroy();
+  await leave(socket);
   return opened === timedOut ? err(`no complete handshake within ${timeoutMs} ms`) : opened;
 }
 
@@ -93,21 +103,29 @@ async function open(
 
   const records = createRecordReader();
   const serverHello = await readHello(socket, records);
-  if (typeof serverHello === 'string') return err(serverHello);
+  if (isFault(serverHello)) {
+    if (serverHello.alert !== undefined) socket.write(plainAlert(serverHello.alert));
+    return err(serverHello.text);
+  }
   const { suite } = serverHello;
   const shared = shares.finish(serverHello);
-  if (shared === undefined) return err('the key share of the answer leads to no secret');
+  if (shared === undefined) {
+    socket.write(plainAlert(alert.illegalParameter));
+    return err('the key share of the answer leads to no secret');
+  }
   const transcript = createTranscript(suite);
   transcript.add(hello.bytes);
   transcript.add(serverHello.bytes);
   const secrets = handshakeSecrets(suite, shared, transcript.hash());
-  const flight = await readFlight(socket, records, serverHello, secrets, transcript);
-  if (typeof flight === 'string') return err(flight);
-
-  const application = applicationSecrets(suite, secrets.master, transcript.hash());
   const sendHandshake = createRecordCipher(suite, secrets.client);
   const alertWith = (code: number): void =>
     void socket.write(sendHandshake.seal(recordType.alert, Uint8Array.of(2, code)));
+  const flight = await readFlight(socket, records, serverHello, secrets, transcript);
+  if (isFault(flight)) {
+    if (flight.alert !== undefined) alertWith(flight.alert);
+    return err(flight.text);
+  }
+  const application = applicationSecrets(suite, secrets.master, transcript.hash());
   const key = boundKeyOf(flight.certificates[0] ?? Buffer.alloc(0), authKey);
   if (key !== undefined && !provesItsKey(key, flight)) {
     alertWith(alert.decryptError);
@@ -147,17 +165,39 @@ function provesChain({ certificates: [own], certificateHash, certificateVerify }
   return own !== undefined && proof !== undefined && hasItsKey(own, signedContent(certificateHash), proof);
 }
 
-async function readHello(socket: Duplex, records: RecordReader): Promise<ServerHello | string> {
+const plainAlert = (code: number): Buffer =>
+  Buffer.concat([uint(1, recordType.alert), uint(2, legacyVersion), vector(2, Uint8Array.of(2, code))]);
+
+async function readHello(socket: Duplex, records: RecordReader): Promise<ServerHello | Fault> {
   const messages = createMessageReader(flightMessageMax);
   for (;;) {
     const record = await nextRecord(socket, records);
-    if (record === 'gone') return 'the connection ended before an answer';
-    if (record === 'malformed' || record.type !== recordType.handshake) return 'the answer is not that of TLS 1.3';
+    if (record === 'gone') return fault('the connection ended before an answer');
+    if (record === 'malformed') return fault('the answer is not that of TLS 1.3', alert.decodeError);
+    if (record.type === recordType.alert) return fault('the other side refused the hello');
+    if (record.type !== recordType.handshake)
+      return fault('the answer is not that of TLS 1.3', alert.unexpectedMessage);
     messages.push(record.bytes.subarray(recordHeaderBytes));
     const message = messages.next();
     if (message === 'incomplete') continue;
     const hello = message === 'malformed' || messages.partial ? undefined : readServerHello(message.bytes);
-    return hello ?? 'the answer agrees on no TLS 1.3 with X25519 or X25519MLKEM768';
+    return hello ?? otherAnswer(message === 'malformed' ? undefined : message.bytes);
+  }
+}
+
+/** An answer that only the target can have given: the service never gives one that this client cannot take. */
+function otherAnswer(hello: Buffer | undefined): Fault {
+  const text = 'the answer agrees on no TLS 1.3 with X25519 or X25519MLKEM768';
+  const what = hello === undefined ? 'malformed' : whatElse(hello);
+  switch (what) {
+    case 'retry':
+      return fault(`${text}: the target asks for another key share`, alert.handshakeFailure);
+    case 'older_version':
+      return fault(`${text}: the target speaks an older version`, alert.protocolVersion);
+    case 'malformed':
+      return fault(text, alert.decodeError);
+    default:
+      return what satisfies never;
   }
 }
 
@@ -168,14 +208,14 @@ async function readFlight(
   { suite }: ServerHello,
   secrets: HandshakeSecrets,
   transcript: Transcript,
-): Promise<Flight | string> {
+): Promise<Flight | Fault> {
   const receive = createRecordCipher(suite, secrets.server);
   const messages = createMessageReader(flightMessageMax);
   const flight: { -readonly [K in keyof Flight]?: Flight[K] } = {};
   let useless = 0;
   for (;;) {
     const message = messages.next();
-    if (message === 'malformed') return 'a message of the handshake is too long';
+    if (message === 'malformed') return fault('a message of the handshake is too long', alert.illegalParameter);
     if (message !== 'incomplete') {
       if (message.type === messageType.finished)
         return finishFlight(
@@ -186,22 +226,23 @@ async function readFlight(
           transcript,
         );
       if (!takeMessage(flight, message, transcript))
-        return `the handshake has an unexpected message of type ${message.type}`;
+        return fault(`the handshake has an unexpected message of type ${message.type}`, alert.unexpectedMessage);
       continue;
     }
     const record = await nextRecord(socket, records);
-    if (record === 'gone') return 'the connection ended within the handshake';
-    if (record === 'malformed') return 'what came within the handshake is not TLS 1.3';
+    if (record === 'gone') return fault('the connection ended within the handshake');
+    if (record === 'malformed') return fault('what came within the handshake is not TLS 1.3', alert.decodeError);
     if (record.type === recordType.changeCipherSpec) {
       useless += 1;
-      if (useless > uselessRecordsMax) return 'too many records without content';
+      if (useless > uselessRecordsMax) return fault('too many records without content', alert.unexpectedMessage);
       continue;
     }
     const opened = receive.open(record.bytes);
-    if (opened === undefined) return 'a record of the handshake was not sealed with its keys';
-    if (opened.type === recordType.alert) return `the other side sent alert ${opened.content[1] ?? 0}`;
+    if (opened === undefined)
+      return fault('a record of the handshake was not sealed with its keys', alert.badRecordMac);
+    if (opened.type === recordType.alert) return fault(`the other side sent alert ${opened.content[1] ?? 0}`);
     if (opened.type !== recordType.handshake || opened.content.length === 0)
-      return `a record of type ${opened.type} came within the handshake`;
+      return fault(`a record of type ${opened.type} came within the handshake`, alert.unexpectedMessage);
     messages.push(opened.content);
   }
 }
@@ -240,12 +281,12 @@ function finishFlight(
   partial: boolean,
   expected: Buffer,
   transcript: Transcript,
-): Flight | string {
+): Flight | Fault {
   const { protocol, certificates, certificateHash, certificateVerify } = flight;
   if (certificates === undefined || certificateHash === undefined || certificateVerify === undefined || partial)
-    return 'the handshake ended without a certificate and its proof';
+    return fault('the handshake ended without a certificate and its proof', alert.unexpectedMessage);
   if (finished.body.length !== expected.length || !timingSafeEqual(finished.body, expected))
-    return 'the handshake was altered on its way';
+    return fault('the handshake was altered on its way', alert.decryptError);
   transcript.add(finished.bytes);
   return { protocol, certificates, certificateHash, certificateVerify };
 }
@@ -278,7 +319,13 @@ const pageBytesMax = 256 * 1024;
 async function visit(stream: Duplex, serverName: string, protocol: string | undefined): Promise<void> {
   await withDeadline(protocol === 'h2' ? readPage(stream, serverName) : readPlainPage(stream, serverName), visitMs);
   // With close_notify, as a browser leaves.
+  await leave(stream);
+}
+
+/** Ends a connection in order: what was said last, such as an alert, arrives before the end. */
+async function leave(stream: Duplex): Promise<void> {
   if (!stream.destroyed) stream.end();
+  stream.resume();
   await withDeadline(
     finished(stream).catch(() => undefined),
     leaveMs,

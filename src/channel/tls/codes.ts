@@ -35,6 +35,7 @@ export const alert = {
   illegalParameter: 47,
   decodeError: 50,
   decryptError: 51,
+  protocolVersion: 70,
   internalError: 80,
 } as const;
 

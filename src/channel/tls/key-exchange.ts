@@ -11,7 +11,7 @@ import type { ServerHello } from './server-hello.js';
 
 const x25519Bytes = 32;
 
-interface Agreed {
+export interface Agreed {
   /** The share for the other side. */
   readonly share: Buffer;
   readonly secret: Uint8Array;

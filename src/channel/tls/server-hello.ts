@@ -2,7 +2,7 @@
  * Reads a ServerHello (RFC 8446, section 4.1.3), and replaces its key share: with REALITY a server answers with the target's
  * own ServerHello in all but that. Pure; takes any bytes.
  */
-import { extension, group, legacyVersion, messageType, tls13 } from './codes.js';
+import { extension, group, legacyVersion, messageHeaderBytes, messageType, tls13 } from './codes.js';
 import { suiteOf } from './suites.js';
 import type { Suite } from './suites.js';
 import { Malformed, createReader, unlessMalformed } from './vectors.js';
@@ -32,6 +32,15 @@ const shareBytes: { readonly [id in Group]: number } = { [group.x25519]: 32, [gr
  */
 export function readServerHello(bytes: Buffer): ServerHello | undefined {
   return unlessMalformed(() => read(bytes));
+}
+
+/** What a ServerHello is that `readServerHello` does not take. */
+export function whatElse(bytes: Buffer): 'retry' | 'older_version' | 'malformed' {
+  const randomAt = messageHeaderBytes + 2;
+  if (bytes.length < randomAt + retryRandom.length || bytes[0] !== messageType.serverHello) return 'malformed';
+  if (bytes.subarray(randomAt, randomAt + retryRandom.length).equals(retryRandom)) return 'retry';
+  const supportedVersions = Buffer.of(0, extension.supportedVersions, 0, 2, tls13 >> 8, tls13 & 0xff);
+  return bytes.includes(supportedVersions, randomAt) ? 'malformed' : 'older_version';
 }
 
 function read(bytes: Buffer): ServerHello {

@@ -25,7 +25,7 @@ import type { Mirroring } from './mirroring.js';
 import { createMirroring } from './mirroring.js';
 import type { MetCounts } from './mirroring.js';
 import { createReality } from './reality/reality.js';
-import type { Reality } from './reality/reality.js';
+import type { Reality, SharedHellos } from './reality/reality.js';
 import type { RealitySettings } from './reality/settings.js';
 import { tuning as realityTuning } from './reality/tuning.js';
 
@@ -45,6 +45,8 @@ interface ListenerOptions {
   readonly refusals: Pick<SampledLog, 'note'>;
   /** Undefined: agents speak h2c, and everything else is closed. */
   readonly reality?: RealitySettings | undefined;
+  /** Of REALITY, where several instances share a store. */
+  readonly sharedHellos?: SharedHellos | undefined;
 }
 
 /** Why the listener closes a connection, with the sentence for the log; null: it is no fault. */
@@ -286,7 +288,9 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
  */
 export async function startListener(options: ListenerOptions, accept: AcceptAgent): Promise<Listener> {
   const { clock, logger } = options;
-  const reality = options.reality && createReality({ settings: options.reality, clock, speaksSecond: true });
+  const reality =
+    options.reality &&
+    createReality({ settings: options.reality, clock, speaksSecond: true, sharedHellos: options.sharedHellos });
   const connections = createConnections(options, reality, accept);
   const server = createServer(
     { noDelay: true, keepAlive: true, allowHalfOpen: reality !== undefined },

@@ -1,7 +1,6 @@
 /**
  * Keeps what was learned about the target's records after a handshake, for each server name, offer of protocols and hash
- * of the suite: asks when
- * first needed, again after a failure, and now and then, since a target may change.
+ * of the suite: asks when first needed, again after a failure, and now and then, since a target may change.
  */
 import { setMaxListeners } from 'node:events';
 import { startLoop, withDeadline } from '../../../kernel/background.js';
@@ -36,6 +35,14 @@ interface Question {
   readonly hash?: Suite['hash'];
 }
 
+/** What most visits have found, of equally many the first. */
+function commonest(found: readonly Probed[]): Probed | undefined {
+  const texts = found.map((one) => JSON.stringify(one));
+  const times = (text: string | undefined): number => texts.filter((other) => other === text).length;
+  const most = Math.max(...texts.map(times));
+  return found.find((_, index) => times(texts[index]) === most);
+}
+
 const offered: readonly OfferedProtocols[] = ['none', 'http/1.1', 'h2'];
 
 /** @param watchMs how long the target is watched after a handshake */
@@ -51,7 +58,10 @@ export function learnAfterHandshake(
   const known = new Map<string, Known>();
 
   const ask = async (entry: Known, { serverName, protocols, hash }: Question): Promise<void> => {
-    const probed = await probeTarget(target, serverName, protocols, hash, watchMs, stop.signal);
+    const visits = Array.from({ length: tuning.probes }, () =>
+      probeTarget(target, serverName, protocols, hash, watchMs, stop.signal),
+    );
+    const probed = commonest((await Promise.all(visits)).filter((visit) => visit !== undefined));
     if (probed !== undefined) entry.probed = probed;
     entry.dueAt = clock.monotonic() + (probed === undefined ? tuning.probeRetryMs : tuning.probeAgainMs);
     entry.asking = undefined;

@@ -17,6 +17,7 @@ import {
   messageType,
   recordType,
 } from '../../../channel/tls/codes.js';
+import type { Agreed } from '../../../channel/tls/key-exchange.js';
 import { answerShare } from '../../../channel/tls/key-exchange.js';
 import {
   applicationSecrets,
@@ -31,6 +32,7 @@ import { createRecordReader, nextRecord } from '../../../channel/tls/record-read
 import type { RecordReader } from '../../../channel/tls/record-reader.js';
 import { buildServerFlight } from '../../../channel/reality/server-flight.js';
 import type { ServerFlight } from '../../../channel/reality/server-flight.js';
+import type { ServerHello } from '../../../channel/tls/server-hello.js';
 import { withShare } from '../../../channel/tls/server-hello.js';
 import type { Suite } from '../../../channel/tls/suites.js';
 import { createTlsStream } from '../../../channel/tls/tls-stream.js';
@@ -51,16 +53,33 @@ export interface PreparedAnswer {
   complete(socket: Socket, target: Socket, afterwards: () => Promise<readonly number[]>): Promise<Duplex | undefined>;
 }
 
+/** The service's half of the key exchange with one client, made once for each group that is asked for. */
+export type Shares = (group: ServerHello['group']) => Agreed | undefined;
+
+export function sharesFor(hello: ClientHello): Shares {
+  const made = new Map<ServerHello['group'], Agreed | undefined>();
+  return (group) => {
+    if (!made.has(group)) made.set(group, answerShare(group, hello));
+    return made.get(group);
+  };
+}
+
+interface AnswerParts {
+  readonly identity: TemporaryIdentity;
+  readonly speaksSecond: boolean;
+  readonly shares: Shares;
+}
+
 /** Undefined if it cannot be done unnoticed: the client's share leads nowhere, or the target's records are too short. */
 export function prepareAnswer(
   hello: ClientHello,
   target: TargetFlight,
   authKey: Uint8Array,
-  { identity, speaksSecond }: { readonly identity: TemporaryIdentity; readonly speaksSecond: boolean },
+  { identity, speaksSecond, shares }: AnswerParts,
 ): PreparedAnswer | undefined {
   const { serverHello, later } = target;
   const { suite } = serverHello;
-  const agreed = answerShare(serverHello.group, hello);
+  const agreed = shares(serverHello.group);
   if (agreed === undefined) return undefined;
   const transcript = createTranscript(suite);
   const ownHello = withShare(serverHello, agreed.share);

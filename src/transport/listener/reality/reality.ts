@@ -7,12 +7,15 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../kernel/clock.js';
+import { withDeadline } from '../../../kernel/background.js';
 import type { ClientHello } from '../../../channel/tls/client-hello.js';
+import { group } from '../../../channel/tls/codes.js';
+import type { ServerHello } from '../../../channel/tls/server-hello.js';
 import { createTemporaryIdentity } from '../../../channel/reality/certificate.js';
 import { learnAfterHandshake } from './after-handshake.js';
 import { createAuthenticator, createHelloCollector } from './authenticate.js';
 import type { StrangerReason } from './authenticate.js';
-import { prepareAnswer } from './handshake.js';
+import { prepareAnswer, sharesFor } from './handshake.js';
 import type { PreparedAnswer } from './handshake.js';
 import { offeredBy } from './probe.js';
 import type { RealityServer } from './settings.js';
@@ -68,13 +71,35 @@ interface RealityOptions {
   readonly clock: Clock;
   /** Whether what is said to a client waits for its first bytes, as the server of a page does. */
   readonly speaksSecond: boolean;
+  /** What other instances have seen; absent where there are none. */
+  readonly sharedHellos?: SharedHellos | undefined;
 }
 
-export function createReality({ settings, clock, speaksSecond }: RealityOptions): Reality {
+/** The hellos of agents that any instance has seen. */
+export interface SharedHellos {
+  /**
+   * Notes a hello by its random. Never rejects.
+   * @param until milliseconds since the Unix epoch: until then it must be remembered
+   * @returns whether another instance has noted it before; false when that cannot be known
+   */
+  seen(random: Buffer, until: number): Promise<boolean>;
+}
+
+export function createReality({ settings, clock, speaksSecond, sharedHellos }: RealityOptions): Reality {
   const target = createTarget(settings.target);
   const authenticate = createAuthenticator(settings, clock.now());
   const identity = createTemporaryIdentity();
   const afterHandshake = learnAfterHandshake(settings, target, clock, settings.probeMs ?? tuning.probeMs);
+
+  /** The group that the target chose last, and so probably chooses next. */
+  let likely: ServerHello['group'] = group.x25519MlKem768;
+
+  /** Whether another instance has seen the hello. Its answer may take no longer than a target's. */
+  const seenElsewhere = async ({ random }: ClientHello): Promise<boolean> => {
+    if (sharedHellos === undefined) return false;
+    const until = clock.now() + 2 * settings.maxTimeDiffMs;
+    return (await withDeadline(sharedHellos.seen(random, until), tuning.sharedHellosMs)) === true;
+  };
 
   /** Finds out whose connection it is. @param said takes what the target has said so far, which is the client's */
   const judge = async (client: Socket, server: Socket, said: Buffer[]): Promise<Joined | Answered> => {
@@ -82,10 +107,16 @@ export function createReality({ settings, clock, speaksSecond }: RealityOptions)
     if (hello === undefined) return other;
     const verdict = authenticate(hello, clock.now());
     if (verdict.kind === 'stranger') return verdict;
-    const flight = await readFlight(server, said);
+    const reading = readFlight(server, said);
+    // Made while the target answers, so that an agent waits no longer than a stranger.
+    const shares = sharesFor(hello);
+    shares(likely);
+    const [flight, seen] = await Promise.all([reading, seenElsewhere(hello)]);
+    if (seen) return { kind: 'stranger', reason: 'replayed' };
+    if (flight !== undefined) likely = flight.serverHello.group;
     // A client that leaves ends the target's answer through no fault of the target.
     if (client.destroyed) return other;
-    const answer = flight && prepareAnswer(hello, flight, verdict.authKey, { identity, speaksSecond });
+    const answer = flight && prepareAnswer(hello, flight, verdict.authKey, { identity, speaksSecond, shares });
     return answer === undefined ? { kind: 'unusable_target' } : { kind: 'answered', hello, answer };
   };
 

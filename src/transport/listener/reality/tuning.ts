@@ -21,6 +21,8 @@ export const tuning = {
   uselessRecords: 32,
   /** Records that a ClientHello may come in: browsers send one. */
   clientHelloRecords: 64,
+  /** How long an agent waits for what other instances have seen, beside the target's flight. */
+  sharedHellosMs: 500,
   /** Hellos of agents that are remembered, to notice a repetition. */
   replayEntries: 1_000_000,
   /** Connections that are mirrored to the target at once, each with one connection to it; for one more the oldest is closed. */
@@ -33,6 +35,8 @@ export const tuning = {
   /** How long the target is watched after a handshake for unsolicited data. */
   probeMs: 5 * SECOND,
   probeHandshakeMs: 5 * SECOND,
+  /** Visits of the target at a time, of which the majority counts: a single one may meet an exception. */
+  probes: 3,
   /** How long an agent waits for the first probe of the target, beyond `probeMs`. */
   probeWaitMs: 1 * SECOND,
   /** Until the next try, when the target could not be probed. */
