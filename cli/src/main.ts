@@ -17,7 +17,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await createProgram().parseAsync(argv);
   // A stream that is still open, as that of top, does not keep the process.
-  process.exit(exitCodes.done);
+  process.exit(process.exitCode ?? exitCodes.done);
 } catch (error) {
   process.exit(exitCodeOf(error));
 }

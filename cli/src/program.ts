@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { completionCommand } from './commands/completion.js';
 import { eventCommands } from './commands/events.js';
+import { fleetCommands } from './commands/fleet.js';
 import { operateCommands } from './commands/operate.js';
 import { referenceCommand } from './commands/reference.js';
 import { resourceCommands } from './commands/resources.js';
@@ -21,6 +22,7 @@ export function createProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'svcctl:')) });
   signInCommands(program);
   resourceCommands(program);
+  fleetCommands(program);
   operateCommands(program);
   eventCommands(program);
   watchCommands(program);

@@ -1,0 +1,158 @@
+/**
+ * The documents of fleet files: read here, put together by set, and sent as one text for each. What the service says of a place
+ * in that text is told of the place in the file as it was written. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`.
+ */
+import { readFileSync } from 'node:fs';
+import { LineCounter, isMap, isScalar, isSeq, parseAllDocuments } from 'yaml';
+import type { Document } from 'yaml';
+import { Failure, exitCodes, usage } from '../exit.js';
+
+/** One YAML document of one file. */
+interface Part {
+  readonly file: string;
+  readonly document: Document;
+  readonly lines: LineCounter;
+  /** As plain values. */
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+export interface FleetDocument {
+  /** Null for what no set owns. */
+  readonly set: string | null;
+  /** For the service: JSON, which is YAML. */
+  readonly text: string;
+  /** A sentence of the service, with its places in the files as they are written. */
+  placed(sentence: string): string;
+}
+
+/** Changes values before they are sent. @param file the file that they stand in */
+export type Fill = (value: Readonly<Record<string, unknown>>, file: string) => Readonly<Record<string, unknown>>;
+
+const defaultSet = 'default';
+
+/** The documents of the files, one for each set, in the order in which sets first appear. @throws Failure */
+export function readDocuments(files: readonly string[], fill: Fill): readonly FleetDocument[] {
+  if (files.length === 0) throw usage('expected -f FILE');
+  const parts = files.flatMap((file) => partsOf(file, files.length > 1));
+  if (parts.length === 0) throw usage(`${files.join(', ')}: expected a document`);
+  const bySet = new Map<unknown, Part[]>();
+  for (const part of parts) {
+    const set = part.value['set'] === undefined ? defaultSet : part.value['set'];
+    bySet.set(set, [...(bySet.get(set) ?? []), part]);
+  }
+  return [...bySet].map(([set, ofSet]) => ({
+    set: typeof set === 'string' ? set : null,
+    text: JSON.stringify(merged(ofSet, fill)),
+    placed: (sentence) => placed(sentence, ofSet, files.length > 1),
+  }));
+}
+
+function partsOf(file: string, named: boolean): readonly Part[] {
+  let text: string;
+  try {
+    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw usage(`${file}: ${(error as Error).message}`);
+  }
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, { version: '1.2', lineCounter: lines, prettyErrors: false });
+  const parsed = 'empty' in documents ? [] : documents;
+  const errors = parsed.flatMap((document) => [...document.errors, ...document.warnings]);
+  if (errors.length > 0) {
+    const sentences = errors.map(
+      ({ pos: [at], message }) => `${placeAt(lines, at, named ? file : undefined)}${message}`,
+    );
+    throw new Failure(exitCodes.refused, sentences.join('; '));
+  }
+  return parsed.map((document) => {
+    const value: unknown = document.toJS();
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new Failure(exitCodes.refused, `${file}: expected a document that begins with svc: 1`);
+    }
+    return { file, document, lines, value: value as Record<string, unknown> };
+  });
+}
+
+function placeAt(lines: LineCounter, offset: number, file: string | undefined): string {
+  const { line, col } = lines.linePos(offset);
+  return `${file === undefined ? '' : `${file}:`}${line}:${col}: `;
+}
+
+/** The parts of one set as one document: maps by name, lists one after the other. @throws Failure for a name in two files */
+function merged(parts: readonly Part[], fill: Fill): Readonly<Record<string, unknown>> {
+  const whole: Record<string, unknown> = {};
+  for (const { value, file } of parts) {
+    for (const [section, content] of Object.entries(fill(value, file))) {
+      const before = whole[section];
+      if (before === undefined || before === null) whole[section] = content;
+      else if (Array.isArray(before) && Array.isArray(content)) whole[section] = [...before, ...content];
+      else if (isRecord(before) && isRecord(content)) {
+        const twice = Object.keys(content).find((name) => Object.hasOwn(before, name));
+        if (twice !== undefined) {
+          throw new Failure(
+            exitCodes.refused,
+            `${file}: ${section}.${twice}: it stands in another file of the set too`,
+          );
+        }
+        whole[section] = { ...before, ...content };
+      } else if (before !== content && content !== null) {
+        throw new Failure(exitCodes.refused, `${file}: ${section}: another file of the set has another value`);
+      }
+    }
+  }
+  return whole;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `line:column path: sentence`, as the service says each mistake. */
+const mistake = /^(\d+):(\d+) ([^\s:]+(?:\s[^\s:]+)*): (.*)$/s;
+
+function placed(sentence: string, parts: readonly Part[], named: boolean): string {
+  const [code = '', rest = ''] =
+    /^(invalid_request: )?(.*)$/s
+      .exec(sentence)
+      ?.slice(1)
+      .map((text) => text ?? '') ?? [];
+  const items = rest.split(/; (?=\d+:\d+ )/);
+  if (!items.every((item) => /^\d+:\d+ /.test(item))) return sentence;
+  const told = items.map((item) => {
+    const [, , , path = '', what = ''] = mistake.exec(item) ?? [];
+    const at = findPlace(parts, path, named);
+    return at === undefined ? item.replace(/^\d+:\d+ /, '') : `${at}${path}: ${what}`;
+  });
+  return code + told.join('; ');
+}
+
+/** Where the value of a path stands. Names may hold dots, so the longest that fits is taken. */
+function findPlace(parts: readonly Part[], path: string, named: boolean): string | undefined {
+  for (const { document, lines, file } of parts) {
+    const offset = offsetOf(document.contents, path);
+    if (offset !== undefined) return placeAt(lines, offset, named ? file : undefined);
+  }
+  return undefined;
+}
+
+function offsetOf(node: unknown, path: string): number | undefined {
+  if (path === '') return rangeStart(node);
+  if (isMap(node)) {
+    const fitting = node.items
+      .map((pair) => ({ pair, key: isScalar(pair.key) ? String(pair.key.value) : '' }))
+      .filter(({ key }) => path === key || path.startsWith(`${key}.`) || path.startsWith(`${key}[`))
+      .sort((a, b) => b.key.length - a.key.length);
+    for (const { pair, key } of fitting) {
+      const rest = path.slice(key.length).replace(/^\./, '');
+      // The key is where a person looks; what is missing below it is told of it.
+      return rest === '' ? rangeStart(pair.key) : (offsetOf(pair.value, rest) ?? rangeStart(pair.key));
+    }
+  }
+  const [, index = '', rest = ''] = /^\[(\d+)\]\.?(.*)$/.exec(path) ?? [];
+  return isSeq(node) && index !== '' ? offsetOf(node.items[Number(index)], rest) : undefined;
+}
+
+function rangeStart(node: unknown): number | undefined {
+  const range = typeof node === 'object' && node !== null && 'range' in node ? node.range : undefined;
+  return Array.isArray(range) && typeof range[0] === 'number' ? range[0] : undefined;
+}

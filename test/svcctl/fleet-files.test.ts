@@ -1,0 +1,165 @@
+/** Fleet files on the command line (`docs/contract/automation.md#the-command-line-svcctl`). */
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RestClient } from '../../scripts/stack/rest-client.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService } from '../../scripts/stack/service.js';
+import { createCertificate } from '../support/certificate.js';
+import type { Ran, Runner } from './support/run.js';
+import { createRunner } from './support/run.js';
+
+let folder: string;
+let service: ServiceProcess;
+let admin: RestClient;
+let script: Runner;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svcctl-fleet-'));
+  service = await prepareService({ dataDir: join(folder, 'data') });
+  await service.start();
+  admin = await service.admin();
+  const { token } = await admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: 'script', role: 'admin' });
+  script = createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token });
+  for (const [name, address] of [
+    ['edge-1', '192.0.2.1'],
+    ['edge-2', '192.0.2.2'],
+  ]) {
+    await admin.call('POST', '/api/nodes', { name, address });
+  }
+  await admin.call('POST', '/api/l4-upstreams', { name: 'web', endpoint: '203.0.113.5:443' });
+}, 60_000);
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const write = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+async function exits(ran: Promise<Ran>, code: number, shown: { out?: RegExp; err?: RegExp }): Promise<Ran> {
+  const given = await ran;
+  expect([given.code, given.err]).toEqual([code, shown.err === undefined ? '' : expect.stringMatching(shown.err)]);
+  if (shown.out !== undefined) expect(given.out).toMatch(shown.out);
+  return given;
+}
+
+describe('export', () => {
+  test('prints what no set owns, and a plan of it is no change', async () => {
+    const { out } = await exits(script.run(['export', '--set', '']), 0, { out: /^svc: 1\nset: null\n/ });
+    expect(out).toContain('edge-1');
+    const file = write('exported.yaml', out);
+    await exits(script.run(['plan', '-f', file]), 0, { out: /^no changes\n$/ });
+  });
+
+  test('writes a file for each set, and refuses a set that is not there', async () => {
+    const into = join(folder, 'exported');
+    const { out, err } = await script.run(['export', '-d', into]);
+    expect([out, err]).toEqual(['', expect.stringContaining('wrote')]);
+    expect(readdirSync(into)).toEqual(['_no-set.yaml']);
+    expect(readFileSync(join(into, '_no-set.yaml'), 'utf8')).toContain('edge-2');
+    await exits(script.run(['export', '--set', 'nope']), 1, { err: /there is no set nope/ });
+  });
+});
+
+describe('plan', () => {
+  test('shows what would change as a difference, and says so by its exit code', async () => {
+    const file = write(
+      'change.yaml',
+      'svc: 1\nset: null\nnodes:\n  edge-1: {address: 192.0.2.77}\n  edge-3: {}\n  edge-2: {address: 192.0.2.2}\n',
+    );
+    const { out } = await exits(script.run(['plan', '-f', file]), 2, {});
+    expect(out).toContain('+ create node edge-3');
+    expect(out).toContain('~ update node edge-1\n    - address: 192.0.2.1\n    + address: 192.0.2.77\n');
+    expect(await admin.call('GET', '/api/nodes?q=edge-3')).toMatchObject({ total: 0 });
+    expect((await script.run(['plan', '-f', '-'], { input: readFileSync(file, 'utf8') })).code).toBe(2);
+  });
+
+  test('prints obstacles, and is refused with them', async () => {
+    const file = write('owned.yaml', 'svc: 1\nset: mine\nnodes:\n  edge-1: {address: 192.0.2.1}\n');
+    await exits(script.run(['plan', '-f', file]), 1, {
+      out: /in the way: .*edge-1/,
+      err: /1 obstacles are in the way/,
+    });
+    await exits(script.run(['plan', '-f', file, '--adopt']), 2, { out: /adopt node edge-1/ });
+  });
+
+  test('tells a mistake where it stands in the file, and names the file when there are several', async () => {
+    const broken = write('broken.yaml', 'svc: 1\nset: null\nnodes:\n  edge-1: {address: [}\n');
+    await exits(script.run(['plan', '-f', broken]), 1, { err: /^svcctl: 4:\d+: / });
+    const one = write('one.yaml', '# nodes\nsvc: 1\nset: null\nnodes:\n  edge-9: {}\n');
+    const two = write(
+      'two.yaml',
+      '\n\nsvc: 1\nset: null\nupstreams:\n  web:\n    endpoint: 203.0.113.5:443\n    colour: red\n',
+    );
+    await exits(script.run(['plan', '-f', one, '-f', two]), 1, {
+      err: new RegExp(`${two}:8:5: upstreams\\.web\\.colour: `),
+    });
+    await exits(script.run(['plan', '-f', two]), 1, { err: /^svcctl: invalid_request: 8:5: upstreams\.web\.colour: / });
+    const twice = write('twice.yaml', 'svc: 1\nset: null\nnodes:\n  edge-9: {}\n');
+    await exits(script.run(['plan', '-f', one, '-f', twice]), 1, {
+      err: /twice\.yaml: nodes\.edge-9: it stands in another file/,
+    });
+    await exits(script.run(['plan', '-f', join(folder, 'none.yaml')]), 3, { err: /none\.yaml/ });
+    await exits(script.run(['plan']), 3, { err: /expected -f FILE/ });
+  });
+
+  test('puts files of one set together, and plans several sets one after the other', async () => {
+    const nodes = write('nodes.yaml', 'svc: 1\nset: a\nnodes:\n  a-1: {}\n');
+    const upstreams = write(
+      'upstreams.yaml',
+      'svc: 1\nset: a\nupstreams:\n  a-web: {endpoint: "203.0.113.9:443"}\n---\nsvc: 1\nset: b\nnodes:\n  b-1: {}\n',
+    );
+    const { out } = await exits(script.run(['plan', '-f', nodes, '-f', upstreams]), 2, {});
+    expect(out).toMatch(/^set a:\n(.*\n)*set b:\n(.*\n)*$/);
+    expect(out.split('set b:')[0]).toContain('create node a-1');
+    expect(out.split('set b:')[0]).toContain('create l4_upstream a-web');
+    expect(out.split('set b:')[1]).toContain('create node b-1');
+  });
+});
+
+describe('{file} and {env}', () => {
+  const { cert, key } = createCertificate('web.example');
+  const document = (privateKey: string): string =>
+    `svc: 1\ncredentials:\n  web-cert:\n    key_type: tls_cert\n    certificate_pem: {file: keys/web.pem}\n    private_key_pem: ${privateKey}\n`;
+  beforeAll(() => {
+    mkdirSync(join(folder, 'keys'));
+    write('keys/web.pem', cert);
+    write('keys/web.key', key);
+  });
+
+  test('are read by the command line, from beneath the document and from named variables', async () => {
+    const byFile = write('by-file.yaml', document('{file: keys/web.key}'));
+    const { out } = await exits(script.run(['plan', '-f', byFile]), 2, { out: /create credential web-cert/ });
+    expect(out).not.toContain('PRIVATE KEY');
+    const byEnv = write('by-env.yaml', document('{env: WEB_KEY}'));
+    const named = ['plan', '-f', byEnv, '--env', 'WEB_KEY'];
+    await exits(script.run(named, { env: { WEB_KEY: key } }), 2, { out: /create credential web-cert/ });
+    await exits(script.run(named), 3, {
+      err: /credentials\.web-cert\.private_key_pem: the variable WEB_KEY is not set/,
+    });
+    const unnamed = script.run(['plan', '-f', byEnv], { env: { WEB_KEY: key } });
+    await exits(unnamed, 3, { err: /reading WEB_KEY needs --env WEB_KEY/ });
+    await exits(script.run(['plan', '-f', byEnv, '--no-secrets']), 2, { out: /create credential web-cert/ });
+  });
+
+  test('reach nothing outside the folder of the document, by dots or by links', async () => {
+    const outside = mkdtempSync(join(tmpdir(), 'svcctl-outside-'));
+    writeFileSync(join(outside, 'web.key'), key);
+    symlinkSync(join(outside, 'web.key'), join(folder, 'keys/linked.key'));
+    for (const path of [join(outside, 'web.key'), '../web.key', 'keys/linked.key', 'keys/none.key', '.']) {
+      const file = write('outside.yaml', document(`{file: ${path}}`));
+      await exits(script.run(['plan', '-f', file]), 3, { err: /credentials\.web-cert\.private_key_pem: / });
+    }
+    rmSync(outside, { recursive: true });
+  });
+
+  test('are refused by the service where no key is wanted', async () => {
+    const file = write('elsewhere.yaml', 'svc: 1\nnodes:\n  x: {address: {file: keys/web.pem}}\n');
+    await exits(script.run(['plan', '-f', file]), 1, { err: /3:\d+: nodes\.x\.address: / });
+  });
+});
