@@ -12,43 +12,31 @@ export interface Beginning {
   readonly tries: Tries;
 }
 
-export interface Beginnings {
-  /** @throws ServiceError `unavailable`, or `conflict` for a place that this log does not have */
-  of(webhook: WebhookState): Promise<Beginning>;
-  /** Where the webhook's own events say. @throws as the other */
-  own(webhook: WebhookState): Promise<FeedPlace>;
-}
+/** @throws ServiceError `unavailable`, or `conflict` for a place that this log does not have */
+export type BeginningOf = (webhook: WebhookState) => Promise<Beginning>;
 
-type BeginningFeed = Pick<Feed, 'behind' | 'resolve' | 'resolveMoved'>;
-
-/**
- * @param webhooks those of the start: of a later one, the read store has a place unless it has none yet
- * @throws ServiceError `unavailable`
- */
-export async function readBeginnings(
-  webhooks: readonly WebhookState[],
-  feed: BeginningFeed,
-  places: Pick<Places, 'get' | 'facts'>,
-): Promise<Beginnings> {
-  const stored = await Promise.all(webhooks.map(places.get));
-  const missing = webhooks.filter((_, index) => stored[index]?.place === undefined);
-  const began = await Promise.all(missing.map(({ since }) => feed.behind(streams.fleet, since)));
-  const facts = await places.facts(missing, Math.min(...began.map(({ position }) => position)));
-
+export function beginningsOf(
+  feed: Pick<Feed, 'behind' | 'resolve' | 'resolveMoved'>,
+  places: Pick<Places, 'get' | 'fact'>,
+): BeginningOf {
   function own({ cursor, since }: WebhookState): Promise<FeedPlace> {
     if (cursor === null) return feed.behind(streams.fleet, since);
     return cursor === 'start' ? feed.resolve('start') : feed.resolveMoved(cursor);
   }
 
-  return {
-    own,
-    async of(webhook) {
-      const { place, tries } = await places.get(webhook);
-      if (place !== undefined) return { place, tries };
-      const fact = facts.get(webhook.id);
-      if (fact?.since !== webhook.since) return { place: await own(webhook), tries };
-      const { cursor, at } = fact;
-      return { place: await feed.resolveMoved(cursor), tries: { ...tries, fact_cursor: cursor, fact_at: at } };
-    },
+  return async (webhook) => {
+    const { place, tries } = await places.get(webhook);
+    if (place !== undefined) return { place, tries };
+    const event = await feed.behind(streams.fleet, webhook.since);
+    // The read store may be emptied while the service runs, so the fact is looked for now.
+    const fact = await places.fact(webhook, event.position);
+    if (fact !== undefined) {
+      const recorded = { fact_cursor: fact.cursor, fact_at: fact.at };
+      return { place: await feed.resolveMoved(fact.cursor), tries: { ...tries, ...recorded } };
+    }
+    const begin = await own(webhook);
+    // Its own events say so in the log.
+    const recorded = { fact_cursor: begin.cursor, fact_at: Date.parse(webhook.updated_at) };
+    return { place: begin, tries: { ...tries, ...recorded } };
   };
 }

@@ -13,7 +13,7 @@ import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import type { Places, Tries } from './places.js';
-import type { Beginning } from './beginnings.js';
+import type { Beginning, BeginningOf } from './beginnings.js';
 import type { Messages } from './messages.js';
 import { nextAfter } from './schedule.js';
 import { tuning } from './tuning.js';
@@ -26,8 +26,7 @@ export interface DelivererDeps {
   holds(): boolean;
   readonly feed: Pick<Feed, 'read' | 'wait'>;
   readonly places: Places;
-  /** @throws ServiceError */
-  load(webhook: WebhookState): Promise<Beginning>;
+  readonly beginningOf: BeginningOf;
   readonly send: Messages['sendItem'];
   /** Stops the webhook, unless it was changed since. @throws ServiceError */
   stop(webhook: WebhookState, cursor: string | null, reason: string): Promise<void>;
@@ -73,7 +72,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
   /** Where it begins; a webhook whose place this log does not have is stopped. @throws ServiceError */
   async function placeOf(webhook: WebhookState): Promise<Beginning> {
     try {
-      return await deps.load(webhook);
+      return await deps.beginningOf(webhook);
     } catch (error) {
       const lost = error instanceof ServiceError && error.code === 'conflict' && webhook.stopped === null;
       if (lost && webhook.enabled) await deps.stop(webhook, webhook.cursor, `${error.message} (resume)`);
@@ -84,9 +83,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
   async function begin(webhook: WebhookState): Promise<Loaded> {
     if (loaded?.since === webhook.since) return loaded;
     const { place, tries } = await placeOf(webhook);
-    // Where it begins is in the log already.
-    const recorded = tries.fact_cursor === null ? { fact_cursor: place.cursor, fact_at: clock.now() } : {};
-    loaded = { since: webhook.since, place, stored: place, tries: { ...tries, ...recorded } };
+    loaded = { since: webhook.since, place, stored: place, tries };
     await places.savePlace(webhook, place);
     return loaded;
   }

@@ -56,8 +56,6 @@ export interface StoredPlace {
 
 /** A place as the log has it. */
 interface RecordedPlace {
-  /** Of the webhook when it was there. */
-  readonly since: number;
   readonly cursor: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -73,10 +71,10 @@ export interface Places {
   /** Writes the fact. */
   record(fact: WebhookCursorMoved['data'], at: number): Promise<void>;
   /**
-   * The newest fact of each webhook that has one, by id.
-   * @param behind the log position behind which the facts stand
+   * The newest fact of a webhook, if it has one.
+   * @param behind the log position behind which it stands
    */
-  facts(webhooks: readonly Known[], behind: number): Promise<ReadonlyMap<string, RecordedPlace>>;
+  fact(webhook: Known, behind: number): Promise<RecordedPlace | undefined>;
   addDelivery(id: string, delivery: Delivery): Promise<void>;
   /** Newest first. */
   deliveries(id: string, limit: number): Promise<readonly Delivery[]>;
@@ -137,17 +135,15 @@ export async function openPlaces({ eventStore, readStore, ids }: PlacesDeps): Pr
       if (outcome.kind !== 'appended')
         throw new ServiceError('unavailable', `a cursor was not recorded: ${outcome.kind}`);
     },
-    async facts(webhooks, behind) {
-      const wanted = new Map(webhooks.map(({ id, since }) => [id, since]));
-      const found = new Map<string, RecordedPlace>();
+    async fact({ id, since }, behind) {
       const newestFirst = { direction: 'backward', from: 'end', maxCount: Number.MAX_SAFE_INTEGER } as const;
       for await (const event of eventStore.read(streams.webhooks, newestFirst)) {
-        if (event.position < behind || found.size === wanted.size) break;
-        const { webhook_id: id, since, cursor } = webhookCursor(readEvent(event)).data;
-        if (wanted.get(id) !== since || found.has(id)) continue;
-        found.set(id, { since, cursor, at: Date.parse(event.metadata.occurred_at) });
+        if (event.position < behind) break;
+        const { data } = webhookCursor(readEvent(event));
+        if (data.webhook_id !== id || data.since !== since) continue;
+        return { cursor: data.cursor, at: Date.parse(event.metadata.occurred_at) };
       }
-      return found;
+      return undefined;
     },
     async addDelivery(id, delivery) {
       added += 1;

@@ -6,7 +6,7 @@ import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { Beginnings } from './beginnings.js';
+import type { BeginningOf } from './beginnings.js';
 import type { Deliverer } from './deliverer.js';
 import type { Places } from './places.js';
 import type { WebhookProgress } from './port.js';
@@ -28,8 +28,8 @@ export interface Progress {
 
 export interface ProgressDeps {
   readonly feed: Pick<Feed, 'lag'>;
-  readonly places: Pick<Places, 'get' | 'deliveries'>;
-  readonly beginnings: Pick<Beginnings, 'own'>;
+  readonly places: Pick<Places, 'deliveries'>;
+  readonly beginningOf: BeginningOf;
   readonly clock: Pick<Clock, 'now'>;
   /** The deliverer of a webhook on this instance. */
   deliverer(id: string): Deliverer | undefined;
@@ -37,7 +37,7 @@ export interface ProgressDeps {
 }
 
 export function createProgress(deps: ProgressDeps): Progress {
-  const { feed, places, beginnings, clock, deliverer, readStoreAway } = deps;
+  const { feed, places, beginningOf, clock, deliverer, readStoreAway } = deps;
   const last = new Map<string, WebhookProgress>();
   /** When the first item behind a cursor happened: it stays the first. */
   const waiting = new Map<string, { readonly cursor: string | null; readonly at: number }>();
@@ -46,9 +46,8 @@ export function createProgress(deps: ProgressDeps): Progress {
     const known = deliverer(webhook.id)?.known();
     if (known?.since === webhook.since) return known;
     if (readStoreAway()) throw new ServiceError('unavailable', 'the read store is out of reach');
-    const { place, tries } = await places.get(webhook);
-    const failing = tries.tries_since === webhook.tries_since && tries.failures > 0;
-    return { place: place ?? (await beginnings.own(webhook)), failing };
+    const { place, tries } = await beginningOf(webhook);
+    return { place, failing: tries.tries_since === webhook.tries_since && tries.failures > 0 };
   }
 
   async function lag(id: string, place: FeedPlace): Promise<WebhookProgress['lag']> {

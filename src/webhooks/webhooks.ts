@@ -14,7 +14,7 @@ import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { addressJudge } from './addresses.js';
-import { readBeginnings } from './beginnings.js';
+import { beginningsOf } from './beginnings.js';
 import type { Deliverer } from './deliverer.js';
 import { selectionOf, startDeliverer } from './deliverer.js';
 import { createDeliveryLeases } from './leases.js';
@@ -77,7 +77,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
   const { eventStore, readStore, feed, keyring, ids, clock, logger, instanceId, station, all, webhook: find } = deps;
   const mayDial = addressJudge(deps.allow);
   const places = await openPlaces({ eventStore, readStore, ids });
-  const beginnings = await readBeginnings(all(), feed, places);
+  const beginningOf = beginningsOf(feed, places);
   const leases = createDeliveryLeases({ leases: readStore.leases, instanceId, station, clock });
   const sender = createSender({ mayDial, clock, lookup: deps.lookup });
   const messages = createMessages({ sender, keyring, clock, ids });
@@ -86,7 +86,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
   const progress = createProgress({
     feed,
     places,
-    beginnings,
+    beginningOf,
     clock,
     deliverer: (id) => deliverers.get(id),
     readStoreAway,
@@ -101,7 +101,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       holds: () => leases.holds(id) && deps.readOnly() === undefined,
       feed,
       places,
-      load: beginnings.of,
+      beginningOf,
       send: messages.sendItem,
       stop: deps.stop,
       clock,
@@ -111,12 +111,13 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
   /** Deliverers for what this instance holds, and for nothing else. */
   async function deliverHeld(): Promise<void> {
     await leases.turn(all().map(({ id }) => id));
-    for (const [id, deliverer] of deliverers) {
-      if (!deliverer.done && leases.holds(id)) continue;
+    const over = [...deliverers].filter(([id, deliverer]) => deliverer.done || !leases.holds(id));
+    for (const [id] of over) {
       deliverers.delete(id);
       progress.forget(id);
-      await deliverer.close();
     }
+    // All at once: the leases of the others would end meanwhile.
+    await Promise.all(over.map(([, deliverer]) => deliverer.close()));
     for (const { id } of all()) if (leases.holds(id) && !deliverers.has(id)) deliverers.set(id, begin(id));
   }
 
