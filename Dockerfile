@@ -1,4 +1,5 @@
-# The service in one image: built with the development packages, run without them.
+# The service, and with `--target agent` the agent of a gateway, each in one image: built with the development packages, run
+# without them.
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -8,7 +9,18 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY scripts ./scripts
 COPY console ./console
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund --workspaces=false
+COPY cli ./cli
+RUN npm run build && npm run build:agent && npm prune --omit=dev --no-audit --no-fund --workspaces=false
+
+FROM node:24.21.0-bookworm-slim AS agent
+ENV NODE_ENV=production \
+    SVC_AGENT_METRICS_ADDR=127.0.0.1:9105
+COPY --from=build /app/dist/agent/gateway-agent.cjs /usr/local/lib/gateway-agent.cjs
+COPY LICENSE /usr/share/doc/gateway-agent/
+USER node
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:9105/healthz', { signal: AbortSignal.timeout(4000) }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "/usr/local/lib/gateway-agent.cjs"]
 
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production \

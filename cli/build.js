@@ -2,7 +2,8 @@
  * Bundles the command line into one file, `cli/dist/main.js`, unless that is newer than its sources. Part of
  * `npm run build`, and of the first use from a clone.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -43,4 +44,11 @@ export async function buildCli() {
   });
 }
 
-if (argv[1] === fileURLToPath(import.meta.url)) await buildCli();
+/** A machine that only runs the service installs the packages of the command line no more than it builds it. */
+function isInstalled() {
+  const { devDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const { paths } = createRequire(import.meta.url).resolve;
+  return Object.keys(devDependencies).every((name) => paths(name).some((path) => existsSync(join(path, name))));
+}
+
+if (argv[1] === fileURLToPath(import.meta.url) && isInstalled()) await buildCli();

@@ -20,7 +20,7 @@ import { createRuntime } from './runtime.js';
 export const agentVersion = 'reference-agent/0.1.0';
 
 export interface AgentOptions {
-  readonly config: Omit<AgentConfig, 'logLevel'>;
+  readonly config: Omit<AgentConfig, 'logLevel' | 'metrics'>;
   readonly logger?: Logger;
   readonly clock?: Clock;
   /** 0..1, for jitter. */

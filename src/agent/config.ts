@@ -3,9 +3,13 @@
  * session and is never stored. Implements section 4.2 of `docs/contract/service-specification.txt` and
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { agentKeysFrom } from '../channel/noise/control-psk.js';
 import type { AgentKeys } from '../channel/noise/control-psk.js';
+import { systemErrorCode } from '../kernel/files.js';
+import { parseHostPort } from '../kernel/host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
 import { limits } from '../kernel/limits.js';
 import { readEndpoint } from './reality/endpoint.js';
 import type { ControlEndpoint } from './reality/endpoint.js';
@@ -20,6 +24,8 @@ export interface AgentConfig {
   /** Reject a snapshot with anything that cannot be run, instead of running the rest. */
   readonly rejectUnsupported: boolean;
   readonly logLevel: LogLevel;
+  /** Where it tells of itself; undefined: nowhere. */
+  readonly metrics: HostPort | undefined;
 }
 
 type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -44,12 +50,14 @@ const schema = z.object({
     context.addIssue({ code: 'custom', message: endpoint });
     return z.NEVER;
   }),
-  SVC_CONTROL_PSK: z.string({ error: 'required: the control PSK of this node' }).transform((text, context) => {
-    const keys = agentKeysFrom(text);
-    if (keys.ok) return keys.value;
-    context.addIssue({ code: 'custom', message: keys.error });
-    return z.NEVER;
-  }),
+  SVC_CONTROL_PSK: z
+    .string({ error: 'required, or SVC_CONTROL_PSK_FILE: the control PSK of this node' })
+    .transform((text, context) => {
+      const keys = agentKeysFrom(text);
+      if (keys.ok) return keys.value;
+      context.addIssue({ code: 'custom', message: keys.error });
+      return z.NEVER;
+    }),
   SVC_CONTROL_REKEY_INTERVAL_SECS: z
     .string()
     .regex(/^\d{1,9}$/, 'expected a whole number of seconds')
@@ -60,6 +68,15 @@ const schema = z.object({
     .enum(['true', 'false'], { error: 'expected true or false' })
     .default('true')
     .transform((text) => text === 'true'),
+  SVC_AGENT_METRICS_ADDR: z
+    .string()
+    .transform((text, context) => {
+      const address = parseHostPort(text.startsWith(':') ? `0.0.0.0${text}` : text);
+      if (address !== undefined) return address;
+      context.addIssue({ code: 'custom', message: 'expected host:port, such as 127.0.0.1:9090' });
+      return z.NEVER;
+    })
+    .optional(),
   SVC_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'], { error: 'expected debug, info, warn or error' })
     .default('info'),
@@ -73,7 +90,7 @@ const secrets: ReadonlySet<string> = new Set(['SVC_CONTROL_PSK']);
  * @throws AgentConfigError listing every wrong variable
  */
 export function readAgentConfig(environment: Environment): AgentConfig {
-  const parsed = schema.safeParse(environment);
+  const parsed = schema.safeParse(withPsk(environment));
   if (!parsed.success) {
     throw new AgentConfigError(
       parsed.error.issues.map((issue) => {
@@ -91,5 +108,21 @@ export function readAgentConfig(environment: Environment): AgentConfig {
     rekeyIntervalSeconds: parsed.data.SVC_CONTROL_REKEY_INTERVAL_SECS,
     rejectUnsupported: parsed.data.SVC_AGENT_REJECT_UNSUPPORTED,
     logLevel: parsed.data.SVC_LOG_LEVEL,
+    metrics: parsed.data.SVC_AGENT_METRICS_ADDR,
   };
+}
+
+/** The PSK may stand in a file, which `SVC_CONTROL_PSK_FILE` names; a final line break is not part of it. */
+function withPsk(environment: Environment): Environment {
+  const { SVC_CONTROL_PSK: psk, SVC_CONTROL_PSK_FILE: file = '' } = environment;
+  if (file === '') return environment;
+  if (psk !== undefined && psk !== '') {
+    throw new AgentConfigError(['SVC_CONTROL_PSK_FILE: expected this or SVC_CONTROL_PSK, got both']);
+  }
+  try {
+    return { ...environment, SVC_CONTROL_PSK: readFileSync(file, 'utf8').replace(/\r?\n$/, '') };
+  } catch (error) {
+    const why = systemErrorCode(error) ?? 'it cannot be read';
+    throw new AgentConfigError([`SVC_CONTROL_PSK_FILE: expected a file that this process can read: ${file} (${why})`]);
+  }
 }

@@ -11,6 +11,7 @@ import { formatHostPort } from '../kernel/host-port.js';
 import { startAgent, agentVersion } from './agent.js';
 import { AgentConfigError, readAgentConfig } from './config.js';
 import type { AgentConfig } from './config.js';
+import { startMetricsServer } from './metrics-server.js';
 
 async function run(config: AgentConfig): Promise<number> {
   const logger = pino({
@@ -25,6 +26,8 @@ async function run(config: AgentConfig): Promise<number> {
   );
   logCryptoLibrary(logger);
   const agent = await startAgent({ config, logger });
+  const told = config.metrics === undefined ? undefined : await startMetricsServer(config.metrics, agent);
+  if (told !== undefined) logger.info({ address: told.address }, 'metrics are served');
   // The waits between connections do not keep the process alive; the agent must run until it is stopped.
   const alive = setInterval(() => undefined, 60_000);
   const signal = await new Promise<string>((resolve) => {
@@ -32,7 +35,7 @@ async function run(config: AgentConfig): Promise<number> {
     process.once('SIGINT', () => resolve('SIGINT'));
   });
   logger.info({ signal }, 'agent stopping');
-  const closed = await withDeadline(agent.close(), shutdownMs);
+  const closed = await withDeadline(Promise.all([agent.close(), told?.close()]), shutdownMs);
   clearInterval(alive);
   if (closed === timedOut) {
     logger.error({}, 'the agent did not stop in time');

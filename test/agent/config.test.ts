@@ -1,5 +1,8 @@
 /** The agent's environment: defaults, and how wrong values are reported. */
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { AgentConfigError, readAgentConfig } from '../../src/agent/config.js';
 import { formatEndpoint } from '../../src/agent/reality/endpoint.js';
@@ -46,6 +49,27 @@ describe('the environment of the agent', () => {
       rejectUnsupported: false,
       rekeyIntervalSeconds: 60,
     });
+  });
+
+  it('takes the PSK from a file, without its final line break', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'agent-psk-')), 'psk');
+    writeFileSync(file, `${good.SVC_CONTROL_PSK}\n`);
+    const { keys } = readAgentConfig({ ...good, SVC_CONTROL_PSK: '', SVC_CONTROL_PSK_FILE: file });
+    expect(keys.fingerprint).toBe(readAgentConfig(good).keys.fingerprint);
+    expect(problemOf({ SVC_CONTROL_PSK_FILE: file })).toMatch(
+      /^SVC_CONTROL_PSK_FILE: expected this or SVC_CONTROL_PSK, got both/,
+    );
+    const none = { SVC_CONTROL_PSK: undefined, SVC_CONTROL_PSK_FILE: `${file}.none` };
+    expect(problemOf(none)).toMatch(/^SVC_CONTROL_PSK_FILE: expected a file .* \(ENOENT\)$/);
+    rmSync(dirname(file), { recursive: true });
+  });
+
+  it('takes an address to tell of itself, on every address when it is a port alone', () => {
+    expect(readAgentConfig(good).metrics).toBeUndefined();
+    const at = (SVC_AGENT_METRICS_ADDR: string) => readAgentConfig({ ...good, SVC_AGENT_METRICS_ADDR }).metrics;
+    expect(at('127.0.0.1:9100')).toEqual({ host: '127.0.0.1', port: 9100 });
+    expect(at(':9100')).toEqual({ host: '0.0.0.0', port: 9100 });
+    expect(problemOf({ SVC_AGENT_METRICS_ADDR: 'x' })).toMatch(/^SVC_AGENT_METRICS_ADDR: expected host:port/);
   });
 
   it.each([

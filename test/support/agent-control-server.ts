@@ -127,6 +127,7 @@ export async function startControlServer(
       endpoint: { host: '127.0.0.1', port },
       keys,
       rekeyIntervalSeconds: 21_600,
+      metrics: undefined,
       rejectUnsupported: true,
       logLevel: 'error',
     },

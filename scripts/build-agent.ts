@@ -1,0 +1,44 @@
+/**
+ * `npm run build:agent`: the reference agent as one file, `dist/agent/gateway-agent.cjs`, that needs Node and nothing beside it. The
+ * addon of libsodium cannot be in it: where it is not installed next to the file, @noble does its work, and the agent says so.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { argv, stdout } from 'node:process';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+/** The nearest folder above this script, which runs from `dist` too, that holds the sources. */
+function findRoot(from: string): string {
+  return existsSync(join(from, 'src', 'agent', 'main.ts')) ? from : findRoot(dirname(from));
+}
+
+const timeoutMs = 60_000;
+const root = findRoot(dirname(fileURLToPath(import.meta.url)));
+
+/** @param outfile where it goes @returns its size in bytes @throws Error with what the compiler says */
+export function buildAgent(outfile: string): number {
+  const options = [
+    join(root, 'src', 'agent', 'main.ts'),
+    `--outfile=${outfile}`,
+    '--bundle',
+    '--minify-syntax',
+    '--minify-whitespace',
+    '--keep-names',
+    '--platform=node',
+    '--target=node20',
+    '--format=cjs',
+    '--external:sodium-native',
+    `--banner:js=#!/usr/bin/env node\nconst ownUrl = require('node:url').pathToFileURL(__filename).href;`,
+    '--define:import.meta.url=ownUrl',
+    '--log-level=error',
+  ];
+  execFileSync(join(root, 'node_modules', 'esbuild', 'bin', 'esbuild'), options, { timeout: timeoutMs });
+  return statSync(outfile).size;
+}
+
+if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {
+  const outfile = join(root, 'dist', 'agent', 'gateway-agent.cjs');
+  const bytes = buildAgent(outfile);
+  stdout.write(`${outfile}: ${(bytes / 2 ** 20).toFixed(1)} MiB\n`);
+}

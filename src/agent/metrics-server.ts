@@ -1,0 +1,138 @@
+/**
+ * What an agent says of itself to the machine that it runs on: `/healthz` and the Prometheus text at `/metrics`, in the clear and
+ * without a password, so its address belongs to this machine or to a private network. The service knows the same from heartbeats;
+ * this is for the time when there is no service. See `docs/how-to/add-an-agent.md`.
+ */
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { formatHostPort } from '../kernel/host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
+import type { AgentHandle } from './agent.js';
+
+/** Enough for a monitor and a person beside it. */
+const connectionsMax = 16;
+const timeoutMs = 5_000;
+
+export interface MetricsServer {
+  /** `host:port`. */
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+/** @throws Error when the address cannot be listened on */
+export async function startMetricsServer(
+  { host, port }: HostPort,
+  agent: Pick<AgentHandle, 'state'>,
+): Promise<MetricsServer> {
+  const registry = metricsOf(agent);
+  const server = createServer({ requestTimeout: timeoutMs, headersTimeout: timeoutMs }, (request, response) => {
+    const path = request.url?.split('?')[0];
+    if (request.method !== 'GET' && request.method !== 'HEAD') response.writeHead(405, { allow: 'GET, HEAD' }).end();
+    else if (path === '/healthz') {
+      const { connected, generation = null } = agent.state();
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ connected, generation }));
+    } else if (path === '/metrics') {
+      registry.metrics().then(
+        (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+        () => response.writeHead(500).end(),
+      );
+    } else response.writeHead(404).end();
+  });
+  server.maxConnections = connectionsMax;
+  server.listen(port, host);
+  await once(server, 'listening');
+  // A later error, such as too many open files, ends no relay.
+  server.on('error', () => undefined);
+  return { address: addressOf(server), close: () => closed(server) };
+}
+
+function addressOf(server: Server): string {
+  const { address, port } = server.address() as AddressInfo;
+  return formatHostPort({ host: address, port });
+}
+
+async function closed(server: Server): Promise<void> {
+  server.close();
+  server.closeAllConnections();
+  await once(server, 'close');
+}
+
+type Listeners = ReturnType<AgentHandle['state']>['listeners'];
+
+/** Read when they are asked for. */
+function metricsOf(agent: Pick<AgentHandle, 'state'>): Registry {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const gauge = (name: string, help: string, value: () => number): void =>
+    void new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(value());
+      },
+    });
+  gauge('svc_agent_connected', 'Whether a session with the service is open', () => Number(agent.state().connected));
+  gauge(
+    'svc_agent_generation',
+    'Generation of the running configuration; 0 before the first',
+    () => agent.state().generation ?? 0,
+  );
+  const labelNames = ['transport', 'address', 'port'];
+  const ofListeners = <M extends Gauge | Counter>(
+    metric: M,
+    add: (metric: M, listener: Listeners[number], labels: Labels) => void,
+  ) => {
+    metric.reset();
+    for (const listener of agent.state().listeners) {
+      const { transport, listenAddr: address, listenPort } = listener;
+      add(metric, listener, { transport, address, port: String(listenPort) });
+    }
+  };
+  void new Gauge({
+    name: 'svc_agent_listener_running',
+    help: 'Whether a listener takes connections',
+    labelNames,
+    registers,
+    collect() {
+      ofListeners(this, (metric, { state }, labels) => metric.set(labels, Number(state === 'running')));
+    },
+  });
+  void new Gauge({
+    name: 'svc_agent_listener_sessions',
+    help: 'Sessions through a listener now',
+    labelNames,
+    registers,
+    collect() {
+      ofListeners(this, (metric, { activeSessions }, labels) => metric.set(labels, Number(activeSessions ?? 0n)));
+    },
+  });
+  void new Counter({
+    name: 'svc_agent_listener_bytes_total',
+    help: 'Bytes through a listener since it was opened, from and to clients',
+    labelNames: [...labelNames, 'direction'],
+    registers,
+    collect() {
+      ofListeners(this, (metric, { bytesIn, bytesOut }, labels) => {
+        metric.inc({ ...labels, direction: 'in' }, Number(bytesIn ?? 0n));
+        metric.inc({ ...labels, direction: 'out' }, Number(bytesOut ?? 0n));
+      });
+    },
+  });
+  void new Counter({
+    name: 'svc_agent_listener_errors_total',
+    help: 'Sessions of a listener that failed since it was opened',
+    labelNames,
+    registers,
+    collect() {
+      ofListeners(this, (metric, { errorSessions }, labels) => metric.inc(labels, Number(errorSessions ?? 0n)));
+    },
+  });
+  return registry;
+}
+
+type Labels = { readonly transport: string; readonly address: string; readonly port: string };
