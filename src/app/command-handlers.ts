@@ -15,6 +15,7 @@ import type { AuditTrail } from '../commands/revert.js';
 import { createRevertHandlers } from '../commands/revert.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
+import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Revert } from '../domain/revert/decide.js';
@@ -23,7 +24,7 @@ import type { Ids } from '../kernel/ids.js';
 import type { Keyring } from '../security/keyring.js';
 
 export interface CommandHandlerParts {
-  readonly fleet: Gateway<Fleet, FleetCommand | Revert>;
+  readonly fleet: Gateway<Fleet, FleetCommand | Revert | ApplyDocument>;
   readonly accounts: Gateway<Accounts, AccountCommand>;
   readonly accountHandlers: CommandHandlers['accounts'];
   readonly webhookHandlers: CommandHandlers['webhooks'];
@@ -49,7 +50,16 @@ export function createCommandHandlers(parts: CommandHandlerParts): CommandHandle
     chains: createChainHandlers(fleet),
     policies: createPolicyHandlers(fleet),
     settings: createSettingsHandlers(fleet),
-    fleetFile: createFleetFileHandlers({ gateway: fleet, fleet: committed, keyring, clock }),
+    fleetFile: createFleetFileHandlers({
+      gateway: fleet,
+      fleet: committed,
+      keyring,
+      servicePublic,
+      projections,
+      audit,
+      clock,
+      ids,
+    }),
     reverts: {
       fleet: createRevertHandlers({ gateway: fleet, projections, audit }),
       accounts: createProfileRevertHandlers({ gateway: accounts, projections, audit }),

@@ -14,6 +14,7 @@ import { createDelivery } from '../delivery/delivery.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
+import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { RecordLogHeads } from '../domain/log-chain/heads.js';
 import type { Revert } from '../domain/revert/decide.js';
@@ -82,7 +83,7 @@ export interface Core extends Installation {
   readonly queries: FleetQueries;
   readonly followers: Followers;
   readonly feed: Feed;
-  readonly fleet: Gateway<Fleet, FleetCommand | Revert | RecordLogHeads>;
+  readonly fleet: Gateway<Fleet, FleetCommand | Revert | ApplyDocument | RecordLogHeads>;
   readonly accounts: Gateway<Accounts, AccountCommand | RecordLogHeads>;
   readonly delivery: DeliveryService;
   readonly hasher: PasswordHasher;

@@ -7,6 +7,8 @@ import { draftOf } from '../domain/aggregate/containers.js';
 import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';
 import { applyCommand } from '../domain/fleet/apply.js';
 import { oversizedSnapshot } from '../domain/compile/size.js';
+import type { ApplyDocument } from '../domain/fleet-file/apply.js';
+import { decideApply } from '../domain/fleet-file/apply.js';
 import { decideFleet } from '../domain/fleet/decide.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
@@ -45,7 +47,7 @@ export interface Applied {
 
 const touchesNone: Applied = { touched: new Set(), refusal: undefined };
 
-export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | RecordLogHeads> = {
+export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | ApplyDocument | RecordLogHeads> = {
   stream: streams.fleet,
   draft: draftFleet,
   decide(fleet, command) {
@@ -54,6 +56,8 @@ export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | RecordLogH
         return decideLogHeads(fleet.logChain.value, command);
       case 'Revert':
         return decideRevert(fleet, command);
+      case 'ApplyDocument':
+        return decideApply(fleet, command);
       default:
         return decideFleet(fleet, command);
     }

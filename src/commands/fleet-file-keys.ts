@@ -31,6 +31,8 @@ export interface KeyOptions {
   readonly now: number;
   /** For a plan: a secret that is not there counts as given. */
   readonly presume: boolean;
+  /** The PSK of a node that is created; null for none. */
+  psk(id: string): object | null;
   /** Seals the private key of a credential and wipes it. */
   seal(id: string, material: KeyMaterial): SealedValue | null;
 }
@@ -41,10 +43,15 @@ export async function withKeys(fleet: Fleet, document: FleetDocument, options: K
   const generated = new Set<string>();
   const resources: Wanted[] = [];
   for (const wanted of document.resources) {
-    if (wanted.type === nodeKey.type)
-      resources.push({ ...wanted, fields: { ...wanted.fields, psk: null }, edited: wanted.fields });
-    else if (wanted.type !== credentialKey.type) resources.push(wanted);
-    if (wanted.type !== credentialKey.type) continue;
+    if (wanted.type === nodeKey.type) {
+      const psk = names.isNew(wanted) ? options.psk(wanted.id) : null;
+      resources.push({ ...wanted, fields: { ...wanted.fields, psk } as unknown as JsonObject, edited: wanted.fields });
+      continue;
+    }
+    if (wanted.type !== credentialKey.type) {
+      resources.push(wanted);
+      continue;
+    }
     const id = names.idOf(wanted.id);
     const before = names.isNew(wanted) ? undefined : fleet.get(credentialKey, id);
     const given = wanted.fields as unknown as CredentialChanges & Pick<CredentialState, 'key_type'>;

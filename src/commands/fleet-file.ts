@@ -3,6 +3,10 @@
  * anything else. The rules are in `src/domain/fleet-file`. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { createHash } from 'node:crypto';
+import { acceptedKey } from '../domain/aggregate/idempotency.js';
+import type { ApplyDocument } from '../domain/fleet-file/apply.js';
+import { changedMeanwhile } from '../domain/fleet-file/apply.js';
+import { setsKey } from '../domain/fleet-set/declaration.js';
 import { compareWithFleet } from '../domain/fleet-file/compare.js';
 import type { Comparison } from '../domain/fleet-file/compare.js';
 import { carryOut } from '../domain/fleet-file/carry-out.js';
@@ -16,21 +20,40 @@ import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { ResourceMeta } from '../domain/resource/meta.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
+import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { Ids } from '../kernel/ids.js';
 import { canonicalJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import type { Keyring } from '../security/keyring.js';
 import { withKeys } from './fleet-file-keys.js';
-import type { CommandHandlers, FilePlan, FileRequest, PlannedStep } from './handlers-port.js';
-import type { Gateway } from './port.js';
+import type {
+  ApplyRequest,
+  CommandHandlers,
+  FileApplied,
+  FilePlan,
+  FileRequest,
+  PlannedStep,
+} from './handlers-port.js';
+import { issuePsk } from './nodes.js';
+import type { CommandContext, Gateway, ProjectionWait } from './port.js';
+import type { AuditTrail } from './revert.js';
+import { auditHolds } from './revert.js';
 import { tuning } from './tuning.js';
 
 export interface FleetFileOptions {
-  readonly gateway: Gateway<Fleet, FleetCommand>;
+  readonly gateway: Gateway<Fleet, FleetCommand | ApplyDocument>;
   /** The committed fleet. */
   readonly fleet: () => Fleet;
   readonly keyring: Keyring;
+  /** 32 bytes, part of every PSK. */
+  readonly servicePublic: Uint8Array;
+  /** Repeats are answered from the audit. */
+  readonly projections: ProjectionWait;
+  readonly audit: Pick<AuditTrail, 'command' | 'about'>;
   readonly clock: Clock;
+  readonly ids: Ids;
 }
 
 /** What a document would do to the fleet at one revision. */
@@ -60,12 +83,23 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
     }
   }
 
-  async function worked({ document, flags }: FileRequest, presume: boolean): Promise<Worked> {
+  /** @param psks where PSKs of new nodes are kept, when they are to be issued */
+  async function worked(
+    { document, flags }: FileRequest,
+    presume: boolean,
+    psks?: Map<string, string>,
+  ): Promise<Worked> {
     // Behind all commands before, at the end of the log.
     await gateway.read(() => undefined);
     const keyed = await withKeys(options.fleet(), document, {
       now: clock.now(),
       presume,
+      psk(id) {
+        if (psks === undefined) return null;
+        const { controlPsk, psk } = issuePsk(options, id);
+        psks.set(id, controlPsk);
+        return psk;
+      },
       seal(id, { privateKey }) {
         if (privateKey === undefined) return null;
         const sealed = keyring.seal(privateKey, { stream: streams.fleet, resourceId: id, field: 'private_key' });
@@ -88,7 +122,114 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
       const work = await worked(request, true);
       return planOf(options.fleet(), request, work);
     },
+    async apply(context, request, ifMatch) {
+      for (let attempt = 1; ; attempt += 1) {
+        const psks = request.issuePsks ? new Map<string, string>() : undefined;
+        const work = await worked(request, false, psks);
+        if (work.mistakes.length > 0) return { kind: 'mistakes', mistakes: work.mistakes };
+        const plan = planOf(options.fleet(), request, work);
+        const known = await repeated(context, request);
+        if (known !== undefined) return known;
+        if (ifMatch !== undefined && ifMatch !== '*' && !ifMatch.includes(plan.etag)) {
+          throw new ServiceError('precondition_failed', `If-Match: ${changedMeanwhile}`);
+        }
+        if (plan.obstacles.length > 0) throw new ServiceError('conflict', plan.obstacles.slice(0, 50).join('; '));
+        try {
+          return await carriedOut(context, request, work, psks ?? new Map());
+        } catch (error) {
+          const moved = error instanceof ServiceError && error.code === 'precondition_failed';
+          if (!moved || ifMatch !== undefined || attempt >= tuning.fileAttempts) throw error;
+        }
+      }
+    },
   };
+
+  /** The apply that a repeated key stands for, if it is one. */
+  async function repeated(context: CommandContext, request: ApplyRequest): Promise<FileApplied | undefined> {
+    const { idempotency } = context;
+    if (idempotency === undefined) return undefined;
+    const now = clock.now();
+    const accepted = await gateway.read((fleet) => ({
+      key: acceptedKey(fleet.idempotency, idempotency.key_hash, now),
+      revision: fleet.revision.value,
+    }));
+    if (accepted.key === undefined || accepted.key.body_hash !== idempotency.body_hash) return undefined;
+    await auditHolds(options.projections, streams.fleet, accepted.revision);
+    const commands: RecordedCommand[] = [];
+    for await (const { id } of options.audit.about('fleet', accepted.key.resource_id, -1)) {
+      const command = await options.audit.command(id);
+      if (command !== undefined) commands.unshift(command);
+    }
+    const created = commands.flatMap(({ events }) => events).filter(({ type }) => type === 'NodePskIssued');
+    const fleet = options.fleet();
+    return {
+      kind: 'done',
+      applyId: accepted.key.resource_id,
+      commands,
+      controlPsks: request.issuePsks
+        ? created.map(({ data }) => ({ node: fleet.nameOf('node', String(data['node_id'])) ?? '', controlPsk: null }))
+        : [],
+      incomplete: incompleteOf(commands),
+      position: fleet.position.value,
+    };
+  }
+
+  /** Writes the commands one after the other. What stands when a later one is refused stands. */
+  async function carriedOut(
+    context: CommandContext,
+    { digest, document }: ApplyRequest,
+    { comparison, outcome }: Worked,
+    psks: ReadonlyMap<string, string>,
+  ): Promise<FileApplied> {
+    const applyId = options.ids.next();
+    const parts = partsOf(outcome.steps);
+    const moved = options.fleet().singleton(setsKey)[document.set ?? '']?.document_sha256 !== digest;
+    // Of the same document as before, without a step, nothing is written.
+    const written = parts.length > 0 ? parts : document.set !== null && moved ? [[]] : [];
+    const commands: RecordedCommand[] = [];
+    let position = options.fleet().position.value;
+    const done = (incomplete: Extract<FileApplied, { kind: 'done' }>['incomplete']): FileApplied => {
+      const names = new Map(document.resources.map(({ id, name }) => [id, name]));
+      const controlPsks = [...psks].map(([id, controlPsk]) => ({ node: names.get(id) ?? id, controlPsk }));
+      return { kind: 'done', applyId, commands, controlPsks, incomplete, position };
+    };
+    for (const [index, steps] of written.entries()) {
+      const applied = {
+        apply_id: applyId,
+        name: document.set,
+        document_sha256: digest,
+        part: index + 1,
+        parts: written.length,
+      };
+      const wishes = steps.map(({ wish }) => wish);
+      const versions = index === 0 ? comparison.versions : [];
+      // A key stands for the whole apply, so its first command carries it.
+      const given = index === 0 ? context : { ...context, idempotency: undefined };
+      try {
+        const result = await gateway.execute(
+          { type: 'ApplyDocument', applied, wishes, versions },
+          given,
+          () => undefined,
+        );
+        if (result.kind !== 'done') throw new ServiceError('conflict', 'the same apply is under way; try again');
+        const [first, ...rest] = result.events;
+        if (first !== undefined) commands.push({ stream: streams.fleet, events: [first, ...rest] });
+        ({ position } = result);
+      } catch (error) {
+        if (index === 0 || !(error instanceof ServiceError)) throw error;
+        return done({ error: `${error.code}: ${error.message}`, commandsLeft: written.length - index });
+      }
+    }
+    return done(null);
+  }
+}
+
+/** Commands of an apply that were never written. */
+function incompleteOf(commands: readonly RecordedCommand[]): Extract<FileApplied, { kind: 'done' }>['incomplete'] {
+  const [first] = commands;
+  const parts = Number(first?.events[0].data['parts'] ?? 0);
+  const left = parts - commands.length;
+  return left <= 0 ? null : { error: 'conflict: a later command of the apply was refused', commandsLeft: left };
 }
 
 const nothing: Pick<Worked, 'comparison' | 'outcome'> = {

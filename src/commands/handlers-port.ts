@@ -199,6 +199,24 @@ export interface FileRequest {
   readonly digest: string;
 }
 
+export interface ApplyRequest extends FileRequest {
+  readonly issuePsks: boolean;
+}
+
+/** What came of an apply. */
+export type FileApplied =
+  /** Nothing was written because of these. */
+  | { readonly kind: 'mistakes'; readonly mistakes: readonly DocumentMistake[] }
+  | {
+      readonly kind: 'done';
+      readonly applyId: string;
+      /** Newest last. */
+      readonly commands: readonly RecordedCommand[];
+      readonly controlPsks: readonly { readonly node: string; readonly controlPsk: string | null }[];
+      readonly incomplete: { readonly error: string; readonly commandsLeft: number } | null;
+      readonly position: number;
+    };
+
 export interface PlannedStep {
   readonly action: StepAction;
   /** It cannot be taken back. */
@@ -271,6 +289,15 @@ export interface CommandHandlers {
   readonly fleetFile: {
     /** Writes nothing. @throws ServiceError `unavailable` */
     plan(request: FileRequest): Promise<FilePlan>;
+    /**
+     * @param ifMatch etags of plans, one of which it must still be; `*` for any
+     * @throws ServiceError `precondition_failed`, `conflict` with every obstacle, `unavailable`
+     */
+    apply(
+      ctx: CommandContext,
+      request: ApplyRequest,
+      ifMatch: '*' | readonly string[] | undefined,
+    ): Promise<FileApplied>;
   };
   /** Keyed by the subject of the entry. */
   readonly reverts: { readonly fleet: RevertHandlers; readonly accounts: RevertHandlers };

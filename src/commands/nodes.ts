@@ -22,27 +22,32 @@ export interface NodeHandlerOptions {
   readonly ids: Ids;
 }
 
-interface NewPsk {
+export interface NewPsk {
   readonly controlPsk: string;
   readonly psk: { readonly fingerprint: string; readonly verifier: SealedValue };
 }
 
-export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers['nodes'] {
-  const { gateway, keyring, servicePublic, clock, ids } = options;
+/** A PSK for a node, and what the log holds of it. */
+export function issuePsk(
+  { keyring, servicePublic }: Pick<NodeHandlerOptions, 'keyring' | 'servicePublic'>,
+  nodeId: string,
+): NewPsk {
+  const issued = issueControlPsk(servicePublic);
+  const verifier = sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId });
+  issued.verifier.psk.fill(0);
+  return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier } };
+}
 
-  function newPsk(nodeId: string): NewPsk {
-    const issued = issueControlPsk(servicePublic);
-    const verifier = sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId });
-    issued.verifier.psk.fill(0);
-    return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier } };
-  }
+export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers['nodes'] {
+  const { gateway, clock, ids } = options;
+  const newPsk = (nodeId: string): NewPsk => issuePsk(options, nodeId);
 
   return {
     ...lifecycleHandlers('node', gateway, ids),
     async create(context, fields) {
-      const { issuePsk, ...node } = fields;
+      const { issuePsk: wantsPsk, ...node } = fields;
       const id = ids.next();
-      const issued = issuePsk ? newPsk(id) : null;
+      const issued = wantsPsk ? newPsk(id) : null;
       return gateway.execute({ type: 'CreateNode', id, ...node, psk: issued?.psk ?? null }, context, (fleet) => ({
         node: present(fleet.tables.node.get(id)),
         controlPsk: issued?.controlPsk ?? null,

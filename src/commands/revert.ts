@@ -9,7 +9,15 @@ import { resourceOf } from '../domain/fleet/resources.js';
 import type { Revert } from '../domain/revert/decide.js';
 import { fieldsInTheWay, tryRevert, versionOfSubject, previewOf } from '../domain/revert/decide.js';
 import type { EntryAbout, History } from '../domain/revert/history.js';
-import { changes, deletes, deletesPolicy, movesOverride, movesPolicy, verbOf } from '../domain/revert/history.js';
+import {
+  changes,
+  commandAbout,
+  deletes,
+  deletesPolicy,
+  movesOverride,
+  movesPolicy,
+  verbOf,
+} from '../domain/revert/history.js';
 import { nodeOfPolicy, policyKey } from '../domain/listener-policy/policy.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Former } from '../domain/resource/lifecycle.js';
@@ -59,6 +67,23 @@ const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
 export function createRevertHandlers(options: RevertHandlerOptions): RevertHandlers {
   const { gateway, projections, audit } = options;
 
+  /** What an entry did to one resource. */
+  async function commandOf({ id: entryId, action }: EntryAbout, id: string): Promise<RecordedCommand | undefined> {
+    const command = await audit.command(entryId);
+    return command !== undefined && verbOf(action) === 'apply' ? commandAbout(command, id) : command;
+  }
+
+  /** The entries about a resource, with the number of their events about it. */
+  async function* about(type: string, id: string, behind: number): AsyncGenerator<EntryAbout> {
+    for await (const one of audit.about(type, id, behind)) {
+      if (verbOf(one.action) !== 'apply') yield one;
+      else {
+        const command = await commandOf(one, id);
+        if (command !== undefined) yield { ...one, events: command.events.length };
+      }
+    }
+  }
+
   async function historyOf(entry: RecordedCommand): Promise<History> {
     const seen = await gateway.read((fleet) => ({
       version: versionOfSubject(fleet, entry),
@@ -69,7 +94,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     const { type, id } = resourceOf(entry.events[0]);
     const { position } = lastEvent(entry);
     const later: EntryAbout[] = [];
-    for await (const one of audit.about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
+    for await (const one of about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
     const changedBy = await changersOf({ type, id, fields: seen.fields }, later, position);
     const history = { version: seen.version, later, changedBy };
     if (deletes(entry)) return { ...history, former: await formerOf(type, id) };
@@ -85,7 +110,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     const found = new Map<string, EntryAbout>();
     for (const one of later) {
       if (found.size === fields.length) break;
-      const command = await audit.command(one.id);
+      const command = await commandOf(one, id);
       for (const field of fields) {
         if (!found.has(field) && command !== undefined && changes(command, field)) found.set(field, one);
       }
@@ -115,9 +140,9 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     behind: number,
     fits: (command: RecordedCommand) => boolean,
   ): Promise<EntryAbout | undefined> {
-    for await (const one of audit.about(type, id, behind)) {
-      if (!['delete', 'revert'].includes(verbOf(one.action))) continue;
-      const command = await audit.command(one.id);
+    for await (const one of about(type, id, behind)) {
+      if (!['delete', 'revert', 'apply'].includes(verbOf(one.action))) continue;
+      const command = await commandOf(one, id);
       if (command !== undefined && fits(command)) return one;
     }
     return undefined;
@@ -127,7 +152,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
   async function formerOf(type: string, id: string): Promise<Former> {
     let version = 0;
     let created_at = '';
-    for await (const one of audit.about(type, id, -1)) {
+    for await (const one of about(type, id, -1)) {
       version += one.events;
       created_at = one.at;
     }

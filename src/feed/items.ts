@@ -43,7 +43,7 @@ function entryOutline(command: RecordedCommand): Outline | null {
     names,
     about: {
       type,
-      resources: [{ type: resource.type, id: resource.id }],
+      resources: [{ type: resource.type, id: resource.id }, ...described.others],
       nodes: touchedBy(command),
       // A sign-in is a fact.
       actor: command.stream === streams.signins ? null : actor,

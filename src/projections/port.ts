@@ -154,6 +154,7 @@ export interface FleetQueries {
   upstream(upstreamId: string): UpstreamState | undefined;
   settings(): SettingsState;
   whole(): WholeFleet;
+  nameOf(type: string, id: string): string | undefined;
   credentials(): Iterable<CredentialState>;
   readonly nodes: ResourceQueries<NodeState>;
   /** Resources whose answers show the folded state alone. */

@@ -26,7 +26,7 @@ const exportOf = (fleet: Fleet, set: string | null): string =>
 
 async function compared(fleet: Fleet, text: string): Promise<Comparison> {
   const { document } = await readDocument(text, sections, randomIds);
-  const keyed = await withKeys(fleet, document, { now: 0, presume: true, seal: () => sealed });
+  const keyed = await withKeys(fleet, document, { now: 0, presume: true, psk: () => null, seal: () => sealed });
   const comparing = compareWithFleet(fleet, keyed.document, flags);
   for (;;) {
     const step = comparing.next();

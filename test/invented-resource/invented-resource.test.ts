@@ -273,6 +273,19 @@ describe('the service with a new resource', () => {
     expect((await admin.send('GET', `/api/beacons/${deletion?.resource.id}`)).status).toBe(404);
   });
 
+  it('has it in documents of the fleet', async () => {
+    type Exported = { readonly documents: readonly { readonly document: string }[] };
+    const { documents } = await admin.call<Exported>('GET', '/api/fleet/export?set=');
+    const document = documents[0]?.document ?? '';
+    expect(document).toContain('beacons:\n  south: {node: tower, interval_secs: 5, colours: [red, green]}\n');
+    expect(await admin.call('POST', '/api/fleet/plan', { document })).toMatchObject({ steps: [], obstacles: [] });
+    const changed = document.replace('interval_secs: 5', 'interval_secs: 6');
+    expect(await admin.call('POST', '/api/fleet/apply', { document: changed })).toMatchObject({
+      steps: [{ action: 'update', resource: { type: 'beacon', name: 'south' } }],
+    });
+    await admin.call('POST', '/api/fleet/apply', { document });
+  });
+
   it('describes it in the OpenAPI document', async () => {
     const document = await (await fetch(`${service.url}/openapi.json`)).json();
     expect(document).toMatchObject({
@@ -296,7 +309,7 @@ describe('the service with a new resource', () => {
     const fleet = emptyFleet();
     for (const command of log) applyCommand(fleet, command);
     const restored = restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
-    expect(restored.get({ type: 'beacon' }, beacon.id)).toMatchObject({ name: 'south', interval_secs: 5, version: 4 });
+    expect(restored.get({ type: 'beacon' }, beacon.id)).toMatchObject({ name: 'south', interval_secs: 5, version: 6 });
     expect(restored.idOfName('beacon', 'South')).toBe(beacon.id);
     expect([...restored.referrersOf('node', nodeId)]).toEqual([`beacon/${beacon.id}`]);
 

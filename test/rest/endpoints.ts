@@ -131,6 +131,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/webhooks/{id}/deliveries', access: 'admin', body: null },
   { method: 'GET', path: '/api/fleet/export', access: 'anyone', body: null },
   { method: 'POST', path: '/api/fleet/plan', access: 'anyone', body: { document: 'svc: 1' } },
+  { method: 'POST', path: '/api/fleet/apply', access: 'operator', body: { document: 'svc: 1' }, ifMatch: true },
   { method: 'GET', path: '/api/settings/connectivity', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/settings/connectivity', access: 'operator', body: { multiplex: false }, ifMatch: true },
   { method: 'GET', path: '/api/audit', access: 'anyone', body: null },

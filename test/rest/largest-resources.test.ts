@@ -128,6 +128,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'WebhookResumed':
     case 'CompilerVersionRaised':
     case 'CompilerVersionLowered':
+    case 'FleetApplied':
       return { type: event.type, data: event.data };
     default:
       return unreachable(event);

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMaker, lookingPaths, sessionPaths } from '../support/one-of-each.js';
+import { createMaker, documentPaths, sessionPaths } from '../support/one-of-each.js';
 import type { Maker } from '../support/one-of-each.js';
 import { operationsOf } from '../support/openapi-document.js';
 import { openApiAnswers } from '../support/openapi-answers.js';
@@ -55,6 +55,7 @@ const extensions: readonly Row[] = [
   ['GET', '/api/webhooks/{id}/deliveries', 'admin only'],
   ['GET', '/api/fleet/export'],
   ['POST', '/api/fleet/plan', 'viewers too'],
+  ['POST', '/api/fleet/apply'],
   ['GET', '/api/l3-networks'],
   ['POST', '/api/l3-networks'],
   ['GET', '/api/l3-networks/{id}'],
@@ -80,6 +81,7 @@ const bodies: { readonly [row: string]: object } = {
   'PUT /api/webhooks/{id}': { enabled: false },
   'POST /api/webhooks/{id}/resume': { after: 'now' },
   'POST /api/fleet/plan': { document: 'svc: 1' },
+  'POST /api/fleet/apply': { document: 'svc: 1\nnodes: {new-node: {}}' },
   'PUT /api/settings/connectivity': { metrics_interval_secs: 90 },
 };
 
@@ -144,7 +146,7 @@ async function meetsItsRow(row: Row): Promise<void> {
   for (const role of mayNot) expect([role, (await call(role)).statusCode]).toEqual([role, 403]);
   const answer = await call(may);
   const created =
-    row.method === 'POST' && !row.path.includes('{') && ![...sessionPaths, ...lookingPaths].includes(row.path);
+    row.method === 'POST' && !row.path.includes('{') && ![...sessionPaths, ...documentPaths].includes(row.path);
   expect([answer.statusCode, answer.json().error]).toEqual([created ? 201 : 200, null]);
   expect(Object.keys(answer.json())).toEqual(['success', 'data', 'error']);
   answers.check(row.method, url, answer);

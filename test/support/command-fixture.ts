@@ -12,6 +12,7 @@ import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { Revert } from '../../src/domain/revert/decide.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
+import type { ApplyDocument } from '../../src/domain/fleet-file/apply.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { RecordLogHeads } from '../../src/domain/log-chain/heads.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -33,11 +34,11 @@ import type { ScriptedEventStore } from './scripted-event-store.js';
 import { openTemporaryStores } from './temporary-stores.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
-export type FleetGateway = Gateway<Fleet, FleetCommand | Revert | RecordLogHeads> & {
+export type FleetGateway = Gateway<Fleet, FleetCommand | Revert | ApplyDocument | RecordLogHeads> & {
   /** What it decides on. */
   readonly fleet: Fleet;
   run(
-    command: FleetCommand | Revert | RecordLogHeads,
+    command: FleetCommand | Revert | ApplyDocument | RecordLogHeads,
     context?: Partial<CommandContext>,
   ): Promise<CommandOutcome<undefined>>;
 };

@@ -23,6 +23,9 @@ export interface Maker {
 /** They begin and end a session: they create nothing, and take no idempotency key. */
 export const sessionPaths: readonly string[] = ['/api/auth/login', '/api/auth/logout'];
 
+/** They take a document, and create nothing with an id of its own. */
+export const documentPaths: readonly string[] = ['/api/fleet/plan', '/api/fleet/apply'];
+
 /** They look only, although they are sent a body. */
 export const lookingPaths: readonly string[] = ['/api/fleet/plan'];
 

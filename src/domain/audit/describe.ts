@@ -51,6 +51,8 @@ interface AuditDescription {
     readonly name: string | null;
   };
   readonly changes: readonly AuditChange[];
+  /** What it did something to, beside its own resource. */
+  readonly others: readonly { readonly type: string; readonly id: string }[];
   readonly readers: Readers;
   readonly notRevertibleBecause: string | null;
 }
@@ -63,6 +65,7 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   if (namesHeads(command)) return null;
   switch (command.stream) {
     case streams.fleet:
+      if (first.type === 'FleetApplied') return applied(command);
       return entry(
         command,
         fleetSubject(first),
@@ -105,8 +108,28 @@ function entry(
     get changes() {
       return audits.flatMap(({ changes }) => changes);
     },
+    others: [],
     readers,
     notRevertibleBecause: first.notRevertibleBecause,
+  };
+}
+
+/** One entry for all that an apply did, each change with its resource. */
+function applied({ events: [first, ...done] }: RecordedCommand): AuditDescription {
+  const { type, id } = resourceOf(first);
+  const { verb, notRevertibleBecause } = auditOfFleetEvent(first);
+  return {
+    action: `${type}.${verb}`,
+    resource: { type, id, name: nameGiven(first) },
+    get changes() {
+      return done.flatMap((event) => {
+        const resource = { ...resourceOf(event), name: fleetSubject(event).name };
+        return auditOfFleetEvent(event).changes.map((change) => ({ ...change, resource }));
+      });
+    },
+    others: [...new Map(done.map((event) => [resourceOf(event).id, resourceOf(event)])).values()],
+    readers: 'all',
+    notRevertibleBecause,
   };
 }
 

@@ -3,6 +3,7 @@
  * deploy, and the references of a definition. Edits change the current definition; snapshots are compiled from the
  * deployed one. Implements `docs/contract/domain.md#l4-chain`.
  */
+import type { RecordedEvent } from '../../kernel/event.js';
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
@@ -52,7 +53,7 @@ export interface DeployedDefinition extends ChainDefinition {
   /** The chain's version before the deploy's own event. */
   readonly chain_version: number;
   readonly at: string;
-  /** The id of the deploy command. */
+  /** See `deploymentId`. */
   readonly deployment_id: string;
 }
 
@@ -92,6 +93,11 @@ export interface RollBackChain {
   readonly type: 'RollBackChain';
   readonly id: string;
   readonly definition: ChainDefinition | null;
+}
+
+/** The id of a deployment: its command's, or its event's when the command has several, as an apply may deploy many chains. */
+export function deploymentId({ id, metadata: { command } }: Pick<RecordedEvent, 'id' | 'metadata'>): string {
+  return command.count === 1 ? command.id : id;
 }
 
 export const chainKey: ResourceKey<ChainState> = { type: 'l4_chain' };

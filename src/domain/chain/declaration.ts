@@ -110,12 +110,12 @@ type ChainEvent = Parameters<typeof chain.evolve>[1] | ChainDeployed;
 export const l4Chain = {
   ...chain,
   decide: { ...chain.decide, DeployChain: deployChain, RollBackChain: rollBackChain },
-  /** @param context its `commandId` becomes the id of a deployment */
+  /** @param context its `commandId`, or its `eventId`, becomes the id of a deployment */
   evolve(state: ChainState | undefined, event: ChainEvent, context: EventContext): ChainState | undefined {
     if (event.type !== 'ChainDeployed') return chain.evolve(state, event, context);
     if (state === undefined) return undefined;
     const { definition, chain_version } = event.data;
-    const { at, commandId: deployment_id } = context;
+    const { at, commandId, eventId: deployment_id = commandId } = context;
     const deployed = definition.to === null ? null : { ...definition.to, chain_version, at, deployment_id };
     return nextVersion({ ...state, deployed }, at);
   },

@@ -16,6 +16,7 @@ import type { AnyState, FleetEvent, ResourceType } from '../fleet/resources.js';
 import { eventDeclaration, resourceOfType } from '../fleet/resources.js';
 import { claimIndexOn, createClaimEntries } from '../listeners/claims.js';
 import type { AuditChange } from '../resource/audit-change.js';
+import { pick } from '../resource/lifecycle.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Refusal } from '../resource/refusal.js';
 import type { SettingsState } from '../settings/settings.js';
@@ -128,13 +129,25 @@ function stateOf(fleet: Fleet, wish: Wish): Tentative['before'] {
   return isSettings(wish) ? fleet.singletons.connectivity.value : fleet.get<AnyState>({ type }, id);
 }
 
-/** Why a command does not hold although everything else has been carried out. */
+/**
+ * Why a command does not hold although everything else has been carried out: it is decided once more, on the result with
+ * the definition that was there before it.
+ */
 function refusalAfter(draft: Fleet, wish: Wish, before: Tentative['before']): Refusal | undefined {
   const { state: probe } = draftFleet(draft);
   const { type, id } = wish.resource;
-  if (isSettings(wish)) probe.singletons.connectivity.set(before as SettingsState);
-  else if (resourceOfType(type) !== undefined)
-    putResource(probe, type as ResourceType, id, before as AnyState | undefined);
+  const declaration = resourceOfType(type);
+  // A deploy is judged by the listeners that it leaves.
+  if (wish.action !== 'deploy') {
+    if (isSettings(wish)) probe.singletons.connectivity.set(before as SettingsState);
+    else if (declaration !== undefined) {
+      const after = draft.get<AnyState>({ type }, id);
+      const former = before as AnyState | undefined;
+      const state =
+        former === undefined || after === undefined ? former : { ...after, ...pick(former, declaration.fields) };
+      putResource(probe, type as ResourceType, id, state);
+    }
+  }
   const decision = decideFleet(probe, wish.command);
   return decision.ok ? undefined : decision.error;
 }

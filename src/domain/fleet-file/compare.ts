@@ -4,8 +4,8 @@
  * takes a while. Nothing is decided here: `carry-out.ts` tries the commands together.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
-import { chainStatus } from '../chain/status.js';
-import { chainKey } from '../chain/chain.js';
+import type { ChainDefinition } from '../chain/chain.js';
+import { chainKey, definitionOf } from '../chain/chain.js';
 import { credentialKey } from '../credential/credential.js';
 import { decideFleet } from '../fleet/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
@@ -13,7 +13,8 @@ import type { AnyResource, AnyState, FleetCommand, ResourceType } from '../fleet
 import { resources, resourceTypes } from '../fleet/resources.js';
 import { policyId, policyKey } from '../listener-policy/policy.js';
 import type { PolicyDefinition } from '../listener-policy/policy.js';
-import type { JsonObject } from '../../kernel/json.js';
+import type { Json, JsonObject } from '../../kernel/json.js';
+import { jsonEqual } from '../../kernel/json.js';
 import type { DocumentMistake, FileFlags, FleetDocument, Wanted } from './document.js';
 import { noReferences, withOtherIds } from './naming.js';
 import type { Resolved } from './resolve.js';
@@ -106,7 +107,6 @@ function compareOne(
   const withIds = (given: JsonObject): object => withOtherIds(given, references, names.idOf) as object;
   const fields = withIds(wanted.fields);
   const before = names.isNew(wanted) ? undefined : fleet.get<AnyState>({ type }, id);
-  let edited = before === undefined;
   if (before === undefined) {
     const owner = document.set === null ? {} : { managed_by: document.set };
     wishes.push({
@@ -141,7 +141,6 @@ function compareOne(
     if (!decision.ok || decision.value.length > 0) {
       const action = before.name === name ? 'update' : 'rename';
       wishes.push({ action, resource, command: edit, at });
-      edited = true;
     }
   }
   if (!wanted.deploy) return;
@@ -150,7 +149,9 @@ function compareOne(
     return;
   }
   const chain = before === undefined ? undefined : fleet.get(chainKey, id);
-  if (chain !== undefined && !edited && chainStatus(chain) === 'deployed') return;
+  const wantedDefinition = definitionOf(fields as ChainDefinition) as unknown as Json;
+  const deployed = chain?.deployed ?? null;
+  if (deployed !== null && jsonEqual(definitionOf(deployed) as unknown as Json, wantedDefinition)) return;
   deploys.push({ action: 'deploy', resource, command: { type: 'DeployChain', id, ifMatch: undefined }, at });
 }
 

@@ -57,7 +57,8 @@ function applyEvents(fleet: Fleet, command: RecordedCommand, revision: number): 
 function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   const event = fleetEvent(recorded);
   const { occurred_at: at, command, actor } = recorded.metadata;
-  const context: EventContext = { at, commandId: command.id, revision: recorded.revision, actor };
+  const eventId = command.count === 1 ? undefined : recorded.id;
+  const context: EventContext = { at, commandId: command.id, eventId, revision: recorded.revision, actor };
   // `touches` is judged on the fleet before the event.
   const touches = changesOwnerAlone(event) ? [] : [...eventDeclaration(event).touches(fleet, event, context)];
   const declaring = declaringResource(event);

@@ -98,7 +98,7 @@ function restoreHead(fleet: Fleet, head: Head): void {
   fleet.logChain.set(head.log_chain);
   fleet.deletedVersion.set(head.deleted_version);
   for (const type of singletonTypes)
-    (fleet.singletons[type] as Cell<unknown>).set(head[singletons[type].checkpointField]);
+    (fleet.singletons[type] as Cell<unknown>).set(head[singletons[type].checkpointField] ?? singletons[type].initial);
 }
 
 const typeOfTable: ReadonlyMap<string, ResourceType> = new Map(

@@ -6,6 +6,7 @@
 import { l4Chain } from '../chain/declaration.js';
 import { credential } from '../credential/declaration.js';
 import { listenerPolicy } from '../listener-policy/declaration.js';
+import { fleetSets } from '../fleet-set/declaration.js';
 import { l3Network } from '../l3-network/declaration.js';
 import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
@@ -33,7 +34,7 @@ export const resources = {
   l3_network: l3Network,
   webhook,
 } as const;
-export const singletons = { connectivity, service: compiler } as const;
+export const singletons = { connectivity, service: compiler, fleet: fleetSets } as const;
 
 export type ResourceType = keyof typeof resources;
 export type SingletonType = keyof typeof singletons;
@@ -121,7 +122,10 @@ export const fleetEvents: EventTable = Object.assign(
 export function resourceOf(event: AnyEvent): { readonly type: ResourceType | SingletonType; readonly id: string } {
   const declaring = declaringResource(event);
   const { type } = declaring;
-  if (declaring.kind !== 'resource') return { type, id: declaring.declaration.id };
+  if (declaring.kind !== 'resource') {
+    const { id, idField } = declaring.declaration;
+    return { type, id: idField === undefined ? id : String(Reflect.get(event.data, idField)) };
+  }
   return { type, id: String(Reflect.get(event.data, declaring.idField)) };
 }
 

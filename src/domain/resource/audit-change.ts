@@ -10,6 +10,8 @@ export interface AuditChange {
   readonly path: string;
   readonly before: Json;
   readonly after: Json;
+  /** Of an entry that is about several; its name is null when its event gives none. */
+  readonly resource?: { readonly type: string; readonly id: string | null; readonly name: string | null };
 }
 
 export const auditVerbs = [
@@ -26,6 +28,7 @@ export const auditVerbs = [
   'revert',
   'stop',
   'resume',
+  'apply',
 ] as const;
 export type AuditVerb = (typeof auditVerbs)[number];
 

@@ -21,6 +21,8 @@ export interface EventContext {
   /** When it happened, RFC 3339. */
   readonly at: string;
   readonly commandId: string;
+  /** The event's own id, when its command has several. */
+  readonly eventId?: string | undefined;
   /** Its revision in the stream. */
   readonly revision: number;
   /** Who gave the command. */
@@ -157,6 +159,8 @@ export interface Singleton<
   readonly type: Type;
   /** Its id in the audit. */
   readonly id: string;
+  /** The field of its events' data that holds the id in the audit instead, when each is about something else. */
+  readonly idField?: string;
   /** Its field in the first line of a checkpoint. */
   readonly checkpointField: CheckpointField;
   readonly initial: S;

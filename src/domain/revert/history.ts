@@ -4,7 +4,7 @@
  * Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import type { Actor, RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { fleetEvent, eventDeclaration } from '../fleet/resources.js';
+import { fleetEvent, eventDeclaration, resourceOf } from '../fleet/resources.js';
 import { policyId } from '../listener-policy/policy.js';
 import type { Former } from '../resource/lifecycle.js';
 import type { Undo } from '../resource/undo.js';
@@ -83,7 +83,13 @@ export function movesOverride({ events }: RecordedCommand): boolean {
 
 export const verbOf = (action: string): string => action.slice(action.indexOf('.') + 1);
 
-const work: ReadonlySet<string> = new Set(['create', 'update', 'deploy']);
+const work: ReadonlySet<string> = new Set(['create', 'update', 'deploy', 'apply']);
+
+/** The events of a command about one resource, when it may be about several; undefined when there are none. */
+export function commandAbout({ stream, events }: RecordedCommand, id: string): RecordedCommand | undefined {
+  const [first, ...rest] = events.filter((event) => resourceOf(event).id === id);
+  return first === undefined ? undefined : { stream, events: [first, ...rest] };
+}
 
 /**
  * The later work that the undo of a create would destroy, oldest first. Nobody loses work with reports of agents.

@@ -28,6 +28,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     chain: (chainId) => fleet().tables.l4_chain.get(chainId),
     chains: () => fleet().tables.l4_chain.values(),
     upstream: (upstreamId) => fleet().tables.l4_upstream.get(upstreamId),
+    nameOf: (type, id) => fleet().nameOf(type, id),
     whole: () => wholeFleet(fleet()),
     settings: () => fleet().singletons.connectivity.value,
     credentials: () => fleet().tables.credential.values(),

@@ -283,7 +283,9 @@ export function auditTrail(
         const groups = [auditGroups.resource(id)];
         const items = await open().audit.find({ groups, direction: 'desc', skip, limit });
         for (const { id: entryId, fields } of items) {
-          if (fields.resource_type !== type || fields.position <= behind) continue;
+          // An apply is about many resources.
+          const isAbout = fields.resource_type === type || fields.action === 'fleet.apply';
+          if (!isAbout || fields.position <= behind) continue;
           const { action, actor_type: actor, at, position, count: events } = fields;
           yield { id: entryId, action, actor, at, position, events };
         }

@@ -72,10 +72,11 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
   const { position } = lastEvent(command);
   const at = first.metadata.occurred_at;
   const actor = actorOf(first);
-  const { action, resource, readers } = described;
+  const { action, resource, others, readers } = described;
   const open = [
     auditGroups.all,
     ...(resource.id === null ? [] : [auditGroups.resource(resource.id)]),
+    ...others.map(({ id }) => auditGroups.resource(id)),
     ...[actor.id, actor.name].flatMap((one) => (one === null ? [] : [auditGroups.actor(one)])),
   ];
   const groups = [
@@ -83,6 +84,7 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
     ...(readers === 'all' ? open.map(auditGroups.open) : []),
     ...(typeof readers === 'object' ? [auditGroups.reader(readers.userId)] : []),
     auditGroups.type(resource.type),
+    ...others.map(({ type }) => auditGroups.type(type)),
     auditGroups.action(action),
   ];
   return {

@@ -1,8 +1,9 @@
 /**
- * Stored read model of deployments: each deploy of a chain, by the id of its command, with the generation that it gave
+ * Stored read model of deployments: each deploy of a chain, by its id, with the generation that it gave
  * each node. The state of each node follows from the facts of its agent. Implements `docs/contract/rest.md#l4-chains`
  * and `docs/contract/domain.md#generation`.
  */
+import { deploymentId } from '../../domain/chain/chain.js';
 import { fleetEvent } from '../../domain/fleet/resources.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
@@ -29,7 +30,7 @@ export const deployments: ReadModel<DeploymentFields> = {
     if (event.stream !== streams.fleet) return [];
     const { type, data } = fleetEvent(event);
     // The revert of a first deploy has no new definition; it is no deployment.
-    return type === 'ChainDeployed' && data.definition.to !== null ? [event.metadata.command.id] : [];
+    return type === 'ChainDeployed' && data.definition.to !== null ? [deploymentId(event)] : [];
   },
 
   evolve(fields, event, command, id) {

@@ -18,6 +18,8 @@ export const tuning = {
   budgetAddresses: 10_000,
   /** Deploys that may wait for their nodes at a time; each looks at them every `waitPollMs`. */
   waitingDeploys: { inAll: 128, perUser: 16 },
+  /** How long a document waits for the one before it. */
+  documentWaitMs: 60_000,
   waitingRetrySeconds: 5,
   /** How long open requests may take once the service stops. */
   closeWithinMs: 5_000,

@@ -1,26 +1,32 @@
 /**
- * The routes of the fleet as a file: export and plan. Reading and writing documents is beside this file, the rules are
+ * The routes of the fleet as a file: export, plan and apply. Reading and writing documents is beside this file, the rules are
  * in `domain/fleet-file`. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { FilePlan, FileRequest, PlannedStep } from '../../../commands/handlers-port.js';
+import type { FileApplied, FilePlan, FileRequest, PlannedStep } from '../../../commands/handlers-port.js';
 import type { FileFlags, FleetDocument } from '../../../domain/fleet-file/document.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { streams } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
+import { createSemaphore } from '../../../kernel/semaphore.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import type { WholeFleet } from '../../../projections/port.js';
+import { deploymentsOf, stepsOf } from '../../../domain/fleet-file/applied.js';
+import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
+import type { AuditEntry, WholeFleet } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { sendPieces } from '../answers/streamed-json.js';
-import { callerOf } from '../checks/consistency.js';
+import { callerOf, commandContext, ofStoredCommand, untilStored } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../openapi/openapi-text.js';
-import { auditChange } from '../resources/audit.js';
+import { auditChange, entrySchema } from '../resources/audit.js';
+import type { DeploymentView } from '../resources/deployments.js';
+import { deploymentSchema, viewsOf } from '../resources/deployments.js';
 import { body, boolean, distinct, integer, oneOf, text } from '../schemas/fields.js';
-import { postHeaders, readHeaders } from '../schemas/headers.js';
+import { applyHeaders, postHeaders, readHeaders } from '../schemas/headers.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
-import { nodeId } from '../schemas/shared-schemas.js';
+import { idOf, nodeId } from '../schemas/shared-schemas.js';
+import { tuning } from '../tuning.js';
 import { defaultSet, readDocument, refusal } from './read-document.js';
 import type { ReadDocument } from './read-document.js';
 import type { Sections } from './sections.js';
@@ -75,7 +81,7 @@ const planBody = body({
 const queryFlag = oneOf(['true', 'false']).transform((value) => value === 'true');
 
 /** With a body of YAML, flags are in the query. */
-const flagQuery = query({
+const queryFlags = {
   prune: queryFlag.optional().meta({ description: `${about.prune}; for a body of YAML` }),
   adopt: queryFlag.optional().meta({ description: `${about.adopt}; for a body of YAML` }),
   adopt_from: queryText
@@ -83,6 +89,11 @@ const flagQuery = query({
     .optional()
     .meta({ description: `${about.adopt_from}, with commas between them; for a body of YAML` }),
   max_deletes: queryInteger(0, mostDeletes, `${about.max_deletes}; for a body of YAML`).optional(),
+};
+const flagQuery = query(queryFlags);
+const applyQuery = query({
+  ...queryFlags,
+  issue_psks: queryFlag.optional().meta({ description: 'Issue PSKs for new nodes; for a body of YAML' }),
 });
 
 const ruleIds = (what: string) =>
@@ -133,6 +144,58 @@ const planSchema: z.ZodType<ShownPlan> = z
 
 const tags = ['fleet'] as const;
 
+type AppliedStepView = Omit<PlannedStep, 'final'>;
+
+interface AppliedView {
+  readonly apply_id: string;
+  readonly steps: readonly AppliedStepView[];
+  readonly commands: readonly AuditEntry[];
+  readonly deployments: readonly DeploymentView[];
+  readonly control_psks: readonly { readonly node: string; readonly control_psk: string | null }[];
+  readonly incomplete: { readonly error: string; readonly commands_left: number } | null;
+}
+
+const appliedSchema: z.ZodType<AppliedView> = z
+  .object({
+    apply_id: idOf('Id of the apply', sample.command),
+    steps: documented(z.array(stepSchema), 'What was done, in that order'),
+    commands: documented(z.array(entrySchema), 'The audit entries; one, unless it was split'),
+    deployments: documented(z.array(deploymentSchema), 'Of the chains that were deployed'),
+    control_psks: documented(
+      z.array(
+        z
+          .object({
+            node: documented(z.string(), 'Name of a new node', 'edge-1'),
+            control_psk: documented(
+              z.string().nullable(),
+              'Shown this once; null in the answer of a repeat',
+              'svcpsk1_…',
+            ),
+          })
+          .meta({ id: 'FleetControlPsk', description: 'The PSK of a new node' }),
+      ),
+      'Of new nodes, when they were to be issued',
+    ),
+    incomplete: documented(
+      z
+        .object({
+          error: documented(z.string(), 'Why a later command was refused', 'conflict: the fleet has changed meanwhile'),
+          commands_left: documented(z.int(), 'How many commands were not carried out', 1),
+        })
+        .nullable()
+        .meta({ description: 'What is left' }),
+      'What is left when a later command was refused; null when all was done',
+      null,
+    ),
+  })
+  .meta({ id: 'FleetApplied', description: 'What an apply did' });
+
+const applyBody = body({
+  document: documented(textOfDocument, 'The document, YAML or JSON', exampleDocument),
+  ...flagFields,
+  issue_psks: documented(boolean().optional(), 'Issue PSKs for new nodes, which are shown this once', false),
+}).meta({ id: 'FleetApplyRequest', description: 'A document, and what may be done for it' });
+
 type GivenFlags = {
   readonly prune?: boolean | undefined;
   readonly adopt?: boolean | undefined;
@@ -149,7 +212,29 @@ function flagsOf(inBody: GivenFlags, inQuery: GivenFlags): FileFlags {
   };
 }
 
+/** One at a time on an instance: each holds a whole document. @throws ServiceError `rate_limited` */
+function createTurns(app: RestApp, what: string): <R>(run: () => Promise<R>) => Promise<R> {
+  const places = createSemaphore({ places: 1, waiting: limits.fleetFile.waiting, waitMs: tuning.documentWaitMs });
+  app.addHook('preClose', async () => places.close());
+  return async (run) => {
+    const leave = await places.enter();
+    if (leave === undefined) {
+      const hints = { retryAfterSeconds: tuning.waitingRetrySeconds };
+      const message = `one ${what} at a time, and ${limits.fleetFile.waiting} may wait; nothing was written, try again later`;
+      throw new ServiceError('rate_limited', message, { hints });
+    }
+    try {
+      return await run();
+    } finally {
+      leave();
+    }
+  };
+}
+
 export function fleetFileRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
+  const planning = createTurns(app, 'plan');
+  const applying = createTurns(app, 'apply');
+
   app.route({
     method: 'GET',
     url: '/api/fleet/export',
@@ -180,7 +265,13 @@ export function fleetFileRoutes(app: RestApp, deps: RestDeps, sections: Sections
   app.route({
     method: 'POST',
     url: '/api/fleet/plan',
-    config: { access: 'anyone', takes: 'document', bodyBytes: limits.fleetFile.bodyBytes, mayOnlyLook: true },
+    config: {
+      access: 'anyone',
+      takes: 'document',
+      bodyBytes: limits.fleetFile.bodyBytes,
+      mayOnlyLook: true,
+      refuses: ['rate_limited'],
+    },
     schema: {
       operationId: 'planFleet',
       summary: 'What a document would change; writes nothing',
@@ -193,16 +284,82 @@ export function fleetFileRoutes(app: RestApp, deps: RestDeps, sections: Sections
       body: planBody,
       response: answers(planSchema),
     },
-    handler: async (request) => {
-      const read = await readDocument(request.body.document, sections, deps.ids);
-      if (callerOf(request).role === 'viewer' && hasSecrets(read.document)) {
-        throw new ServiceError('forbidden', 'expected a document without secrets; a viewer plans without them');
-      }
-      return ok(
-        await planned(deps, read, requestOf(read, request.body.document, flagsOf(request.body, request.query))),
-      );
-    },
+    handler: (request) =>
+      planning(async () => {
+        const { document } = request.body;
+        const read = await readDocument(document, sections, deps.ids);
+        if (callerOf(request).role === 'viewer' && hasSecrets(read.document)) {
+          throw new ServiceError('forbidden', 'expected a document without secrets; a viewer plans without them');
+        }
+        return ok(await planned(deps, read, requestOf(read, document, flagsOf(request.body, request.query))));
+      }),
   });
+
+  app.route({
+    method: 'POST',
+    url: '/api/fleet/apply',
+    config: {
+      access: 'operator',
+      takes: 'document',
+      bodyBytes: limits.fleetFile.bodyBytes,
+      mayOnlyLook: true,
+      refuses: ['conflict', 'rate_limited'],
+    },
+    schema: {
+      operationId: 'applyFleet',
+      summary: 'Carry out what a document asks for, as one command',
+      description:
+        'All of it or nothing, as one audit entry, with one generation for each touched node. New keys and certificates of credentials that exist come first, in a command of their own. With the `etag` of a plan as `If-Match`, it does what that plan says or is a 412. Obstacles are a 409. The body may be the document itself, as `application/yaml`.',
+      tags,
+      querystring: applyQuery,
+      headers: applyHeaders,
+      body: applyBody,
+      response: answers(appliedSchema),
+    },
+    handler: (request, reply) =>
+      applying(async () => {
+        const text = request.body.document;
+        const read = await readDocument(text, sections, deps.ids);
+        const issuePsks = request.body.issue_psks ?? request.query.issue_psks ?? false;
+        const wanted = { ...requestOf(read, text, flagsOf(request.body, request.query)), issuePsks };
+        const ifMatch = request.headers['if-match'];
+        const outcome = await deps.commands.fleetFile.apply(commandContext(request), wanted, ifMatch);
+        if (outcome.kind === 'mistakes') {
+          throw refusal(outcome.mistakes.map(({ at, message }) => read.mistake(at, message)));
+        }
+        if (outcome.commands.length > 0) void reply.header('x-position', String(outcome.position));
+        await untilStored(deps, request, reply);
+        return ok(await appliedView(deps, sections, outcome));
+      }),
+  });
+}
+
+/** @throws ServiceError `unavailable` while the read models do not hold the commands yet */
+async function appliedView(
+  deps: RestDeps,
+  sections: Sections,
+  { applyId, commands, controlPsks, incomplete }: Extract<FileApplied, { readonly kind: 'done' }>,
+): Promise<AppliedView> {
+  const nameOf = (type: string, id: string): string => deps.fleet.nameOf(type, id) ?? id;
+  const entries = await Promise.all(
+    commands.map(async ({ events: [{ metadata }] }) =>
+      ofStoredCommand(await deps.projections.audit.get(metadata.command.id)),
+    ),
+  );
+  return {
+    apply_id: applyId,
+    steps: commands.flatMap(stepsOf).map(({ action, resource: { type, id, name }, changes }) => ({
+      action,
+      resource: { type, id, name: name ?? nameOf(type, id) },
+      changes: changes.map((change) =>
+        changeWithNames(change, sections.referenceFields.get(type) ?? noReferences, nameOf),
+      ),
+    })),
+    commands: entries,
+    deployments: await viewsOf(deps, commands.flatMap(deploymentsOf)),
+    control_psks: controlPsks.map(({ node, controlPsk }) => ({ node, control_psk: controlPsk })),
+    incomplete: incomplete && { error: incomplete.error, commands_left: incomplete.commandsLeft },
+  };
 }
 
 function requestOf({ document }: ReadDocument, text: string, flags: FileFlags): FileRequest {

@@ -67,6 +67,12 @@ export const auditChange = {
   after: documented(json, 'Its value after; null at a delete', 8443),
 };
 
+/** Of an entry that is about several. */
+const changedResource = documented(
+  auditedResource.optional(),
+  'What the change is of, in an entry that is about several',
+);
+
 /** What never changes of an entry. */
 export const loggedEntry = {
   id: idOf("Id of the entry, the command's", sample.entry),
@@ -86,7 +92,11 @@ export const loggedEntry = {
   action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
   resource: documented(auditedResource, 'What was changed'),
   changes: documented(
-    z.array(z.object(auditChange).meta({ id: 'AuditChange', description: 'A field that changed' })),
+    z.array(
+      z
+        .object({ ...auditChange, resource: changedResource })
+        .meta({ id: 'AuditChange', description: 'A field that changed' }),
+    ),
     'The fields that changed; secrets are masked',
   ),
   request_id: documented(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),

@@ -30,11 +30,11 @@ interface DeploymentStates extends Omit<Deployment, 'nodes'> {
   readonly nodes: readonly (Deployment['nodes'][number] & DeploymentNodeState)[];
 }
 
-interface DeploymentView extends DeploymentStates {
+export interface DeploymentView extends DeploymentStates {
   readonly nodes: readonly (DeploymentStates['nodes'][number] & { readonly listeners: ShownListeners })[];
 }
 
-const deploymentSchema: z.ZodType<DeploymentView> = z
+export const deploymentSchema: z.ZodType<DeploymentView> = z
   .object({
     id: idOf('Id of the deployment', sample.deployment),
     chain_id: idOf('Id of the chain', sample.chain),
@@ -175,7 +175,7 @@ const nodesIn = (deployments: readonly Deployment[]): readonly string[] => [
 ];
 
 /** Deployments with their nodes as they are now; the stores are read once for all of them. */
-async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
+export async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
   const [states, reported] = await Promise.all([statesOf(deps, deployments), readStates(deps, nodesIn(deployments))]);
   return states.map((deployment) => {
     const chain = deps.fleet.chain(deployment.chain_id);

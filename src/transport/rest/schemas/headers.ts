@@ -13,24 +13,31 @@ import { expected } from '../checks/validation.js';
 /** An entry of a list (RFC 9110): an entity tag, which may hold a comma, or nothing. */
 const listEntry = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[ \t]*(?:,|$)/y;
 
+/** @returns `*`, or the strong entity tags of a list; undefined for a malformed header */
+function readTags(header: string): '*' | readonly string[] | undefined {
+  if (header.trim() === '*') return '*';
+  const tags: string[] = [];
+  let entries = 0;
+  listEntry.lastIndex = 0;
+  while (listEntry.lastIndex < header.length) {
+    const entry = listEntry.exec(header);
+    if (entry === null) return undefined;
+    const [, weak, tag] = entry;
+    if (tag === undefined) continue;
+    entries += 1;
+    if (weak === undefined) tags.push(tag);
+  }
+  return entries === 0 ? undefined : tags;
+}
+
 /**
  * @returns `*`, or the versions of the entity tags; undefined for a malformed header. A weak or foreign tag is well
  * formed and matches nothing.
  */
 function readIfMatch(header: string): Exclude<IfMatch, undefined> | undefined {
-  if (header.trim() === '*') return '*';
-  const versions: number[] = [];
-  let tags = 0;
-  listEntry.lastIndex = 0;
-  while (listEntry.lastIndex < header.length) {
-    const entry = listEntry.exec(header);
-    if (entry === null) return undefined;
-    const [, weak, version] = entry;
-    if (version === undefined) continue;
-    tags += 1;
-    if (weak === undefined && /^(?:0|[1-9][0-9]{0,15})$/.test(version)) versions.push(Number(version));
-  }
-  return tags === 0 ? undefined : versions;
+  const tags = readTags(header);
+  if (tags === undefined || tags === '*') return tags;
+  return tags.filter((tag) => /^(?:0|[1-9][0-9]{0,15})$/.test(tag)).map(Number);
 }
 
 export function etag(version: number): string {
@@ -76,9 +83,22 @@ const minPosition = z
     examples: [0],
   });
 
+/** Entity tags of plans, which are no versions. */
+const ifMatchPlan = z
+  .string()
+  .transform((value, ctx) => {
+    const tags = readTags(value);
+    if (tags !== undefined) return tags;
+    ctx.issues.push({ code: 'custom', message: 'expected * or entity tags such as "3"', input: value });
+    return z.NEVER;
+  })
+  .optional()
+  .meta({ description: 'The `etag` of the plan that is to be carried out, in quotes; else 412', examples: ['"3"'] });
+
 /** Loose objects: all other headers pass. */
 export const conditionalHeaders = z.looseObject({ 'if-match': ifMatch });
 export const postHeaders = z.looseObject({ 'idempotency-key': idempotencyKey });
+export const applyHeaders = z.looseObject({ 'if-match': ifMatchPlan, 'idempotency-key': idempotencyKey });
 export const deployHeaders = z.looseObject({ 'if-match': ifMatch, 'idempotency-key': idempotencyKey });
 export const readHeaders = z.looseObject({ 'x-min-position': minPosition });
 

@@ -1,0 +1,73 @@
+/**
+ * What the commands of an apply did, read from their events: the steps, as a plan shows them, and the deployments.
+ * Implements `docs/contract/automation.md#the-fleet-as-a-file`, apply.
+ */
+import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { lastEvent } from '../../kernel/event.js';
+import { auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
+import { deploymentId } from '../chain/chain.js';
+import { fleetEvent } from '../fleet/resources.js';
+import type { AuditChange } from '../resource/audit-change.js';
+import type { StepAction } from './compare.js';
+
+export interface AppliedStep {
+  readonly action: StepAction;
+  /** Its name is null when the event gives none. */
+  readonly resource: { readonly type: string; readonly id: string; readonly name: string | null };
+  readonly changes: readonly AuditChange[];
+}
+
+/** The steps of a command, in their order. */
+export function stepsOf({ events }: RecordedCommand): readonly AppliedStep[] {
+  return events.flatMap((event): readonly AppliedStep[] => {
+    const action = actionOf(event);
+    if (action === undefined) return [];
+    const { type, id, name } = fleetSubject(event);
+    return [{ action, resource: { type, id: id ?? '', name }, changes: auditOfFleetEvent(event).changes }];
+  });
+}
+
+function actionOf(event: RecordedEvent): StepAction | undefined {
+  const { verb, changes } = auditOfFleetEvent(event);
+  switch (verb) {
+    case 'create':
+    case 'delete':
+    case 'deploy':
+      return verb;
+    case 'update': {
+      const paths = changes.map(({ path }) => path);
+      if (paths.every((path) => path === 'managed_by')) return 'adopt';
+      return paths.includes('name') ? 'rename' : 'update';
+    }
+    // The apply itself, and the PSKs of new nodes.
+    default:
+      return undefined;
+  }
+}
+
+export interface AppliedDeployment {
+  readonly id: string;
+  readonly chain_id: string;
+  readonly chain_version: number;
+  readonly at: string;
+  readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
+}
+
+/** The deployments of a command. */
+export function deploymentsOf(command: RecordedCommand): readonly AppliedDeployment[] {
+  const { revision } = lastEvent(command);
+  return command.events.flatMap((recorded): readonly AppliedDeployment[] => {
+    const event = fleetEvent(recorded);
+    if (event.type !== 'ChainDeployed' || event.data.definition.to === null) return [];
+    const { chain_id, chain_version, nodes } = event.data;
+    return [
+      {
+        id: deploymentId(recorded),
+        chain_id,
+        chain_version,
+        at: recorded.metadata.occurred_at,
+        nodes: nodes.map(({ node_id, offset }) => ({ node_id, generation: 1 + revision + offset })),
+      },
+    ];
+  });
+}

@@ -1,0 +1,42 @@
+/**
+ * The decision to carry out a document, or a part of it: what has been compared must not have changed since, and nothing
+ * may be in the way. Its events are one command. Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Atomic".
+ */
+import type { Fleet } from '../fleet/fleet.js';
+import { draftFleet } from '../fleet/fleet.js';
+import { applyCommand } from '../fleet/apply.js';
+import { hypothetical } from '../fleet/hypothetical.js';
+import type { FleetEvent } from '../fleet/resources.js';
+import type { FleetApplied } from '../fleet-set/declaration.js';
+import { ok } from '../../kernel/result.js';
+import type { Decision } from '../resource/refusal.js';
+import { refuse } from '../resource/refusal.js';
+import type { ResourceMeta } from '../resource/meta.js';
+import { carryOut } from './carry-out.js';
+import type { Comparison, Wish } from './compare.js';
+
+export interface ApplyDocument {
+  readonly type: 'ApplyDocument';
+  readonly applied: FleetApplied['data'];
+  readonly wishes: readonly Wish[];
+  readonly versions: Comparison['versions'];
+}
+
+/** What a refusal says when something has changed since the comparison. */
+export const changedMeanwhile = 'the fleet has changed meanwhile; plan again';
+
+export function decideApply(fleet: Fleet, { applied, wishes, versions }: ApplyDocument): Decision<FleetEvent> {
+  for (const [type, id, version] of versions) {
+    if (fleet.get<ResourceMeta>({ type }, id)?.version !== version)
+      return refuse('precondition_failed', changedMeanwhile);
+  }
+  const first: FleetApplied = { type: 'FleetApplied', data: applied };
+  const { state: draft } = draftFleet(fleet);
+  // Numbers that are assigned follow from the revision of their event.
+  applyCommand(draft, hypothetical(draft, [first]));
+  const { steps, mistakes, obstacles } = carryOut(draft, wishes);
+  if (mistakes.length + obstacles.length > 0) {
+    return refuse('conflict', [...obstacles, ...mistakes.map(({ message }) => message)].slice(0, 50).join('; '));
+  }
+  return ok([first, ...steps.flatMap(({ events }) => events)]);
+}
