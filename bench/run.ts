@@ -14,6 +14,7 @@ import type { Report } from './figures.js';
 import { fleet } from './fleet.js';
 import { flood } from './flood.js';
 import { handshakes } from './handshakes.js';
+import { history } from './history.js';
 import { memory } from './memory.js';
 import type { BenchOptions } from './options.js';
 import { readOptions } from './options.js';
@@ -40,6 +41,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   events,
   attacks,
   strangers,
+  history,
 };
 
 async function main(): Promise<void> {

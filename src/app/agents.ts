@@ -13,6 +13,7 @@ import type { Delivery } from '../delivery/port.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import { createCarriers } from './carriers.js';
 import { watchCredentials } from './credentials.js';
 import type { Measured } from './metrics.js';
 import { keepStandingFacts } from './standing-facts.js';
@@ -37,7 +38,8 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
   const { clock, ids, logger, closers, instanceId, eventStore, readStore, projections, delivery, queries, fleet } =
     core;
   const { clocks, health, facts, readOnly, accountsView } = core;
-  const telemetry = await createTelemetry({ readStore, clock, logger });
+  const history = config.history ? { instanceId, carriers: createCarriers(queries) } : undefined;
+  const telemetry = await createTelemetry({ readStore, clock, logger, history });
   closers.add('telemetry', () => telemetry.close());
   forgetDeletedNodes(delivery, telemetry, logger);
   const claims = await openCommandClaims({

@@ -89,6 +89,7 @@ export async function createRest(
       webhooks: webhooks.service,
       delivery,
       telemetry: reports.telemetry,
+      history: telemetry,
       commandsDelivered: agents.claims.delivered,
       clock,
       ids,

@@ -12,18 +12,24 @@ import { createLru } from '../kernel/lru.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
+import { byId, createChangedTables, put, totalsOf } from './changed-tables.js';
+import type { TableFields } from './changed-tables.js';
+import type { CountedBeat } from './history-counting.js';
+import { countBeat, linkShares, listenerShares, metricsShares } from './history-counting.js';
+import type { History } from './history.js';
+import { counting } from './history-points.js';
+import type { OpenSlot } from './history-points.js';
 import type {
+  Carriers,
   HeartbeatFacts,
   MetricsFacts,
   NodeVitals,
   ReportedLinks,
   ReportedListeners,
   ReportedMetrics,
-  ReportedTable,
 } from './port.js';
-import type { Counters, ProcessTotals, Rows } from './process-totals.js';
-import { absentSums, noTotals, withReport } from './process-totals.js';
-import { linksIn, listenersIn, rowsIn } from './reported.js';
+import { absentSums } from './process-totals.js';
+import { linksIn, listenersIn } from './reported.js';
 import type { TrafficMetrics } from './traffic-metrics.js';
 import { tuning } from './tuning.js';
 
@@ -46,29 +52,17 @@ type HeartbeatFields = {
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
+  /** Missing while no history is kept. */
+  readonly open?: OpenSlot;
 };
 type MetricsFields = {
   readonly process_id: string;
   readonly reported_at: string;
   readonly report: MetricsFacts;
   readonly health_since: { readonly [cluster: string]: string };
+  /** As of a heartbeat. */
+  readonly open?: OpenSlot;
 };
-
-/** A stored table: a `HeartbeatRequest` of the wire with nothing but that list, and what is added to its counters. */
-type TableFields = {
-  readonly wire: Uint8Array;
-  readonly process_id: string;
-  readonly before: { readonly [row: string]: Counters };
-  readonly absent: { readonly [row: string]: Counters };
-  readonly gone: Counters;
-};
-
-const totalsOf = ({ process_id, before, absent, gone }: TableFields): ProcessTotals => ({
-  processId: process_id,
-  before: new Map(Object.entries(before)),
-  absent: new Map(Object.entries(absent)),
-  gone,
-});
 
 interface Metrics {
   readonly processId: string;
@@ -78,6 +72,7 @@ interface Metrics {
 
 interface Heartbeat {
   readonly at: number;
+  readonly offlineAfterMs: number;
   readonly facts: HeartbeatFacts;
 }
 
@@ -85,7 +80,7 @@ export interface NodeDocuments {
   /** @param at milliseconds since the epoch */
   seen(nodeId: string, at: number): void;
   /** A heartbeat is a sign of life as well, and replaces an earlier one that has not been written. */
-  heartbeat(nodeId: string, facts: HeartbeatFacts, at: number): void;
+  heartbeat(nodeId: string, facts: HeartbeatFacts, at: number, offlineAfterMs: number): void;
   metrics(nodeId: string, report: MetricsFacts, processId: string, at: number): void;
   /** Another instance may have written the node's tables meanwhile: its next ones are written in any case. */
   rewrite(nodeId: string): void;
@@ -93,6 +88,8 @@ export interface NodeDocuments {
   listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
   links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
   reportedMetrics(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedMetrics>>;
+  /** The slots that are still open, by node. */
+  openSlots(nodeIds: readonly string[]): Promise<ReadonlyMap<string, readonly OpenSlot[]>>;
   /** Deletes everything about nodes that are gone. */
   forget(nodeIds: readonly string[]): Promise<void>;
   flush(): Promise<void>;
@@ -111,11 +108,38 @@ async function openCollections(readStore: ReadStore) {
 
 type Collections = Awaited<ReturnType<typeof openCollections>>;
 
+/** What history is made of. */
+export interface Recording {
+  readonly history: Pick<History, 'write'>;
+  carriers(nodeId: string): Carriers;
+}
+
+interface WriterDeps {
+  readonly logger: Logger;
+  readonly traffic: Pick<TrafficMetrics, 'note'>;
+  /** Undefined while no history is kept. */
+  readonly recording: Recording | undefined;
+}
+
 /** Gathers reports and writes them batch by batch, the newest of each node. */
-function createWriter(collections: Collections, logger: Logger, traffic: Pick<TrafficMetrics, 'note'>) {
+function createWriter(collections: Collections, { logger, traffic, recording }: WriterDeps) {
   const { waitingNodes } = tuning;
-  const runtime = createChangedTables(collections.runtime, waitingNodes);
-  const links = createChangedTables(collections.links, waitingNodes);
+  const write = recording?.history.write ?? (() => Promise.resolve());
+  const runtime = createChangedTables(
+    collections.runtime,
+    waitingNodes,
+    recording && {
+      shares: (nodeId, key, growth) => listenerShares(recording.carriers(nodeId), nodeId, key, growth),
+      write,
+    },
+  );
+  const links = createChangedTables(
+    collections.links,
+    waitingNodes,
+    recording && { shares: (nodeId, key, growth) => linkShares(recording.carriers(nodeId), key, growth), write },
+  );
+  /** The last heartbeat that was written of each node. */
+  const beats = createLru<string, CountedBeat>({ maxEntries: waitingNodes });
 
   const batchOf = <V>(
     weigh: (value: V) => number,
@@ -136,19 +160,37 @@ function createWriter(collections: Collections, logger: Logger, traffic: Pick<Tr
       closeWithinMs: shutdownMs,
     });
 
+  /** The heartbeats with the slots that they are counted in, after the slots before those are stored. */
+  async function counted(entries: readonly (readonly [string, Heartbeat])[]) {
+    if (recording === undefined) return entries.map(([nodeId, beat]) => ({ nodeId, beat, open: undefined }));
+    const unknown = entries.flatMap(([nodeId]) => (beats.get(nodeId) === undefined ? [nodeId] : []));
+    const stored =
+      unknown.length === 0 ? new Map<string, HeartbeatFields>() : await byId(collections.heartbeats, unknown);
+    const next = entries.map(([nodeId, beat]) => {
+      const fields = stored.get(nodeId);
+      const last = beats.get(nodeId) ?? (fields && { at: Date.parse(fields.reported_at), open: fields.open });
+      return { nodeId, beat, ...countBeat(recording.carriers(nodeId), nodeId, beat, last) };
+    });
+    await write(next.flatMap(({ nodeId, over }) => over.map((slot) => ({ nodeId, ...slot }))));
+    return next;
+  }
+
   const writeHeartbeats = async (entries: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
     const tables = (table: 'runtime_listeners' | 'link_metrics') =>
-      entries.map(([nodeId, { facts }]) => [nodeId, facts.process_id, facts[table]] as const);
+      entries.map(([nodeId, { facts, at }]) => ({ nodeId, processId: facts.process_id, table: facts[table], at }));
     await runtime.write(tables('runtime_listeners'));
     await links.write(tables('link_metrics'));
+    const next = await counted(entries);
     // Last: a time that is newer than its tables would be wrong.
     await put(
       collections.heartbeats,
-      entries.map(([nodeId, { at, facts }]) => {
-        const { cpu_usage, memory_usage, uptime_seconds } = facts;
-        return [nodeId, { reported_at: timestamp(at), cpu_usage, memory_usage, uptime_seconds }];
+      next.map(({ nodeId, beat, open }) => {
+        const { cpu_usage, memory_usage, uptime_seconds } = beat.facts;
+        const fields = { reported_at: timestamp(beat.at), cpu_usage, memory_usage, uptime_seconds };
+        return [nodeId, open === undefined ? fields : { ...fields, open }];
       }),
     );
+    for (const { nodeId, beat, open } of next) if (open !== undefined) beats.set(nodeId, { at: beat.at, open });
   };
 
   const writeMetrics = async (entries: readonly (readonly [string, Metrics])[]): Promise<void> => {
@@ -156,18 +198,24 @@ function createWriter(collections: Collections, logger: Logger, traffic: Pick<Tr
       collections.metrics,
       entries.map(([nodeId]) => nodeId),
     );
+    const next = entries.map(([nodeId, metrics]) => {
+      const known = stored.get(nodeId);
+      const before = known?.process_id === metrics.processId ? known.report : undefined;
+      if (recording === undefined) return { nodeId, metrics, known, before, open: undefined, over: undefined };
+      const more = metricsShares(recording.carriers(nodeId), metrics.report, before);
+      return { nodeId, metrics, known, before, ...counting(known?.open, metrics.at, more) };
+    });
+    await write(next.flatMap(({ nodeId, over }) => (over === undefined ? [] : [{ nodeId, ...over }])));
     await put(
       collections.metrics,
-      entries.map(([nodeId, { at, report, processId: process_id }]) => {
+      next.map(({ nodeId, metrics: { at, report, processId: process_id }, known, open }) => {
         const reported_at = timestamp(at);
-        const health_since = healthSince(report, reported_at, stored.get(nodeId));
-        return [nodeId, { reported_at, process_id, report, health_since }];
+        const health_since = healthSince(report, reported_at, known);
+        const fields = { reported_at, process_id, report, health_since };
+        return [nodeId, open === undefined ? fields : { ...fields, open }];
       }),
     );
-    for (const [nodeId, { report, processId }] of entries) {
-      const before = stored.get(nodeId);
-      traffic.note(report, before?.process_id === processId ? before.report : undefined);
-    }
+    for (const { metrics, before } of next) traffic.note(metrics.report, before);
   };
 
   const batches = {
@@ -190,6 +238,7 @@ function createWriter(collections: Collections, logger: Logger, traffic: Pick<Tr
   const rewrite = (nodeId: string): void => {
     runtime.forget(nodeId);
     links.forget(nodeId);
+    beats.delete(nodeId);
   };
   return {
     batches,
@@ -209,13 +258,9 @@ function createWriter(collections: Collections, logger: Logger, traffic: Pick<Tr
 }
 
 /** @throws ServiceError `unavailable` */
-export async function openNodeDocuments(
-  readStore: ReadStore,
-  logger: Logger,
-  traffic: Pick<TrafficMetrics, 'note'>,
-): Promise<NodeDocuments> {
+export async function openNodeDocuments(readStore: ReadStore, deps: WriterDeps): Promise<NodeDocuments> {
   const collections = await openCollections(readStore);
-  const { batches, ...writer } = createWriter(collections, logger, traffic);
+  const { batches, ...writer } = createWriter(collections, deps);
 
   /** The tables of nodes with the time of their heartbeats. The time is read first, so it is never newer than the table. */
   async function reported<F extends Fields, R>(
@@ -230,8 +275,8 @@ export async function openNodeDocuments(
 
   return {
     seen: batches.seen.put,
-    heartbeat(nodeId, facts, at) {
-      batches.heartbeats.put(nodeId, { at, facts });
+    heartbeat(nodeId, facts, at, offlineAfterMs) {
+      batches.heartbeats.put(nodeId, { at, facts, offlineAfterMs });
       batches.seen.delete(nodeId);
     },
     metrics: (nodeId, report, processId, at) => batches.metrics.put(nodeId, { at, report, processId }),
@@ -268,61 +313,22 @@ export async function openNodeDocuments(
         links: table === undefined ? [] : linksIn(table.wire, totalsOf(table).before),
       })),
     reportedMetrics: (nodeIds) => byId(collections.metrics, nodeIds),
+    async openSlots(nodeIds) {
+      const { heartbeats, runtime, links, metrics } = collections;
+      const documents = await Promise.all([
+        byId(heartbeats, nodeIds),
+        byId(runtime, nodeIds),
+        byId(links, nodeIds),
+        byId(metrics, nodeIds),
+      ]);
+      return new Map(nodeIds.map((nodeId) => [nodeId, documents.flatMap((byNode) => byNode.get(nodeId)?.open ?? [])]));
+    },
     async forget(nodeIds) {
       for (const nodeId of nodeIds) writer.forget(nodeId);
       await Promise.all(Object.values(collections).map((collection) => collection.remove(nodeIds)));
     },
     flush: writer.flush,
     close: writer.close,
-  };
-}
-
-/** What was written of a node last. */
-interface Written {
-  readonly hash: string;
-  readonly rows: Rows;
-  readonly totals: ProcessTotals;
-}
-
-/**
- * One table per node, written only when it differs from the one that this instance wrote last: tables are large, and come
- * unchanged with most heartbeats. Keeps a hash and the counters of each, never the table.
- */
-function createChangedTables(collection: Collection<TableFields>, rememberedNodes: number) {
-  const written = createLru<string, Written>({ maxEntries: rememberedNodes });
-  return {
-    /** @throws ServiceError `unavailable` */
-    async write(
-      entries: readonly (readonly [nodeId: string, processId: string, table: ReportedTable])[],
-    ): Promise<void> {
-      const changed = entries.filter(([nodeId, processId, { hash }]) => {
-        const last = written.get(nodeId);
-        return last?.hash !== hash || last.totals.processId !== processId;
-      });
-      if (changed.length === 0) return;
-      const unknown = changed.flatMap(([nodeId]) => (written.get(nodeId) === undefined ? [nodeId] : []));
-      const stored = await byId(collection, unknown);
-      const next = changed.map(([nodeId, processId, table]): [string, Written & Pick<ReportedTable, 'bytes'>] => {
-        const rows = table.rows();
-        const fields = stored.get(nodeId);
-        const last = written.get(nodeId);
-        const before = last?.totals ?? (fields === undefined ? noTotals : totalsOf(fields));
-        const lastRows = last?.rows ?? (fields === undefined ? new Map<string, Counters>() : rowsIn(fields.wire));
-        const totals = withReport(before, lastRows, processId, rows);
-        return [nodeId, { hash: table.hash, rows, totals, bytes: table.bytes }];
-      });
-      await put(
-        collection,
-        next.map(([nodeId, { bytes: wire, totals }]) => {
-          const { processId: process_id, gone } = totals;
-          const [before, absent] = [Object.fromEntries(totals.before), Object.fromEntries(totals.absent)];
-          return [nodeId, { wire, process_id, before, absent, gone }];
-        }),
-      );
-      for (const [nodeId, { hash, rows, totals }] of next) written.set(nodeId, { hash, rows, totals });
-    },
-    /** The node's next table is written even if it has not changed, behind what is stored. */
-    forget: written.delete,
   };
 }
 
@@ -344,16 +350,4 @@ function healthSince(
 function latest(seen: string | undefined, reported: string | undefined): string | null {
   if (seen === undefined || reported === undefined) return seen ?? reported ?? null;
   return seen > reported ? seen : reported;
-}
-
-function put<F extends Fields>(collection: Collection<F>, entries: readonly (readonly [string, F])[]): Promise<void> {
-  return collection.set(entries.map(([id, fields]) => ({ id, fields })));
-}
-
-async function byId<F extends Fields>(
-  collection: Collection<F>,
-  nodeIds: readonly string[],
-): Promise<ReadonlyMap<string, F>> {
-  const documents = await collection.getMany(nodeIds);
-  return new Map(documents.map(({ id, fields }) => [id, fields]));
 }

@@ -3,6 +3,7 @@
  * event. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { Counter } from 'prom-client';
+import type { Points } from './history-points.js';
 import type { Counters, Rows } from './process-totals.js';
 
 export interface RuntimeRoute {
@@ -51,6 +52,27 @@ export interface ReportedTable {
   readonly hash: string;
   /** The counters of its rows. */
   rows(): Rows;
+  /** The round-trip times of its rows, in milliseconds, where one was measured. */
+  roundTripsMs(): readonly (readonly [key: string, ms: number])[];
+}
+
+/** What a node carries as its chains are deployed: for whom its reports are counted. */
+export interface Carriers {
+  /** Ids of the chains that it has a hop of. */
+  readonly chains: ReadonlySet<string>;
+  /** By the id of a chain, for whom the bytes of its links are counted: the chain where it begins, the upstream where it ends. */
+  readonly ends: ReadonlyMap<string, readonly string[]>;
+  /** The chain that begins at a listener, `transport/address/port`, and has it alone. */
+  readonly chainOfListener: ReadonlyMap<string, string>;
+  /** Ids of the upstreams that it dials. */
+  readonly upstreams: ReadonlySet<string>;
+}
+
+/** The points of one resource. */
+export interface HistoryOfNode {
+  /** By their number, see `history-points.ts`. */
+  readonly slots: Points;
+  readonly hours: Points;
 }
 
 export interface HeartbeatFacts {
@@ -168,6 +190,13 @@ export interface Telemetry {
   listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
   links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
   reportedMetrics(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedMetrics>>;
+  /** Whether history is recorded. */
+  readonly recordsHistory: boolean;
+  /**
+   * The history of a node, chain or upstream, by the node that counted it.
+   * @param nodeIds nodes that may have an open slot of it, beside those with stored points
+   */
+  history(resourceId: string, nodeIds: readonly string[]): Promise<ReadonlyMap<string, HistoryOfNode>>;
   /** What nodes have carried, for `/metrics`. */
   trafficMetrics(): readonly Counter[];
   /** Heartbeats that this instance took in the last minute. */

@@ -80,3 +80,22 @@ export function absentSums({ before, absent, gone }: ProcessTotals): Counters {
 export function growthOf(before: number | undefined, now: number): number {
   return before === undefined || now < before ? now : now - before;
 }
+
+/** By how much the sums of each row grow with one more report. The parameters are those of `withReport`. */
+export function* growthOfRows(
+  totals: ProcessTotals,
+  last: Rows,
+  processId: string,
+  rows: Rows,
+): Generator<readonly [key: string, growth: Counters]> {
+  const isNew = processId !== totals.processId;
+  for (const [key, counters] of rows) {
+    const before = isNew ? undefined : (last.get(key) ?? totals.absent.get(key));
+    const growth: Record<string, number> = {};
+    for (const [name, value] of Object.entries(counters)) {
+      const more = growthOf(before?.[name], value);
+      if (more > 0) growth[name] = more;
+    }
+    yield [key, growth];
+  }
+}

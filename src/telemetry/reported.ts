@@ -22,7 +22,11 @@ export function heartbeatFacts(heartbeat: HeartbeatRequest, processId: string): 
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
-    link_metrics: tableOf({ linkMetrics }, () => rowsOf(linkMetrics.map(linkRow))),
+    link_metrics: tableOf(
+      { linkMetrics },
+      () => rowsOf(linkMetrics.map(linkRow)),
+      () => roundTrips(linkMetrics),
+    ),
     runtime_listeners: tableOf({ runtimeListeners }, () => rowsOf(runtimeListeners.map(listenerRow))),
   };
 }
@@ -32,8 +36,9 @@ const empty = HeartbeatRequest.create();
 function tableOf(
   list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>,
   rows: () => Rows,
+  roundTripsMs?: ReportedTable['roundTripsMs'],
 ): ReportedTable {
-  return reportedTable(HeartbeatRequest.encode({ ...empty, ...list }).finish(), rows);
+  return reportedTable(HeartbeatRequest.encode({ ...empty, ...list }).finish(), rows, roundTripsMs);
 }
 
 const listenerKey = ({ transport, listenAddr, listenPort }: WireListener): string =>
@@ -57,6 +62,14 @@ const linkRow = (link: LinkMetric): readonly [key: string, counters: Counters] =
   linkKey(link),
   reportedOf({ bytes_in: link.bytesIn, bytes_out: link.bytesOut }),
 ];
+
+/** @internal exported for tests */
+export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [key: string, ms: number])[] {
+  return links.flatMap((link) => {
+    const ms = optional(link.rttMs);
+    return ms === null ? [] : [[linkKey(link), ms] as const];
+  });
+}
 
 const reportedOf = (counters: { readonly [name: string]: bigint | undefined }): Counters =>
   Object.fromEntries(
@@ -122,8 +135,12 @@ function share(value: number): number {
 }
 
 /** @param bytes of a `HeartbeatRequest` with nothing but one of its lists @internal exported for tests */
-export function reportedTable(bytes: Uint8Array, rows: () => Rows): ReportedTable {
-  return { rows, bytes, hash: bytes.length === 0 ? '' : hash('sha256', bytes, 'base64url') };
+export function reportedTable(
+  bytes: Uint8Array,
+  rows: () => Rows,
+  roundTripsMs: ReportedTable['roundTripsMs'] = () => [],
+): ReportedTable {
+  return { rows, roundTripsMs, bytes, hash: bytes.length === 0 ? '' : hash('sha256', bytes, 'base64url') };
 }
 
 /** The rows of a stored table. @param bytes of a `HeartbeatRequest` with one list, found valid when it came */

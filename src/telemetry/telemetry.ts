@@ -6,7 +6,8 @@ import type { Clock } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { openNodeDocuments } from './node-documents.js';
-import type { Telemetry } from './port.js';
+import { openHistory, withOpen } from './history.js';
+import type { Carriers, Telemetry } from './port.js';
 import { createPresence } from './presence.js';
 import { createTrafficMetrics } from './traffic-metrics.js';
 
@@ -14,6 +15,8 @@ export interface TelemetryDeps {
   readonly readStore: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** For whom history is recorded; undefined: it is not. */
+  readonly history?: { readonly instanceId: string; carriers(nodeId: string): Carriers } | undefined;
 }
 
 export interface TelemetryService extends Telemetry {
@@ -22,9 +25,16 @@ export interface TelemetryService extends Telemetry {
 }
 
 /** @throws ServiceError `unavailable` */
-export async function createTelemetry({ readStore, clock, logger }: TelemetryDeps): Promise<TelemetryService> {
+export async function createTelemetry({
+  readStore,
+  clock,
+  logger,
+  history: recorded,
+}: TelemetryDeps): Promise<TelemetryService> {
   const traffic = createTrafficMetrics();
-  const documents = await openNodeDocuments(readStore, logger, traffic);
+  const history = recorded && (await openHistory({ readStore, clock, logger }, recorded.instanceId));
+  const recording = recorded && history && { history, carriers: recorded.carriers };
+  const documents = await openNodeDocuments(readStore, { logger, traffic, recording });
   const presence = createPresence(readStore.leases, logger);
   const rate = createRate(clock);
   return {
@@ -37,7 +47,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
       presence.alive(nodeId, facts, offlineAfterMs);
       if (heartbeat === undefined) return documents.seen(nodeId, clock.now());
       rate.note();
-      documents.heartbeat(nodeId, heartbeat, clock.now());
+      documents.heartbeat(nodeId, heartbeat, clock.now(), offlineAfterMs);
     },
     heartbeatsPerMinute: rate.perMinute,
     metrics: (nodeId, report, processId) => documents.metrics(nodeId, report, processId, clock.now()),
@@ -50,6 +60,15 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
     listeners: documents.listeners,
     links: documents.links,
     reportedMetrics: documents.reportedMetrics,
+    recordsHistory: history !== undefined,
+    async history(resourceId, nodeIds) {
+      if (history === undefined) return new Map();
+      const stored = await history.read(resourceId);
+      const open = await documents.openSlots([...new Set([...stored.keys(), ...nodeIds])]);
+      return new Map(
+        [...open].map(([nodeId, slots]) => [nodeId, withOpen(stored.get(nodeId), slots, resourceId, clock.now())]),
+      );
+    },
     trafficMetrics: traffic.metrics,
     forget: documents.forget,
     async flush() {
@@ -59,6 +78,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
     async close() {
       await presence.close();
       await documents.close();
+      await history?.close();
     },
   };
 }

@@ -323,6 +323,8 @@ function createFakeTelemetry(): FakeTelemetry {
     listeners: unused,
     links: unused,
     reportedMetrics: unused,
+    recordsHistory: false,
+    history: unused,
     trafficMetrics: unused,
     heartbeatsPerMinute: unused,
     flush: async () => undefined,

@@ -1,7 +1,7 @@
 /** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { reportedTable, rowsIn } from '../../src/telemetry/reported.js';
+import { reportedTable, roundTrips, rowsIn } from '../../src/telemetry/reported.js';
 import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
 
 export interface Reported extends Omit<HeartbeatFacts, 'process_id' | 'link_metrics' | 'runtime_listeners'> {
@@ -50,7 +50,12 @@ export function linksOnWire(links: readonly LinkSample[]): Uint8Array {
   return HeartbeatRequest.encode(HeartbeatRequest.fromPartial({ linkMetrics } as object)).finish();
 }
 
-const tableOf = (bytes: Uint8Array) => reportedTable(bytes, () => rowsIn(bytes));
+const tableOf = (bytes: Uint8Array) =>
+  reportedTable(
+    bytes,
+    () => rowsIn(bytes),
+    () => roundTrips(HeartbeatRequest.decode(bytes).linkMetrics),
+  );
 
 export function heartbeatFactsOf({ link_metrics, runtime_listeners, ...figures }: Reported): HeartbeatFacts {
   return {

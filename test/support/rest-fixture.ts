@@ -37,6 +37,7 @@ import { createFollowers } from '../../src/app/followers.js';
 import type { Followers } from '../../src/app/followers.js';
 import type { CommandClaims } from '../../src/instance/command-claims.js';
 import { openCommandClaims } from '../../src/instance/command-claims.js';
+import { createCarriers } from '../../src/app/carriers.js';
 import type { TelemetryService } from '../../src/telemetry/telemetry.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
@@ -201,7 +202,12 @@ export async function startRest(
     logger,
   });
   closers.add('event feed', () => feed.close());
-  const telemetry = await createTelemetry({ readStore, clock, logger });
+  const telemetry = await createTelemetry({
+    readStore,
+    clock,
+    logger,
+    history: { instanceId: 'one', carriers: createCarriers(fleetQueries(committed, clock)) },
+  });
   closers.add('telemetry', () => telemetry.close());
   const claims = await openCommandClaims({
     readStore,
@@ -272,6 +278,7 @@ export async function startRest(
     fleet: fleetQueries(committed, clock),
     delivery,
     telemetry,
+    history: telemetry,
     commandsDelivered: claims.delivered,
     clock,
     ids,

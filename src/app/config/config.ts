@@ -41,6 +41,8 @@ export interface Config {
   readonly tokenTtlSeconds: number;
   /** CIDRs that webhooks may be sent to although they are not public. */
   readonly webhookAllow: readonly string[];
+  /** Whether history of nodes, chains and upstreams is recorded. */
+  readonly history: boolean;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 }
 
@@ -91,6 +93,7 @@ export function readConfig(env: Environment): Config {
     adminPassword: v.SVC_ADMIN_PASSWORD,
     tokenTtlSeconds: v.SVC_TOKEN_TTL_SECS,
     webhookAllow: v.SVC_WEBHOOK_ALLOW,
+    history: v.SVC_HISTORY === 'on',
     logLevel: v.SVC_LOG_LEVEL,
   };
 }

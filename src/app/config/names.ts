@@ -4,14 +4,7 @@
  */
 
 /** Variables of the maintenance commands, of `svcctl`, and of parts of the service that are named in the contract. */
-const others = [
-  'SVC_HISTORY',
-  'SVC_NEW_MASTER_KEY',
-  'SVC_NEW_MASTER_KEY_FILE',
-  'SVC_SERVER',
-  'SVC_SIM_PASSWORD',
-  'SVC_TOKEN',
-];
+const others = ['SVC_NEW_MASTER_KEY', 'SVC_NEW_MASTER_KEY_FILE', 'SVC_SERVER', 'SVC_SIM_PASSWORD', 'SVC_TOKEN'];
 
 /** The agent's, the tests', and what orchestrators set for a service of that name. */
 const patterns = [/^SVC_(AGENT|CONTROL|TEST)_/, /_SERVICE_(HOST|PORT)(_|$)/, /_PORT(_|$)/];

@@ -121,6 +121,10 @@ const schema = z.object({
   SVC_WEBHOOK_ALLOW: cidrs
     .prefault('')
     .describe('CIDRs that webhooks may be sent to although they are not public addresses, comma-separated.'),
+  SVC_HISTORY: z
+    .enum(['on', 'off'], 'expected on or off')
+    .default('on')
+    .describe('`off`: no history of nodes, chains and upstreams is recorded.'),
   SVC_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'expected trace, debug, info, warn, error or fatal')
     .default('info')

@@ -49,6 +49,7 @@ export interface RestDeps {
   readonly fleet: FleetQueries;
   readonly delivery: Pick<Delivery, 'state' | 'pushed' | 'unsentMs' | 'snapshotJson'>;
   readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links' | 'reportedMetrics'>;
+  readonly history: Pick<Telemetry, 'recordsHistory' | 'history'>;
   /** When those of the commands that agents were given were given, by id. @throws ServiceError `unavailable` */
   commandsDelivered(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   readonly clock: Clock;

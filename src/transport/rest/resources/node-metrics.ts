@@ -185,7 +185,7 @@ function withUpstreams({ fleet }: RestDeps, gateway: Gateway) {
 }
 
 /** The nodes that dial an upstream: the last hops of the chains that are deployed with it. */
-function diallersOf({ fleet }: RestDeps, upstreamId: string): readonly string[] {
+export function diallersOf({ fleet }: RestDeps, upstreamId: string): readonly string[] {
   const chains = fleet.referrers('l4_upstream', upstreamId).map(({ id }) => fleet.chain(id));
   const lastHops = chains.flatMap((chain) => {
     const live = chain && liveDefinition(chain);

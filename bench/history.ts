@@ -1,0 +1,162 @@
+/**
+ * What history costs: processor time of telemetry for each heartbeat with history and without, as the share of a core that
+ * it adds to a fleet, and the disk of a node with a chain and an upstream after 31 days. In this process, on the embedded
+ * read store and a clock that the benchmark moves.
+ */
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { silentLogger } from '../src/kernel/logger.js';
+import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
+import { openHistory } from '../src/telemetry/history.js';
+import { slotMs } from '../src/telemetry/history-points.js';
+import type { Point } from '../src/telemetry/history-points.js';
+import type { Carriers, HeartbeatFacts, PresenceFacts } from '../src/telemetry/port.js';
+import { heartbeatFacts } from '../src/telemetry/reported.js';
+import { HeartbeatRequest } from '../src/gen/svc/control/v1/heartbeat.js';
+import { createTelemetry } from '../src/telemetry/telemetry.js';
+import { median, rounded } from './figures.js';
+import type { Report } from './figures.js';
+import type { BenchOptions } from './options.js';
+import { withFolder } from './stack.js';
+
+const fleetNodes = 10_000;
+const heartbeatSeconds = 10;
+/** Two slots, so that each node closes one. */
+const simulatedSeconds = 600;
+const days = 31;
+
+const idOf = (kind: string, index: number): string =>
+  `${kind}0000000-0000-4000-8000-${index.toString(16).padStart(12, '0')}`;
+
+export async function history({ quick }: BenchOptions): Promise<Report> {
+  const nodes = quick ? 50 : 1_000;
+  const runs = { with: [] as number[], without: [] as number[] };
+  for (let round = 0; round < (quick ? 1 : 3); round += 1) {
+    runs.without.push(await withFolder((folder) => heartbeatCores(folder, nodes, false)));
+    runs.with.push(await withFolder((folder) => heartbeatCores(folder, nodes, true)));
+  }
+  const [on, off] = [median(runs.with), median(runs.without)];
+  const stored = quick ? 5 : 100;
+  const disk = await withFolder((folder) => diskOf(folder, stored));
+  return {
+    bench: 'history',
+    figures: {
+      cores_of_telemetry_for_10000_nodes: {
+        with: rounded(on),
+        without: rounded(off),
+        added: rounded(on - off),
+        runs: { with: runs.with.map(rounded), without: runs.without.map(rounded) },
+      },
+      nodes_driven: nodes,
+      disk: {
+        nodes: stored,
+        days,
+        kib_per_node_with_chain_and_upstream: rounded(disk.kib),
+        fold_cores: rounded(disk.foldCores),
+      },
+    },
+  };
+}
+
+const processorMs = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+
+/** Each node has one chain that begins and ends on it, with an upstream. */
+function carriersOf(nodeId: string): Carriers {
+  const [chain, upstream] = [nodeId.replace('a', 'b'), nodeId.replace('a', 'c')];
+  return {
+    chains: new Set([chain]),
+    ends: new Map([[chain, [chain, upstream]]]),
+    chainOfListener: new Map([['tcp/0.0.0.0/443', chain]]),
+    upstreams: new Set([upstream]),
+  };
+}
+
+function beatOf(nodeId: string, turn: number): HeartbeatFacts {
+  const [bytes, sessions] = [BigInt(turn * 91_357), BigInt(turn * 3)];
+  const counters = { bytesIn: bytes, bytesOut: bytes, totalSessions: sessions, errorSessions: 0n };
+  const runtimeListeners = [
+    { transport: 'tcp', listenAddr: '0.0.0.0', listenPort: 443, state: 'running', routes: [], ...counters },
+  ];
+  const links = { resourceType: 'l4_chain', resourceId: nodeId.replace('a', 'b'), peerEndpoint: '192.0.2.1:443' };
+  const linkMetrics = [{ ...links, rttMs: 12 + (turn % 7) / 10, bytesIn: bytes, bytesOut: bytes }];
+  return heartbeatFacts(HeartbeatRequest.fromPartial({ linkMetrics, runtimeListeners }), '00');
+}
+
+/** Cores that telemetry takes for the whole fleet, with every table changed in every heartbeat. */
+async function heartbeatCores(folder: string, nodes: number, recorded: boolean): Promise<number> {
+  let now = Math.floor(Date.now() / slotMs) * slotMs;
+  const clock = { now: () => now, monotonic: () => now };
+  const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  const byNode = new Map(Array.from({ length: nodes }, (_, index) => [idOf('a', index), carriersOf(idOf('a', index))]));
+  const nothing = carriersOf('');
+  const carriers = (nodeId: string): Carriers => byNode.get(nodeId) ?? nothing;
+  const telemetry = await createTelemetry({
+    readStore: stores.readStore,
+    clock,
+    logger: silentLogger,
+    history: recorded ? { instanceId: 'bench', carriers } : undefined,
+  });
+  const presence: PresenceFacts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
+  const beat = async (turn: number): Promise<void> => {
+    for (const nodeId of byNode.keys()) telemetry.alive(nodeId, presence, 30_000, beatOf(nodeId, turn));
+    await telemetry.flush();
+    now += heartbeatSeconds * 1000;
+  };
+  const turns = simulatedSeconds / heartbeatSeconds;
+  for (let turn = 0; turn < 5; turn += 1) await beat(turn);
+  const began = processorMs();
+  for (let turn = 0; turn < turns; turn += 1) await beat(5 + turn);
+  const cores = ((processorMs() - began) / (simulatedSeconds * 1000)) * (fleetNodes / nodes);
+  await telemetry.close();
+  await stores.close();
+  return cores;
+}
+
+/** Disk and folding, with a point in every slot, of a fleet that carries something all the time. */
+async function diskOf(folder: string, nodes: number): Promise<{ readonly kib: number; readonly foldCores: number }> {
+  let now = Math.floor(Date.now() / slotMs) * slotMs - days * 24 * 60 * 60_000;
+  const clock = { now: () => now, monotonic: () => now };
+  const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  const kept = await openHistory({ readStore: stores.readStore, clock, logger: silentLogger }, 'bench');
+  const files = (): readonly string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const size = (): number => files().reduce((sum, file) => sum + statSync(join(folder, file)).blocks / 2, 0);
+  const empty = size();
+  let folding = 0;
+  const slots = (days * 24 * 60 * 60_000) / slotMs;
+  const ids = Array.from({ length: nodes }, (_, index) => idOf('a', index));
+  for (let turn = 0; turn < slots; turn += 1) {
+    const slot = now / slotMs;
+    await kept.write(
+      ids.map((nodeId, index) => {
+        const random = ((turn * 7_919 + index * 104_729) % 65_536) / 65_536;
+        const bytes = Math.round(40_000_000 * random);
+        const carried: Point = { bytes_in: bytes, bytes_out: 9 * bytes, sessions: Math.round(900 * random) };
+        const measured: Point = {
+          errors: Math.round(9 * random),
+          rtt_us: Math.round(360_000 + 9_000 * random),
+          rtts: 30,
+        };
+        const point = { ...carried, ...measured };
+        const points = {
+          [nodeId]: { ...point, online_ms: slotMs },
+          [nodeId.replace('a', 'b')]: point,
+          [nodeId.replace('a', 'c')]: point,
+        };
+        return { nodeId, slot, points };
+      }),
+    );
+    now += slotMs;
+    if (turn % 12 === 11) {
+      const began = processorMs();
+      await kept.fold();
+      folding += processorMs() - began;
+    }
+  }
+  const kib = (size() - empty) / nodes;
+  await kept.close();
+  await stores.close();
+  return { kib, foldCores: (folding / (days * 24 * 60 * 60_000)) * (fleetNodes / nodes) };
+}

@@ -1,0 +1,192 @@
+/**
+ * The history of a node, a chain or an upstream: what it carried in each five minutes of a day, or in each hour of 30 days.
+ * Telemetry keeps it by the node that reported it; here it becomes one line. Implements decisions 360 and 363.
+ */
+import { z } from 'zod';
+import { liveDefinition, nodesOf } from '../../../domain/chain/chain.js';
+import { timestamp } from '../../../kernel/clock.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import { hourMs, hoursKeptMs, slotMs, slotsKeptMs } from '../../../telemetry/history-points.js';
+import type { Point, Points } from '../../../telemetry/history-points.js';
+import type { HistoryOfNode } from '../../../telemetry/port.js';
+import { answers, ok } from '../answers/envelope.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { expected } from '../checks/validation.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented, sample } from '../openapi/openapi-text.js';
+import { readHeaders } from '../schemas/headers.js';
+import { instant, query } from '../schemas/query.js';
+import { timeOf } from '../schemas/shared-schemas.js';
+import { diallersOf } from './node-metrics.js';
+
+const steps = {
+  '5m': { ms: slotMs, keptMs: slotsKeptMs, of: (history: HistoryOfNode): Points => history.slots },
+  '1h': { ms: hourMs, keptMs: hoursKeptMs, of: (history: HistoryOfNode): Points => history.hours },
+} as const;
+
+const historyQuery = query({
+  from: instant.optional().meta({
+    description: 'Earliest time; the default is all that is kept: 24 hours of `5m`, 30 days of `1h`',
+    examples: [sample.time],
+  }),
+  to: instant.optional().meta({ description: 'Before this time; the default is now', examples: [sample.later] }),
+  step: z
+    .enum(['5m', '1h'], { error: expected('5m or 1h') })
+    .optional()
+    .meta({ description: 'How much time a point is about', default: '5m' }),
+});
+type HistoryQuery = z.output<typeof historyQuery>;
+
+const counter = (what: string, example: number) => documented(z.int(), what, example);
+const point = z
+  .object({
+    at: timeOf('When its time begins'),
+    bytes_in: counter('Bytes from clients', 91_000),
+    bytes_out: counter('Bytes to clients', 1_240_000),
+    sessions: counter('Sessions that began; of an upstream connections or requests', 41),
+    errors: counter('Those that failed', 0),
+    rtt_ms: documented(
+      z.number().nullable(),
+      "Mean round trip in milliseconds: a node's slowest link, all links of a chain together, an upstream's slowest node; null where nothing was measured",
+      12.5,
+    ),
+    online: documented(
+      z.number(),
+      'Share of the time, 0 to 1, that the node was online; of a chain the lowest of its nodes, of an upstream the highest of those that dial it',
+      1,
+    ),
+  })
+  .meta({ id: 'HistoryPoint', description: 'What was carried in one piece of time' });
+type HistoryPoint = z.output<typeof point>;
+
+const historySchema = z
+  .object({
+    recorded: documented(z.boolean(), 'False where history is off: `SVC_HISTORY=off`', true),
+    step: documented(z.enum(['5m', '1h']), 'How much time a point is about', '5m'),
+    points: documented(z.array(point), 'By time; the pieces of which nothing was reported are left out'),
+  })
+  .meta({ id: 'History', description: 'What a node, a chain or an upstream carried over time' });
+
+/** How the points of several nodes become one. */
+interface Joined {
+  readonly rtt: 'sum' | 'highest';
+  readonly online: 'lowest' | 'highest';
+}
+
+const schemaOf = <const T extends string>(operationId: T, whose: string, tag: string) =>
+  ({
+    operationId,
+    summary: `Get what ${whose} carried over time`,
+    description:
+      'Counted from the reports of agents: a new process of an agent begins at 0 and nothing is lost, also while the service restarts. The newest point still grows.',
+    tags: [tag],
+    params: idParams,
+    querystring: historyQuery,
+    headers: readHeaders,
+    response: answers(historySchema),
+  }) as const;
+
+export function nodeHistoryRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/:id/history',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: schemaOf('getNodeHistory', 'a node', 'nodes'),
+    handler: async (request) => {
+      const node = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
+      return ok(await historyOf(deps, node, [node.id], { rtt: 'highest', online: 'highest' }, request.query));
+    },
+  });
+}
+
+export function chainHistoryRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/l4-chains/:id/history',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: schemaOf('getL4ChainHistory', 'an L4 chain', 'l4-chains'),
+    handler: async (request) => {
+      const chain = orNotFound(deps.fleet.chain(pathId(request.params, 'L4 chain')), 'L4 chain');
+      const nodes = nodesOf(liveDefinition(chain));
+      return ok(await historyOf(deps, chain, nodes, { rtt: 'sum', online: 'lowest' }, request.query));
+    },
+  });
+}
+
+export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/l4-upstreams/:id/history',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: schemaOf('getL4UpstreamHistory', 'an L4 upstream', 'l4-upstreams'),
+    handler: async (request) => {
+      const upstream = orNotFound(deps.fleet.upstream(pathId(request.params, 'L4 upstream')), 'L4 upstream');
+      const nodes = diallersOf(deps, upstream.id);
+      return ok(await historyOf(deps, upstream, nodes, { rtt: 'highest', online: 'highest' }, request.query));
+    },
+  });
+}
+
+/** @param nodeIds nodes that carry the resource now. @throws ServiceError `invalid_request`, `unavailable` */
+async function historyOf(
+  { history, clock }: RestDeps,
+  { id: resourceId, created_at }: { readonly id: string; readonly created_at: string },
+  nodeIds: readonly string[],
+  joined: Joined,
+  asked: HistoryQuery,
+): Promise<z.output<typeof historySchema>> {
+  const name = asked.step ?? '5m';
+  const step = steps[name];
+  const now = clock.now();
+  const to = asked.to === undefined ? now + 1 : Date.parse(asked.to);
+  const from = asked.from === undefined ? Math.min(to, now) - step.keptMs : Date.parse(asked.from);
+  if (from > to) throw new ServiceError('invalid_request', `from: expected a time before "to", ${timestamp(to)}`);
+  const kept = Math.max(from, now - step.keptMs, Date.parse(created_at));
+  const within = (number: number): boolean => (number + 1) * step.ms > kept && number * step.ms < to;
+
+  const reported = await history.history(resourceId, nodeIds);
+  const ownOf = async (nodeId: string): Promise<Points | undefined> => {
+    const own = nodeId === resourceId ? reported : await history.history(nodeId, [nodeId]);
+    const of = own.get(nodeId);
+    return of && step.of(of);
+  };
+  const presence = await Promise.all(nodeIds.map(ownOf));
+  const lines = [...reported.values()].map(step.of);
+  const numbers = new Set([...lines, ...presence].flatMap((points) => [...(points?.keys() ?? [])]).filter(within));
+  const points = [...numbers]
+    .toSorted((a, b) => a - b)
+    .map((number) => ({
+      at: timestamp(number * step.ms),
+      ...pointOf(
+        lines.map((line) => line.get(number)),
+        joined,
+      ),
+      online: onlineIn(
+        presence.map(
+          (line) => (line?.get(number)?.online_ms ?? 0) / Math.min(step.ms, Math.max(1, now - number * step.ms)),
+        ),
+        joined.online,
+      ),
+    }));
+  return { recorded: history.recordsHistory, step: name, points };
+}
+
+function pointOf(points: readonly (Point | undefined)[], { rtt }: Joined): Omit<HistoryPoint, 'at' | 'online'> {
+  const sum = (of: (point: Point) => number | undefined): number =>
+    points.reduce((total, one) => Math.min(total + ((one && of(one)) ?? 0), Number.MAX_SAFE_INTEGER), 0);
+  const trips = points.flatMap((one) => (one?.rtts === undefined ? [] : [(one.rtt_us ?? 0) / one.rtts / 1000]));
+  const trip = rtt === 'sum' ? trips.reduce((total, ms) => total + ms, 0) : Math.max(0, ...trips);
+  return {
+    bytes_in: sum(({ bytes_in }) => bytes_in),
+    bytes_out: sum(({ bytes_out }) => bytes_out),
+    sessions: sum(({ sessions }) => sessions),
+    errors: sum(({ errors }) => errors),
+    rtt_ms: trips.length === 0 ? null : Math.round(trip * 1000) / 1000,
+  };
+}
+
+function onlineIn(shares: readonly number[], which: Joined['online']): number {
+  if (shares.length === 0) return 0;
+  const share = which === 'lowest' ? Math.min(...shares) : Math.max(...shares);
+  return Math.round(Math.min(1, Math.max(0, share)) * 10_000) / 10_000;
+}

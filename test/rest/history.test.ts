@@ -1,0 +1,120 @@
+/** What a node, a chain and an upstream carried over time (decisions 360 and 363). */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
+import { createManualClock } from '../support/manual-clock.js';
+import type { ManualClock } from '../support/manual-clock.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
+
+const minutes = 60_000;
+let clock: ManualClock;
+let rest: RestFixture;
+beforeEach(async () => {
+  clock = createManualClock(Math.ceil(Date.now() / (60 * minutes)) * 60 * minutes);
+  rest = await startRest({}, clock);
+});
+afterEach(() => rest.close());
+
+const create = async (path: string, body: object): Promise<string> => (await rest.data('POST', path, { body })).id;
+const historyOf = (path: string) => rest.data('GET', `/api/${path}`, { role: 'viewer' });
+const at = (): string => new Date(clock.now()).toISOString();
+
+const link = (resource_id: string, bytes: number, rtt_ms: number): LinkSample => ({
+  resource_type: 'l4_chain',
+  resource_id,
+  peer_node_id: '',
+  peer_endpoint: '192.0.2.1:80',
+  outer: 'tcp',
+  rtt_ms,
+  jitter_ms: null,
+  loss_ratio: null,
+  bytes_in: 3 * bytes,
+  bytes_out: bytes,
+  active_sessions: 1,
+});
+const listener = (bytes: number, total_sessions: number): RuntimeListener => ({
+  transport: 'tcp',
+  listen_addr: '0.0.0.0',
+  listen_port: 443,
+  state: 'running',
+  routes: [],
+  bytes_in: bytes,
+  bytes_out: 3 * bytes,
+  total_sessions,
+  error_sessions: 1,
+});
+
+test('a chain has the bytes of its first node, the round trips of all its links, and is online while all its nodes are', async () => {
+  const [entry, exit] = [
+    await create('/api/nodes', { name: 'entry', address: 'entry.example' }),
+    await create('/api/nodes', { name: 'exit', address: 'exit.example' }),
+  ];
+  const upstream = await create('/api/l4-upstreams', { name: 'web', endpoint: '192.0.2.1:80' });
+  const hops = [entry, exit].map((node_id) => ({ node_id, listen_port: 443, outer: 'tcp', security: 'raw' }));
+  const definition = { name: 'c', payload: 'tcp', target: { upstream_id: upstream }, hops };
+  const chain = await create('/api/l4-chains', definition);
+  await rest.data('POST', `/api/l4-chains/${chain}/deploy`);
+
+  const report = async (bytes: number, sessions: number): Promise<void> => {
+    await rest.report(entry, { link_metrics: [link(chain, bytes, 4)], runtime_listeners: [listener(bytes, sessions)] });
+    await rest.report(exit, {
+      link_metrics: [link(chain, bytes, 7.5)],
+      runtime_listeners: [listener(bytes, sessions)],
+    });
+  };
+  const first = at();
+  await report(100, 2);
+  clock.advance(5 * minutes);
+  const second = at();
+  await report(150, 3);
+
+  const one = { bytes_in: 100, bytes_out: 300, sessions: 2, errors: 1 };
+  const two = { bytes_in: 50, bytes_out: 150, sessions: 1, errors: 0 };
+  const both = { bytes_in: 150, bytes_out: 450, sessions: 3, errors: 1 };
+  const ofChain = await historyOf(`l4-chains/${chain}/history`);
+  expect(ofChain).toEqual({
+    recorded: true,
+    step: '5m',
+    points: [
+      { at: first, ...one, rtt_ms: 11.5, online: 0 },
+      { at: second, ...two, rtt_ms: 11.5, online: 0 },
+    ],
+  });
+  expect((await historyOf(`l4-chains/${chain}/history?step=1h`)).points).toEqual([
+    { at: first, ...both, rtt_ms: 11.5, online: 0 },
+  ]);
+  expect((await historyOf(`nodes/${exit}/history?from=${second}`)).points).toEqual([
+    { at: second, ...two, rtt_ms: 7.5, online: 0 },
+  ]);
+  // An upstream has no sessions without metrics.
+  const ofUpstream = await historyOf(`l4-upstreams/${upstream}/history?to=${second}`);
+  expect(ofUpstream.points).toEqual([{ at: first, ...one, sessions: 0, errors: 0, rtt_ms: 7.5, online: 0 }]);
+
+  for (let beats = 0; beats < 30; beats += 1) {
+    clock.advance(minutes / 6);
+    await rest.report(entry, {});
+    if (beats < 15) await rest.report(exit, {});
+  }
+  clock.advance(1);
+  const shares = async (path: string) =>
+    (await historyOf(`${path}/history?from=${second}`)).points.map(({ online }: { online: number }) => online);
+  expect(await shares(`nodes/${entry}`)).toEqual([1]);
+  expect(await shares(`nodes/${exit}`)).toEqual([0.5]);
+  expect(await shares(`l4-chains/${chain}`)).toEqual([0.5]);
+  expect(await shares(`l4-upstreams/${upstream}`)).toEqual([0.5]);
+});
+
+test('a time that is none, another step and a stretch that ends before it begins are refused by name', async () => {
+  const node = await create('/api/nodes', { name: 'n' });
+  const refused = async (query: string) => {
+    const answer = await rest.call('GET', `/api/nodes/${node}/history?${query}`);
+    return [answer.statusCode, answer.json().error];
+  };
+  expect(await refused('step=10m')).toEqual([400, expect.stringContaining('step: expected 5m or 1h')]);
+  expect(await refused('from=yesterday')).toEqual([400, expect.stringContaining('from: expected a time')]);
+  expect(await refused('from=2030-01-02T00:00:00Z&to=2030-01-01T00:00:00Z')).toEqual([
+    400,
+    'invalid_request: from: expected a time before "to", 2030-01-01T00:00:00.000Z',
+  ]);
+  expect((await rest.call('GET', `/api/nodes/${rest.deps.ids.next()}/history`)).statusCode).toBe(404);
+});
