@@ -196,4 +196,28 @@ describe.each<Scheme>(['HTTP', 'HTTPS'])('over %s', (scheme) => {
     small.on('data', (chunk: Buffer) => (bytes += chunk.length));
     await eventually(() => bytes).toBeGreaterThan(8 * 1024 * 1024);
   });
+
+  test('a stream that holds most when all that wait are too much is not cut: it ends with its last words', async () => {
+    const told: (string | undefined)[] = [];
+    const served = await serve(
+      scheme,
+      ({ url }, response) => {
+        response.write(large.subarray(0, Number(url?.slice(1)) * 1024 * 1024));
+        served.answers.endsBy(response, () => {
+          told.push(url);
+          if (!response.writableEnded) response.end(`the last words of ${url}`);
+        });
+      },
+      { waitingBytes: 20 * 1024 * 1024 },
+    );
+    const [less, most] = [await served.dial(), await served.dial()];
+    less.write(get('/12'));
+    most.write(get('/16'));
+    // What it holds counts until it is taken, so it is told again, and nobody else is.
+    await eventually(() => told.length).toBeGreaterThan(1);
+    const text = readAll(most);
+    await eventually(() => text.text().slice(-40)).toContain('the last words of /16');
+    expect(new Set(told)).toEqual(new Set(['/16']));
+    expect(refused).toEqual([]);
+  });
 });
