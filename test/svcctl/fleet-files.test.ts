@@ -1,5 +1,14 @@
 /** Fleet files on the command line (`docs/contract/automation.md#the-command-line-svcctl`). */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -161,5 +170,49 @@ describe('{file} and {env}', () => {
   test('are refused by the service where no key is wanted', async () => {
     const file = write('elsewhere.yaml', 'svc: 1\nnodes:\n  x: {address: {file: keys/web.pem}}\n');
     await exits(script.run(['plan', '-f', file]), 1, { err: /3:\d+: nodes\.x\.address: / });
+  });
+});
+
+describe('apply', () => {
+  const fleet = (address: string): string =>
+    `svc: 1\nset: applied\nnodes:\n  new-1: {address: ${address}}\n  new-2: {}\nupstreams:\n  new-web: {endpoint: "203.0.113.7:443"}\n`;
+
+  test('carries a plan out as one command, writes PSKs that only their owner reads, and leaves nothing to plan', async () => {
+    const file = write('fleet.yaml', fleet('192.0.2.31'));
+    await exits(script.run(['apply', '-f', file]), 3, { out: /\+ create node new-1/, err: /expected --yes/ });
+    expect(await admin.call('GET', '/api/nodes?q=new-')).toMatchObject({ total: 0 });
+    const keys = join(folder, 'psks');
+    const applied = await exits(script.run(['apply', '-f', file, '--yes', '--psk-dir', keys]), 0, {
+      out: /applied 1 command \(apply [0-9a-f-]{36}\)/,
+    });
+    expect(applied.out).not.toContain('svcpsk1_');
+    expect(readdirSync(keys)).toEqual(['new-1.env', 'new-2.env']);
+    expect(statSync(join(keys, 'new-1.env')).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(keys, 'new-1.env'), 'utf8')).toMatch(
+      /^SVC_AGENT_ID=[0-9a-f-]{36}\nSVC_CONTROL_ENDPOINT=.*\nSVC_CONTROL_PSK=svcpsk1_/,
+    );
+    await exits(script.run(['plan', '-f', file]), 0, { out: /^no changes\n$/ });
+    const { items } = await admin.call<{ items: { action: string; token: { name: string } }[] }>(
+      'GET',
+      '/api/audit?resource_type=fleet',
+    );
+    expect(items).toEqual([
+      expect.objectContaining({ action: 'fleet.apply', token: expect.objectContaining({ name: 'script' }) }),
+    ]);
+  });
+
+  test('prunes what the file no longer has, and is refused with what is in the way', async () => {
+    const file = write('fleet.yaml', 'svc: 1\nset: applied\nnodes:\n  new-1: {address: 192.0.2.31}\nupstreams: {}\n');
+    await exits(script.run(['apply', '-f', file, '--prune', '--max-deletes', '1', '--yes']), 1, {
+      out: /in the way: /,
+      err: /obstacles are in the way/,
+    });
+    await exits(script.run(['apply', '-f', file, '--prune', '--yes']), 0, {
+      out: /- delete node new-2\n(.*\n)*applied 1 command/,
+    });
+    expect(await admin.call('GET', '/api/nodes?q=new-')).toMatchObject({ total: 1 });
+    expect(await admin.call('GET', '/api/l4-upstreams?q=new-')).toMatchObject({ total: 0 });
+    await exits(script.run(['apply', '-f', file, '--prune']), 0, { out: /^no changes\n/ });
+    await exits(script.run(['apply', '-f', file, '--psk-dir', join(file, 'x'), '--yes']), 3, { err: /--psk-dir/ });
   });
 });

@@ -1,19 +1,22 @@
-/** plan, export: the fleet as a file. */
+/** plan, apply, export: the fleet as a file. */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import type { FleetDocument } from '../fleet/documents.js';
 import { readDocuments } from '../fleet/documents.js';
 import { fillSecrets } from '../fleet/secrets.js';
 import type { Plan } from '../fleet/show.js';
-import { showPlan } from '../fleet/show.js';
+import { showPlan, summary } from '../fleet/show.js';
 import { line, say, shown, write } from '../output.js';
+import { findOne, typeOf } from '../resources.js';
 import type { Api } from '../service.js';
 import { dataOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
+import { agentEndpoint, environmentOf } from './operate.js';
 import { collect } from './resources.js';
 
 interface FileOptions extends GlobalOptions {
@@ -26,6 +29,11 @@ interface FileOptions extends GlobalOptions {
   readonly secrets: boolean;
 }
 
+interface ApplyOptions extends FileOptions {
+  readonly yes?: true;
+  readonly pskDir?: string;
+}
+
 interface Planned {
   readonly document: FleetDocument;
   readonly plan: Plan;
@@ -36,6 +44,13 @@ export function fleetCommands(program: Command): void {
     .summary('what a fleet file would change; exit code 2 when there are changes')
     .addHelpText('after', '\nExample:\n  svcctl plan -f fleet.yaml --prune')
     .action(async (_options, command: Command) => plan(command.optsWithGlobals<FileOptions>()));
+
+  withFileOptions(program.command('apply'))
+    .summary('make the fleet what a file says, as one command for each set')
+    .option('--yes', 'do not ask')
+    .option('--psk-dir <folder>', 'issue PSKs for new nodes, and write the environment file of each there')
+    .addHelpText('after', '\nExample:\n  svcctl apply -f fleet.yaml --prune --yes')
+    .action(async (_options, command: Command) => apply(command.optsWithGlobals<ApplyOptions>()));
 
   program
     .command('export')
@@ -105,6 +120,53 @@ async function plan(options: FileOptions): Promise<void> {
 function refuseObstacles(plans: readonly Planned[]): void {
   const count = plans.reduce((sum, one) => sum + one.plan.obstacles.length, 0);
   if (count > 0) throw new Failure(exitCodes.refused, `${count} obstacles are in the way of an apply`);
+}
+
+async function apply(options: ApplyOptions): Promise<void> {
+  const { api, context } = await openSession(options);
+  if (options.pskDir !== undefined) requireFolder(options.pskDir);
+  const plans = await planned(api, options);
+  await show(plans);
+  refuseObstacles(plans);
+  const steps = plans.flatMap((one) => one.plan.steps);
+  if (steps.length > 0) await confirm(`Apply ${summary(steps)}?`, options.yes);
+  for (const { document, plan: one } of plans) {
+    const body = { document: document.text, ...flagsOf(options), issue_psks: options.pskDir !== undefined };
+    const header = { 'idempotency-key': randomUUID(), 'if-match': `"${one.etag.replaceAll('"', '')}"` };
+    const done = await dataOf(api.POST('/api/fleet/apply', { params: { header }, body })).catch(withPlaces(document));
+    const commands = done.commands.length;
+    await line(`applied ${commands} ${commands === 1 ? 'command' : 'commands'} (apply ${done.apply_id})`);
+    for (const { node, control_psk } of done.control_psks) {
+      if (options.pskDir === undefined || control_psk === null) continue;
+      const { id } = await findOne(api, typeOf('nodes'), node);
+      await line(
+        `wrote ${keepEnvironment(options.pskDir, node, environmentOf(id, agentEndpoint(context.server), control_psk))}`,
+      );
+    }
+    if (done.incomplete !== null) {
+      const { error, commands_left } = done.incomplete;
+      throw new Failure(exitCodes.refused, `incomplete, ${commands_left} commands are left: ${error}`);
+    }
+  }
+}
+
+/** Before anything is applied: a PSK that cannot be kept is lost. @throws Failure usage */
+function requireFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    throw usage(`--psk-dir ${folder}: ${(error as Error).message}`);
+  }
+}
+
+/** @returns the path of the file, which only its owner reads */
+function keepEnvironment(folder: string, node: string, text: string): string {
+  const path = join(folder, `${encodeURIComponent(node)}.env`);
+  const fresh = `${path}.${randomUUID()}`;
+  writeFileSync(fresh, text, { mode: 0o600 });
+  renameSync(fresh, path);
+  return path;
 }
 
 interface ExportOptions extends GlobalOptions {

@@ -116,10 +116,10 @@ interface EnvOptions extends GlobalOptions {
 }
 
 /** Noise replaces TLS, so the scheme is http although the session is encrypted. */
-const agentEndpoint = (server: string): string => `http://${new URL(server).hostname}:8443`;
+export const agentEndpoint = (server: string): string => `http://${new URL(server).hostname}:8443`;
 
 /** The environment file of an agent. @param psk the line is left to the reader without one */
-function environmentOf(nodeId: string, endpoint: string, psk: string | undefined): string {
+export function environmentOf(nodeId: string, endpoint: string, psk: string | undefined): string {
   const secret =
     psk === undefined
       ? '# SVC_CONTROL_PSK= is shown once, when it is issued: svcctl node env NODE --issue'

@@ -42,3 +42,10 @@ async function showChange({ path, before, after }: Step['changes'][number]): Pro
   if (before !== null) await line(paint('red', `    - ${shown(path)}: ${shown(before)}`));
   if (after !== null) await line(paint('green', `    + ${shown(path)}: ${shown(after)}`));
 }
+
+/** `3 to create, 1 to delete`. */
+export function summary(steps: readonly Step[]): string {
+  const counts = new Map<string, number>();
+  for (const { action } of steps) counts.set(action, (counts.get(action) ?? 0) + 1);
+  return [...counts].map(([action, count]) => `${count} to ${action}`).join(', ');
+}
