@@ -40,6 +40,8 @@ const suite = (id: number): Suite => {
 
 interface Peer {
   readonly stream: Duplex;
+  /** The connection under the stream. */
+  readonly near: Socket;
   /** The other end, by hand. */
   readonly socket: Socket;
   readonly seal: RecordCipher;
@@ -62,7 +64,7 @@ async function peer(tickets: 'ignored' | 'unexpected' = 'unexpected'): Promise<P
   });
   const open = createRecordCipher(of, from);
   const heard: Peer['heard'] = [];
-  const made: Peer = { stream, socket: far, seal: createRecordCipher(of, to), open, heard, error: undefined };
+  const made: Peer = { stream, near, socket: far, seal: createRecordCipher(of, to), open, heard, error: undefined };
   stream.on('error', (error) => (made.error = error));
   const records = createRecordReader();
   far.on('data', (bytes: Buffer) => {
@@ -192,6 +194,29 @@ describe('ends', () => {
     const [data] = (await once(stream, 'data')) as [Buffer];
     expect(data.toString()).toBe('first');
     await once(stream, 'end');
+  });
+
+  /** A stream whose peer has said its last word, so that only the end of writing keeps it open. */
+  const halfOver = async (): Promise<Peer> => {
+    const one = await peer();
+    one.socket.write(one.seal.seal(21, Buffer.of(1, 0)));
+    await once(one.stream.resume(), 'end');
+    return one;
+  };
+
+  test('a stream that ends after its socket was lost is closed', async () => {
+    const { stream, near } = await halfOver();
+    near.destroy();
+    await once(near, 'close');
+    stream.end();
+    await eventually(() => stream.closed).toBe(true);
+  });
+
+  test('a stream whose socket is lost while it ends is closed', async () => {
+    const { stream, near } = await halfOver();
+    stream.end();
+    near.destroy();
+    await eventually(() => stream.closed).toBe(true);
   });
 });
 
