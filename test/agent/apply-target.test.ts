@@ -225,6 +225,31 @@ describe('applying a snapshot', () => {
     expect(await fetchText(ports.plain)).toBe('ECONNREFUSED');
   });
 
+  it('blames the target for an upstream that it cannot dial, and says of an endpoint that it may be the target', async () => {
+    const transportProfile = {
+      payload: PayloadProtocol.TCP,
+      outer: OuterTransport.QUIC,
+      security: SecurityLayer.REALITY,
+    };
+    const access = { publicKey: Buffer.alloc(32, 1), serverName: 'b.example', shortId: '' };
+    const dialling = async (next: string, quicReality: typeof access | undefined, id: string) => {
+      const rule = tcpRule(await freePort(), next, {}, id);
+      return { ...rule, outbound: { ...rule.outbound!, transportProfile, quicReality } };
+    };
+    const tcp = [
+      await dialling('cluster:up', access, 'upstream'),
+      await dialling('cluster:up', undefined, 'without a key'),
+      await dialling('127.0.0.1:9', access, 'endpoint'),
+    ];
+    const report = await runtime().apply(snapshot(1, { tcp, clusters: [cluster('up', ['127.0.0.1:9'])] }));
+    expect(report?.errors.map(({ resourceId, path }) => `${resourceId} ${path}`).toSorted()).toEqual([
+      'endpoint hops[1].outer',
+      'upstream target.upstream_id',
+      'without a key target.upstream_id',
+    ]);
+    expect(report?.errors.find(({ resourceId }) => resourceId === 'endpoint')?.message).toContain('the target after');
+  });
+
   it('leaves those rules out if configured to, reports their listeners as unsupported, and runs the rest', async () => {
     const { mixed, ports } = await mixedSnapshot(1, await greeter('hello'));
     const gateway = runtime(false);

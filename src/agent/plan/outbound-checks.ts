@@ -42,7 +42,12 @@ export function checkOutbound(
   clusters: ReadonlyMap<string, Cluster>,
 ): CheckedOutbound {
   const next = rule.outbound?.next;
-  const { unsupported, security } = checkOutboundSecurity(rule, payload, reportError);
+  // Only a chain's target is a cluster, and no hop comes after it.
+  const fieldOf = (field: string): string =>
+    next?.$case === 'upstreamCluster' && field.startsWith('next.') ? 'target.upstream_id' : field;
+  const checked = checkOutboundSecurity(rule, payload, (field, message) => reportError(fieldOf(field), message));
+  const { security } = checked;
+  const unsupported = checked.unsupported && { ...checked.unsupported, field: fieldOf(checked.unsupported.field) };
   if (next === undefined) {
     reportError('target', 'the rule has no outbound');
     return { next: undefined, security, nextHopText: '', unsupported };
@@ -109,7 +114,7 @@ function checkOutboundSecurity(rule: DiallingRule, payload: 'tcp' | 'udp', repor
       }
       return outer === OuterTransport.TCP
         ? { security: { kind: 'reality', access: reality }, unsupported: undefined }
-        : unsupported('dialling over QUIC', 'next.outer');
+        : unsupported('dialling the next hop, or the target after the last hop, over QUIC', 'next.outer');
     case SecurityLayer.NOISE:
       if (publicKey.length !== 32) reportError('next.security', 'expected a Noise key of 32 bytes to dial with');
       return outer === OuterTransport.UDP
