@@ -62,9 +62,7 @@ export async function withSignIn<T>(
   run: (signedIn: SignedIn) => Promise<T>,
 ): Promise<T> {
   const stranger = await connect(access);
-  const { token, user } = await dataOf(
-    stranger.POST('/api/auth/login', { body: { username, password, cookie: false } }),
-  );
+  const { token, user } = await dataOf(stranger.POST('/api/auth/login', { body: { username, password } }));
   const api = await connect({ ...access, ...(token === undefined ? {} : { token }) });
   try {
     return await run({ api, user });

@@ -19,7 +19,7 @@ afterAll(() => rest.close());
 afterEach(() => vi.restoreAllMocks());
 
 /** Secrets that are shown once. */
-const oneTime = ['control_psk', 'secret'];
+const oneTime = ['control_psk', 'secret', 'token'];
 
 /** Without what goes on by itself. */
 const still = ({ lag: _lag, cursor: _cursor, last_delivery: _last, ...data }: JsonData): JsonData => data;

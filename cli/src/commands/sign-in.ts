@@ -105,7 +105,6 @@ async function newToken(server: string, options: LoginOptions, before: Context |
       name: called,
       role: options.role ?? user.role,
       expires_in_days: options.expiresInDays ?? daysDefault,
-      from: [],
     };
     const { id, token, expires_at } = await dataOf(api.POST('/api/auth/tokens', { body }));
     if (token === null) throw new Error('a new token has a text');

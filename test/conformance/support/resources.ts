@@ -152,7 +152,8 @@ export interface AuditEntry {
 }
 
 export const auditFields = (
-  'id at actor action resource changes request_id position revertible not_revertible_because reverts ' + 'reverted_by'
+  'id at actor token action resource changes request_id position revertible not_revertible_because reverts ' +
+  'reverted_by'
 ).split(' ');
 
 export interface Settings {

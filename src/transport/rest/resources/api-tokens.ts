@@ -55,7 +55,7 @@ const newApiToken = body({
   expires_in_days: integer(days.min, days.max)
     .nullable()
     .optional()
-    .meta({ description: 'Days until it expires; null: never', default: days.default, examples: [30] }),
+    .meta({ description: `Days until it expires; null: never; ${days.default} when left out`, examples: [30] }),
   from: list(
     canonical('an IP address or a CIDR such as 192.0.2.0/24', canonicalRange).meta({
       pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$',
@@ -64,7 +64,7 @@ const newApiToken = body({
     ranges,
   )
     .optional()
-    .meta({ description: about.from, default: [], examples: [['192.0.2.0/24']] }),
+    .meta({ description: about.from, examples: [['192.0.2.0/24']] }),
 }).meta({ id: 'NewApiToken', description: 'Create an API token' });
 
 const path = '/api/auth/tokens';

@@ -24,8 +24,7 @@ const credentials = body({
   cookie: boolean()
     .optional()
     .meta({
-      description: `For browsers: the token comes as the cookie \`${sessionCookie}\` instead, which no script reads. Needs an \`Origin\` of the service`,
-      default: false,
+      description: `For browsers: the token comes as the cookie \`${sessionCookie}\` instead, which no script reads. Needs an \`Origin\` of the service. False when left out`,
     }),
 }).meta({ id: 'SignIn', description: 'Who signs in' });
 
@@ -37,7 +36,7 @@ const profile = body(profileFields).meta({
 const passwords = body({
   current_password: knownPassword,
   new_password: newPassword,
-  revoke_tokens: boolean().optional().meta({ description: 'Ends the API tokens of the user too', default: false }),
+  revoke_tokens: boolean().optional().meta({ description: 'Ends the API tokens of the user too; false when left out' }),
 }).meta({
   id: 'PasswordChange',
   description: 'The own password, and what it becomes',
