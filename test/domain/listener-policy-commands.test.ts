@@ -160,7 +160,8 @@ describe('the audit entry of a policy', () => {
         { path: 'listen_port', before: null, after: 443 },
         { path: 'priority_order', before: null, after: order },
       ],
-      accounts: false,
+      readers: 'all',
+      others: [],
       notRevertibleBecause: null,
     });
     expect(id).toBe(`${f.nodeId('a')}/tcp/0.0.0.0/443`);

@@ -175,7 +175,8 @@ describe('the compiler version', () => {
         action: 'service.update',
         resource: { type: 'service', id: 'compiler', name: 'compiler' },
         changes: [{ path: 'compiler_version', before: 3, after: to }],
-        accounts: false,
+        readers: 'all',
+        others: [],
         notRevertibleBecause: 'the compiler version follows the release that runs',
       });
     },
