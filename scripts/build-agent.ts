@@ -3,18 +3,13 @@
  * addon of libsodium cannot be in it: where it is not installed next to the file, @noble does its work, and the agent says so.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { argv, stdout } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The nearest folder above this script, which runs from `dist` too, that holds the sources. */
-function findRoot(from: string): string {
-  return existsSync(join(from, 'src', 'agent', 'main.ts')) ? from : findRoot(dirname(from));
-}
-
 const timeoutMs = 60_000;
-const root = findRoot(dirname(fileURLToPath(import.meta.url)));
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** @param outfile where it goes @returns its size in bytes @throws Error with what the compiler says */
 export function buildAgent(outfile: string): number {

@@ -41,20 +41,20 @@ export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts
     return present(one);
   }
 
-  /** The token, if the caller may see it. */
+  /** People see their own tokens, admins everybody's; nobody sees one that is forgotten. */
+  const sees = (caller: Caller, token: ApiTokenState): boolean =>
+    !isForgotten(token, clock.now()) && (caller.role === 'admin' || token.user_id === caller.userId);
+
   function visible(caller: Caller, id: string): ApiTokenState | undefined {
     const token = apiTokens.byId.get(id);
-    if (token === undefined || isForgotten(token, clock.now())) return undefined;
-    return caller.role === 'admin' || token.user_id === caller.userId ? token : undefined;
+    return token !== undefined && sees(caller, token) ? token : undefined;
   }
 
   return {
     async list(caller, query) {
-      const asked = query.userId ?? (caller.role === 'admin' ? undefined : caller.userId);
-      const mine = caller.role === 'admin' || asked === caller.userId;
-      const tokens = asked === undefined ? [...apiTokens.byId.values()] : mine ? tokensOf(apiTokens, asked) : [];
+      const tokens = query.userId === undefined ? [...apiTokens.byId.values()] : tokensOf(apiTokens, query.userId);
       const { items, total } = pageOf(
-        tokens.filter((token) => !isForgotten(token, clock.now())),
+        tokens.filter((token) => sees(caller, token)),
         query,
         ({ name }) => name,
       );

@@ -3,11 +3,10 @@
  * session and is never stored. Implements section 4.2 of `docs/contract/service-specification.txt` and
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { agentKeysFrom } from '../channel/noise/control-psk.js';
 import type { AgentKeys } from '../channel/noise/control-psk.js';
-import { systemErrorCode } from '../kernel/files.js';
+import { readSecretFile, systemErrorCode } from '../kernel/files.js';
 import { parseHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
 import { limits } from '../kernel/limits.js';
@@ -112,7 +111,7 @@ export function readAgentConfig(environment: Environment): AgentConfig {
   };
 }
 
-/** The PSK may stand in a file, which `SVC_CONTROL_PSK_FILE` names; a final line break is not part of it. */
+/** The PSK may stand in a file, which `SVC_CONTROL_PSK_FILE` names. */
 function withPsk(environment: Environment): Environment {
   const { SVC_CONTROL_PSK: psk, SVC_CONTROL_PSK_FILE: file = '' } = environment;
   if (file === '') return environment;
@@ -120,7 +119,7 @@ function withPsk(environment: Environment): Environment {
     throw new AgentConfigError(['SVC_CONTROL_PSK_FILE: expected this or SVC_CONTROL_PSK, got both']);
   }
   try {
-    return { ...environment, SVC_CONTROL_PSK: readFileSync(file, 'utf8').replace(/\r?\n$/, '') };
+    return { ...environment, SVC_CONTROL_PSK: readSecretFile(file) };
   } catch (error) {
     const why = systemErrorCode(error) ?? 'it cannot be read';
     throw new AgentConfigError([`SVC_CONTROL_PSK_FILE: expected a file that this process can read: ${file} (${why})`]);

@@ -1,4 +1,5 @@
-/** File-system helpers: the code of a system error, and a flushed folder, private files. */
+/** File-system helpers: the code of a system error, a flushed folder, private files, secrets that stand in files. */
+import { readFileSync } from 'node:fs';
 import { chmod, open } from 'node:fs/promises';
 
 /**
@@ -19,6 +20,11 @@ export async function makePrivate(mode: 0o600 | 0o700, paths: readonly string[])
 export function systemErrorCode(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
+}
+
+/** The secret in a file, which may end with a line break that is not part of it. @throws a system error */
+export function readSecretFile(path: string): string {
+  return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
 }
 
 /** Flushes a folder, so that files created or renamed in it keep their new names after a crash. */

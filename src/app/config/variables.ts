@@ -3,9 +3,9 @@
  * variable and what was expected; the value of a secret never appears.
  * Implements `docs/contract/configuration.md#configuration`.
  */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isPassword } from '../../domain/accounts/user.js';
+import { readSecretFile } from '../../kernel/files.js';
 import { limits } from '../../kernel/limits.js';
 import { judgeNames } from './names.js';
 import {
@@ -180,7 +180,7 @@ function withSecretsOfFiles(given: Environment, problems: string[]): Environment
       return [];
     }
     try {
-      return [[name, readFileSync(file, 'utf8').replace(/\r?\n$/, '')]];
+      return [[name, readSecretFile(file)]];
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       problems.push(

@@ -12,15 +12,15 @@ export interface TokenWatch {
 }
 
 export function watchTokens(): TokenWatch {
-  const uses = new Map<symbol, { readonly caller: Caller; readonly ended: () => void }>();
+  const uses = new Set<{ readonly caller: Caller; readonly ended: () => void }>();
   const look = (): void => {
-    for (const { caller, ended } of uses.values()) if (caller.ended()) ended();
+    for (const { caller, ended } of uses) if (caller.ended()) ended();
   };
   const timer = setInterval(look, tuning.events.tokensEveryMs).unref();
   return {
     watch(caller, ended) {
-      const use = Symbol();
-      uses.set(use, { caller, ended });
+      const use = { caller, ended };
+      uses.add(use);
       return () => void uses.delete(use);
     },
     close: () => clearInterval(timer),
