@@ -6,9 +6,10 @@ import { createEncDialler } from '../../src/channel/enc/dialler.js';
 import type { EncDialler } from '../../src/channel/enc/dialler.js';
 import { createEncListener, halfOpenMax } from '../../src/channel/enc/listener.js';
 import type { EncListener, EncPeer, PeerAddress } from '../../src/channel/enc/listener.js';
-import { handshakePacket, keyIdOf } from '../../src/channel/enc/packets.js';
+import { handshakePacket, index, keyIdOf, readPacket } from '../../src/channel/enc/packets.js';
 import { createReplayWindow, windowCounters } from '../../src/channel/enc/replay-window.js';
-import { datagramMaxBytes, encParty } from '../../src/channel/enc/session.js';
+import { contentKind, createEncSession, datagramMaxBytes, encParty } from '../../src/channel/enc/session.js';
+import type { EncSession } from '../../src/channel/enc/session.js';
 import { encTiming } from '../../src/channel/enc/timing.js';
 import { initiate } from '../../src/channel/noise/handshake.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
@@ -27,6 +28,8 @@ class Net {
   readonly answers: string[] = [];
   readonly peers = new Set<EncPeer<string>>();
   from = home;
+  /** Whether the listener's owner has no room. */
+  refuses = false;
   ready = 0;
   dead = false;
   listener = this.listen();
@@ -44,10 +47,11 @@ class Net {
   listen(): EncListener<string> {
     const listener = createEncListener<string>({
       transmit: (packet) => void this.down.push(packet),
-      deliver: (datagram, peer) => {
-        this.peers.add(peer);
-        this.heard.push(datagram.toString());
+      met: (peer) => {
+        if (!this.refuses) this.peers.add(peer);
+        return !this.refuses;
       },
+      deliver: (datagram) => this.heard.push(datagram.toString()),
       now: 0,
     });
     listener.setKeys([{ keys: hop, rule: 'rule' }]);
@@ -81,6 +85,16 @@ class Net {
     if (peer === undefined) throw new Error('nobody came');
     return peer;
   }
+}
+
+/** A session with the listener by hand, past its handshake. */
+function sessionWith(net: Net): { readonly session: EncSession } {
+  const initiated = valueOf(initiate(encParty({ remoteStatic: hop.publicKey }), Buffer.alloc(0)));
+  net.listener.take(handshakePacket(keyIdOf(hop.publicKey), 1, initiated.message), home, net.now);
+  const answer = readPacket(net.down.splice(0)[0] ?? Buffer.alloc(0));
+  if (answer?.kind !== 'answer') throw new Error('no answer');
+  const indexes = { own: 1, peer: answer.sender };
+  return { session: createEncSession(valueOf(initiated.finish(answer.message)), indexes, net.now, encTiming) };
 }
 
 describe('a dialler and a listener', () => {
@@ -201,6 +215,21 @@ describe('a dialler and a listener', () => {
     expect(waited).toBeLessThanOrEqual(10_000);
   });
 
+  it('meet with the first packet, whatever is in it: the owner of the listener knows of every session that lasts', () => {
+    const net = new Net().pass();
+    expect([net.heard, net.peers.size, net.listener.halfOpen]).toEqual([[], 1, 0]);
+    net.peer.close();
+    expect(net.listener.take(net.say('late').up[0] ?? Buffer.alloc(0), home, net.now)).toBe('other');
+  });
+
+  it('part at once when the owner of the listener has no room', () => {
+    const net = new Net();
+    net.refuses = true;
+    const [refused] = net.pass().say('one').up;
+    expect(net.listener.take(refused ?? Buffer.alloc(0), home, net.now)).toBe('other');
+    expect([net.heard, net.peers.size]).toEqual([[], 0]);
+  });
+
   it('need no answers: a listener that only listens is asked now and then, and is not met anew', () => {
     const net = new Net().pass();
     for (let sent = 0; sent < 60; sent += 1) net.say(`log line ${sent}`).wait(1_000);
@@ -254,6 +283,17 @@ describe('a dialler and a listener', () => {
     expect(net.listener.halfOpen).toBe(halfOpenMax);
     net.listener.poll(net.now + encTiming.halfOpenMs);
     expect(net.listener.halfOpen).toBe(0);
+  });
+
+  it('are not kept busy by rekeys: they count as handshakes', () => {
+    const net = new Net().pass();
+    const { session } = sessionWith(net);
+    const { message } = valueOf(initiate(encParty({ remoteStatic: hop.publicKey }), Buffer.alloc(0)));
+    const rekey = Buffer.concat([index(7), message]);
+    for (let sent = 0; sent < 1_500; sent += 1)
+      net.listener.take(session.seal(contentKind.rekey, rekey, net.now) ?? Buffer.alloc(0), home, net.now);
+    // Two handshakes were answered before.
+    expect(net.down.length).toBe(998);
   });
 
   it('survive anything that anybody sends', () => {

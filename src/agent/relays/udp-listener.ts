@@ -79,11 +79,8 @@ export async function openUdpListener(
 
   const enc = createEncListener<RelayRoute>({
     transmit,
-    deliver(datagram, peer) {
-      const flow = flowOf(peer, peer.rule, (answer) => peer.send(answer, clock.monotonic()));
-      if (flow === undefined) peer.close();
-      else flow.forward(datagram);
-    },
+    met: (peer) => flowOf(peer, peer.rule, (answer) => peer.send(answer, clock.monotonic())) !== undefined,
+    deliver: (datagram, peer) => flows.get(peer)?.forward(datagram),
     now: clock.monotonic(),
   });
 

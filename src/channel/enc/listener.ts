@@ -18,7 +18,7 @@ import type { EncTiming } from './timing.js';
  * @internal exported for tests
  */
 export const halfOpenMax = 4096;
-/** Handshakes per second, since each costs three agreements of keys, and how many at once. */
+/** Handshakes and rekeys per second, since each costs three agreements of keys, and how many at once. */
 const handshakeBudget = { perSecond: 500, burst: 1000 } as const;
 
 export interface EncKey<Rule> {
@@ -61,7 +61,12 @@ export interface EncListener<Rule> {
 
 export interface EncListenerOptions<Rule> {
   readonly transmit: (packet: Buffer, to: PeerAddress) => void;
-  /** Takes a datagram of a dialler, known or new. */
+  /**
+   * Takes a new dialler, which it closes when its flow is over: nothing here ends one.
+   * @returns false to refuse it, and forget it
+   */
+  readonly met: (peer: EncPeer<Rule>) => boolean;
+  /** Takes a datagram of a dialler that was met. */
   readonly deliver: (datagram: Buffer, peer: EncPeer<Rule>) => void;
   readonly now: number;
   readonly timing?: EncTiming;
@@ -78,12 +83,12 @@ interface Peer<Rule> extends EncPeer<Rule> {
 interface Known<Rule> {
   readonly session: EncSession;
   readonly rule: EncKey<Rule>;
-  /** Undefined until the first datagram of an open handshake. */
+  /** Undefined until the first packet in the session of an open handshake. */
   peer: Peer<Rule> | undefined;
 }
 
 export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncListener<Rule> {
-  const { transmit, deliver, timing = encTiming } = options;
+  const { transmit, met, deliver, timing = encTiming } = options;
   const budget = createTokenBucket(handshakeBudget.perSecond, handshakeBudget.burst, options.now);
   let keysById = new Map<string, EncKey<Rule>>();
   const sessions = new Map<number, Known<Rule>>();
@@ -97,8 +102,13 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     session.wipe();
   };
 
-  /** Answers message 1. @returns message 2 and the new session; undefined unless it was made for this key */
+  /**
+   * Answers message 1. @returns message 2 and the new session; undefined unless it was made for this key, and there was
+   * time for it
+   */
   const answer = (key: EncKey<Rule>, sender: number, message: Buffer, now: number) => {
+    if (budget.wait(now) > 0) return undefined;
+    budget.take(now);
     const responded = respond(encParty({ localStatic: key.keys }), message);
     const finished = responded.ok ? responded.value.finish(Buffer.alloc(0)) : responded;
     if (!finished.ok) return undefined;
@@ -115,8 +125,6 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     from: PeerAddress,
     now: number,
   ): boolean => {
-    if (budget.wait(now) > 0) return false;
-    budget.take(now);
     const answered = answer(key, sender, message, now);
     if (answered === undefined) return false;
     const { session } = answered;
@@ -154,10 +162,18 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     return true;
   };
 
-  /** The session is used, so its dialler holds it; it is the current one from now on. */
-  const confirm = (known: Known<Rule>, from: PeerAddress, now: number): Peer<Rule> => {
-    halfOpen.delete(known);
-    const peer = (known.peer ??= createPeer(known, from));
+  /** The session is used, so its dialler holds it; it is the current one from now on. @returns undefined if it is refused */
+  const confirm = (known: Known<Rule>, from: PeerAddress, now: number): Peer<Rule> | undefined => {
+    if (known.peer === undefined) {
+      halfOpen.delete(known);
+      const made = createPeer(known, from);
+      if (!met(made)) {
+        forget(known.session);
+        return undefined;
+      }
+      known.peer = made;
+    }
+    const { peer } = known;
     if (peer.next === known.session) {
       if (peer.previous !== undefined) forget(peer.previous.session);
       peer.previous = { session: peer.current, until: now + timing.overlapMs };
@@ -186,6 +202,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     now: number,
   ): void => {
     const peer = confirm(known, from, now);
+    if (peer === undefined) return;
     if (isNewest && peer.current === known.session) peer.address = from;
     if (kind === contentKind.datagram) deliver(content, peer);
     else if (kind === contentKind.ping) say(peer, contentKind.pong, Buffer.alloc(0), now);
