@@ -8,7 +8,7 @@ import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { realityBinary, runReferenceClient, startGoTarget, startReferenceServer } from '../servers/reality-process.js';
-import type { RunningServer } from '../servers/reality-process.js';
+import type { RunningServer } from '../servers/json-process.js';
 import { eventually } from '../support/eventually.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
 import type { RealityFixture } from '../support/reality-fixture.js';

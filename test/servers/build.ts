@@ -9,8 +9,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { projectRoot } from '../support/project-root.js';
 import { goGenerator, pythonGenerator } from '../typed-client/generators.js';
+import { dataPlaneBinary } from './data-plane-process.js';
 import { ferretDbBinary } from './ferretdb-process.js';
 import { realityBinary } from './reality-process.js';
+import { xrayBinary } from './xray-process.js';
 
 interface Step {
   readonly command: readonly [program: string, ...args: readonly string[]];
@@ -52,6 +54,8 @@ const oapiCodegen = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen';
 const programs: readonly TestProgram[] = [
   goProgram('FerretDB', 'ferretdb', ferretDbBinary, '-tags', 'ferretdb_no_postgresql', '.'),
   goProgram('the reference implementation of REALITY', 'reality', realityBinary, '.'),
+  goProgram('the peer of gateways that was written from the documents', 'data-plane', dataPlaneBinary, '.'),
+  goProgram('stock Xray', 'xray', xrayBinary, 'github.com/xtls/xray-core/main'),
   goProgram('the generator of Go clients', '../typed-client/go', goGenerator, oapiCodegen),
   pythonProgram('the generator of Python clients', '../typed-client/python', pythonPackages, pythonGenerator),
 ];
