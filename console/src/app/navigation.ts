@@ -14,9 +14,11 @@ export const pages: readonly Destination[] = [
   { to: '/', label: text.pages.overview },
   { to: '/nodes', label: text.pages.nodes },
   { to: '/upstreams', label: text.pages.upstreams },
+  { to: '/credentials', label: text.pages.credentials },
   { to: '/audit', label: text.pages.audit },
 ];
 
 export const actions: readonly Destination[] = [
   { to: '/upstreams/new', label: text.pages.addUpstream, role: 'operator' },
+  { to: '/credentials/new', label: text.pages.addCredential, role: 'operator' },
 ];

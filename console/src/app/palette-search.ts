@@ -20,6 +20,7 @@ type Ask = (query: { q: string; page_size: number }, signal: AbortSignal) => Pro
 const lists: Readonly<Record<LinkedType, Ask>> = {
   node: (query, signal) => dataOf(api.GET('/api/nodes', { params: { query }, signal })),
   l4_upstream: (query, signal) => dataOf(api.GET('/api/l4-upstreams', { params: { query }, signal })),
+  credential: (query, signal) => dataOf(api.GET('/api/credentials', { params: { query }, signal })),
 };
 
 /** @throws Refusal */

@@ -4,13 +4,14 @@
  */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { auditSearch } from '../audit/audit-search.js';
+import { credentialsSearch, newCredentialSearch } from '../credentials/credentials-search.js';
 import { nodesSearch } from '../nodes/nodes-search.js';
-import { upstreamsSearch } from '../upstreams/upstreams-search.js';
+import { anySearch, listSearch } from '../shared/search.js';
 import { NotFound } from './not-found.js';
 import { parseSearch, stringifySearch } from './search.js';
 import { Shell } from './shell.js';
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+const root = createRootRoute({ validateSearch: anySearch, component: Shell, notFoundComponent: NotFound });
 const at = { getParentRoute: () => root } as const;
 
 const routeTree = root.addChildren([
@@ -33,7 +34,7 @@ const routeTree = root.addChildren([
   createRoute({
     ...at,
     path: '/upstreams',
-    validateSearch: upstreamsSearch,
+    validateSearch: listSearch,
     component: lazyRouteComponent(() => import('../upstreams/upstreams-page.js'), 'UpstreamsPage'),
   }),
   createRoute({
@@ -50,6 +51,33 @@ const routeTree = root.addChildren([
     ...at,
     path: '/upstreams/$id/edit',
     component: lazyRouteComponent(() => import('../upstreams/upstream-form-page.js'), 'EditUpstreamPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/credentials',
+    validateSearch: credentialsSearch,
+    component: lazyRouteComponent(() => import('../credentials/credentials-page.js'), 'CredentialsPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/credentials/new',
+    validateSearch: newCredentialSearch,
+    component: lazyRouteComponent(() => import('../credentials/credential-form-page.js'), 'NewCredentialPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/credentials/$id',
+    component: lazyRouteComponent(() => import('../credentials/credential-page.js'), 'CredentialPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/credentials/$id/edit',
+    component: lazyRouteComponent(() => import('../credentials/credential-form-page.js'), 'EditCredentialPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/credentials/$id/rotate',
+    component: lazyRouteComponent(() => import('../credentials/credential-form-page.js'), 'RotateCredentialPage'),
   }),
   createRoute({
     ...at,

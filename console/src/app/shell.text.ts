@@ -26,8 +26,10 @@ export const text = {
     overview: 'Overview',
     nodes: 'Nodes',
     upstreams: 'Upstreams',
+    credentials: 'Credentials',
     audit: 'Audit',
     addNode: 'Add a node',
+    addCredential: 'Add a credential',
     addUpstream: 'Add an upstream',
   },
 } as const;

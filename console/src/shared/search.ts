@@ -1,4 +1,4 @@
-/** Reads what the address of a list may hold. What is not understood is dropped, so that an old bookmark still opens. */
+/** Reads what the address of a page may hold. What is not understood is dropped, so that an old bookmark still opens. */
 
 export type Search = Readonly<Record<string, unknown>>;
 
@@ -22,3 +22,20 @@ export const pageOf = (search: Search): number | undefined => {
   const page = Number(search['page']);
   return Number.isInteger(page) && page > 1 ? page : undefined;
 };
+
+const sorts = ['name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at'] as const;
+
+/** What the address of a list without filters of its own holds. */
+export const listSearch = (search: Search) => ({
+  q: textOf(search, 'q'),
+  sort: wordOf(search, 'sort', sorts),
+  page: pageOf(search),
+});
+
+export type ListSearch = ReturnType<typeof listSearch>;
+
+/** What the address of every page may hold. */
+export const anySearch = (search: Search) => ({
+  /** The dialog that is open, by a word of the page's own. */
+  dialog: textOf(search, 'dialog'),
+});

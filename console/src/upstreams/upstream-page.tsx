@@ -1,20 +1,16 @@
 /** One upstream: what it is, how the nodes that use it see it, and the chains that end there. */
-import { Button, List } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { List } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { Confirm } from '../shared/forms/confirm.js';
-import { useMay } from '../shared/session.js';
 import { columnsOf } from '../shared/ui/data-table.js';
-import { sayDone } from '../shared/ui/done.js';
 import { Empty } from '../shared/ui/empty.js';
 import { Facts } from '../shared/ui/facts.js';
 import { formatCount, formatMilliseconds, none } from '../shared/ui/format.js';
-import { LinkButton } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
+import { ResourceActions } from '../shared/ui/resource-actions.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
@@ -26,12 +22,26 @@ import { text } from './upstreams.text.js';
 export function UpstreamPage(): ReactNode {
   const { id } = useParams({ from: '/upstreams/$id' });
   const { data: upstream, error, refetch } = useQuery(upstreamQuery(id));
+  const { data: chains } = useQuery(chainsOfUpstreamQuery(id));
   if (upstream === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
   return (
     <Page
       title={upstream.name}
       aside={<EnabledState enabled={upstream.enabled} />}
-      actions={<UpstreamActions id={id} name={upstream.name} />}
+      actions={
+        <ResourceActions
+          type="l4_upstream"
+          id={id}
+          name={upstream.name}
+          edit={{ to: '/upstreams/$id/edit', params: { id } }}
+          remove={{
+            run: () => deleteUpstream(id),
+            meaning: text.removeMeaning,
+            list: { to: '/upstreams' },
+            usedBy: chains?.items.map(({ id: chainId, name }) => ({ type: 'l4_chain', id: chainId, name })),
+          }}
+        />
+      }
     >
       <Section title={text.details}>
         <Facts
@@ -48,43 +58,6 @@ export function UpstreamPage(): ReactNode {
       <Health id={id} />
       <UsedBy id={id} />
     </Page>
-  );
-}
-
-function UpstreamActions({ id, name }: { readonly id: string; readonly name: string }): ReactNode {
-  const mayEdit = useMay('operator');
-  const navigate = useNavigate();
-  const [asking, ask] = useDisclosure();
-  const remove = async (): Promise<void> => {
-    const { requestId } = await deleteUpstream(id);
-    sayDone(text.removed(name), { resourceId: id, requestId });
-    await navigate({ to: '/upstreams' });
-  };
-  return (
-    <>
-      <LinkButton variant="default" to="/audit" search={{ resource_type: 'l4_upstream', resource_id: id }}>
-        {text.history}
-      </LinkButton>
-      {mayEdit && (
-        <>
-          <LinkButton variant="default" to="/upstreams/$id/edit" params={{ id }}>
-            {text.edit}
-          </LinkButton>
-          <Button size="xs" color="red" variant="light" onClick={ask.open}>
-            {text.remove}
-          </Button>
-          <Confirm
-            opened={asking}
-            title={text.removeTitle(name)}
-            action={text.remove}
-            onConfirm={remove}
-            onClose={ask.close}
-          >
-            {text.removeMeaning}
-          </Confirm>
-        </>
-      )}
-    </>
   );
 }
 

@@ -1,18 +1,14 @@
 /** The list of upstreams. */
-import { TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../shared/session.js';
 import { columnsOf } from '../shared/ui/data-table.js';
-import { Empty } from '../shared/ui/empty.js';
 import { formatMilliseconds } from '../shared/ui/format.js';
-import { LinkButton, TextLink } from '../shared/ui/links.js';
-import { ListTable } from '../shared/ui/list-table.js';
-import { Page } from '../shared/ui/page.js';
+import { LinkButton } from '../shared/ui/links.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
+import { ResourceList } from '../shared/ui/resource-list.js';
 import { State } from '../shared/ui/state.js';
-import { useTyped } from '../shared/ui/typed.js';
 import { When } from '../shared/ui/when.js';
 import { upstreamsQuery } from './upstreams.js';
 import type { Upstream } from './upstreams.js';
@@ -65,40 +61,14 @@ export function UpstreamsPage(): ReactNode {
   const search = useSearch({ from: '/upstreams' });
   const navigate = useNavigate({ from: '/upstreams' });
   const mayEdit = useMay('operator');
-  const query = useQuery(upstreamsQuery(search));
-  const find = useTyped(
-    search.q ?? '',
-    (q) => void navigate({ search: { ...search, q, page: undefined }, replace: true }),
-  );
-  const add = mayEdit && <LinkButton to="/upstreams/new">{text.add}</LinkButton>;
   return (
-    <Page title={text.title} actions={add}>
-      <TextInput {...find} aria-label={text.find} placeholder={text.find} type="search" maw={320} />
-      <ListTable
-        caption={text.caption}
-        columns={columns}
-        query={query}
-        rowKey={({ id }) => id}
-        empty={
-          search.q === undefined ? (
-            <Empty title={text.emptyTitle}>
-              {text.empty} {add}
-            </Empty>
-          ) : (
-            <Empty title={text.nothingFound}>
-              <TextLink to="/upstreams">{text.clear}</TextLink>
-            </Empty>
-          )
-        }
-        paging={{
-          page: search.page ?? 1,
-          onPage: (page) => void navigate({ search: { ...search, page } }),
-        }}
-        sorting={{
-          sort: search.sort ?? 'name',
-          onSort: (sort) => void navigate({ search: { ...search, sort: sort as typeof search.sort, page: undefined } }),
-        }}
-      />
-    </Page>
+    <ResourceList
+      text={text}
+      search={search}
+      onSearch={(next, replace) => void navigate({ search: next, replace })}
+      query={useQuery(upstreamsQuery(search))}
+      columns={columns}
+      add={mayEdit && <LinkButton to="/upstreams/new">{text.add}</LinkButton>}
+    />
   );
 }

@@ -3,16 +3,16 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf } from '../shared/api/client.js';
 import type { Done, Schemas } from '../shared/api/client.js';
 import type { Save } from '../shared/forms/resource-form.js';
+import type { ListSearch } from '../shared/search.js';
 import { pageSize } from '../shared/ui/data-table.js';
-import type { UpstreamsSearch } from './upstreams-search.js';
 
 export type Upstream = Schemas['L4Upstream'];
 
-export const upstreamsQuery = (search: UpstreamsSearch) =>
+export const upstreamsQuery = ({ q, sort, page }: ListSearch) =>
   queryOptions({
-    queryKey: ['l4_upstream', 'list', search],
+    queryKey: ['l4_upstream', 'list', q, sort, page],
     queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/l4-upstreams', { params: { query: { ...search, page_size: pageSize } }, signal })),
+      dataOf(api.GET('/api/l4-upstreams', { params: { query: { q, sort, page, page_size: pageSize } }, signal })),
     placeholderData: keepPreviousData,
   });
 

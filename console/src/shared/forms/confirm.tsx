@@ -12,8 +12,8 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** The words on the button. */
   readonly action: string;
-  /** Does it; the dialog closes when it is done. */
-  readonly onConfirm: () => Promise<void>;
+  /** Does it; the dialog closes when it is done. Undefined when something stands in the way. */
+  readonly onConfirm: (() => Promise<void>) | undefined;
   readonly onClose: () => void;
 }
 
@@ -23,9 +23,9 @@ export function Confirm({ opened, title, children, action, onConfirm, onClose }:
     forget();
     onClose();
   };
-  const confirm = (): Promise<void> =>
+  const confirm = (doIt: () => Promise<void>): Promise<void> =>
     attempt(async () => {
-      await onConfirm();
+      await doIt();
       close();
     });
   return (
@@ -39,9 +39,11 @@ export function Confirm({ opened, title, children, action, onConfirm, onClose }:
           <Button variant="default" onClick={close}>
             {text.cancel}
           </Button>
-          <Button color="red" loading={working} onClick={() => void confirm()}>
-            {action}
-          </Button>
+          {onConfirm !== undefined && (
+            <Button color="red" loading={working} onClick={() => void confirm(onConfirm)}>
+              {action}
+            </Button>
+          )}
         </Group>
       </Stack>
     </Modal>

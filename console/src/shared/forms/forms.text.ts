@@ -1,6 +1,9 @@
 /** The words of forms. */
 export const text = {
   cancel: 'Cancel',
+  choose: 'Choose, or type to find',
+  nothingFound: 'Nothing has this in its name.',
+  chooseFile: 'Choose a file',
   overtaken: 'Somebody else changed this meanwhile',
   changedBy: (name: string) => `Changed by ${name}`,
   notLost: 'What you typed is still here.',

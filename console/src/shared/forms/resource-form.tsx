@@ -37,7 +37,10 @@ interface ResourceFormProps<V extends Values, R extends Stored> {
   readonly resource?: R;
   /** The fields of the resource, or of a new one. */
   readonly valuesOf: (resource: R | undefined) => V;
-  /** The words for each field, by its path in the API. A refusal that names another field is shown above the buttons. */
+  /**
+   * The words for each field, by its path in the API; `*` is any place of a list (`hops.*.listen_port`). A refusal that names
+   * another field is shown above the buttons.
+   */
   readonly labels: Readonly<Record<string, string>>;
   readonly save: (changes: Save<V>) => Promise<Done<R>>;
   readonly onSaved: (done: Done<R>) => void;
@@ -132,8 +135,16 @@ function changedOf<V extends Values>(now: V, before: V): Partial<V> {
 
 /** The field of the form that a refusal names by its JSON path; undefined when it names none. */
 function fieldOf({ sentence }: Refusal, fields: readonly string[]): string | undefined {
-  const path = /^([\w.[\]]+): /.exec(sentence)?.[1]?.replaceAll(/\[(\d+)\]/g, '.$1');
+  const path = /^([\w.[\]]+): /
+    .exec(sentence)?.[1]
+    ?.replaceAll(/\[(\d+)\]/g, '.$1')
+    .split('.');
   if (path === undefined) return undefined;
-  const named = fields.filter((field) => path === field || path.startsWith(`${field}.`));
-  return named.toSorted((a, b) => b.length - a.length)[0];
+  const named = fields
+    .map((field) => field.split('.'))
+    .filter(
+      (field) => field.length <= path.length && field.every((part, index) => part === '*' || part === path[index]),
+    );
+  const longest = named.toSorted((a, b) => b.length - a.length)[0];
+  return longest && path.slice(0, longest.length).join('.');
 }

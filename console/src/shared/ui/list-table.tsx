@@ -13,7 +13,7 @@ interface List<Row> {
   readonly total?: number;
 }
 
-interface ListTableProps<Row extends RowData> extends Omit<DataTableProps<Row>, 'rows' | 'paging'> {
+export interface ListTableProps<Row extends RowData> extends Omit<DataTableProps<Row>, 'rows' | 'paging'> {
   readonly query: Pick<UseQueryResult<List<Row>>, 'data' | 'error' | 'refetch'>;
   /** Absent for a list that is not paged. */
   readonly paging?: Omit<Paging, 'total'>;

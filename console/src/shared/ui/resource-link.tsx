@@ -9,6 +9,7 @@ export type ResourceLinkTarget = Pick<LinkProps, 'to' | 'params'>;
 const pages = {
   node: (id: string): ResourceLinkTarget => ({ to: '/nodes/$id', params: { id } }),
   l4_upstream: (id: string): ResourceLinkTarget => ({ to: '/upstreams/$id', params: { id } }),
+  credential: (id: string): ResourceLinkTarget => ({ to: '/credentials/$id', params: { id } }),
 } as const;
 
 export type LinkedType = keyof typeof pages;

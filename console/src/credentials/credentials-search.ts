@@ -1,0 +1,17 @@
+/** What the address of the list of credentials holds. */
+import { listSearch, textOf, wordOf } from '../shared/search.js';
+import type { Search } from '../shared/search.js';
+
+export const keyTypes = ['x25519', 'reality', 'tls_cert'] as const;
+
+export const credentialsSearch = (search: Search) => ({
+  ...listSearch(search),
+  key_type: wordOf(search, 'key_type', keyTypes),
+  /** Certificates that end before this time alone. */
+  expires_before: textOf(search, 'expires_before'),
+});
+
+export type CredentialsSearch = ReturnType<typeof credentialsSearch>;
+
+/** What the address of the form of a new one holds. */
+export const newCredentialSearch = (search: Search) => ({ key_type: wordOf(search, 'key_type', keyTypes) });

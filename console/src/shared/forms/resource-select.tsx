@@ -1,0 +1,107 @@
+/** Chooses a resource by its name, found by what one types, as a fleet of thousands needs. */
+import { Select } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { api, dataOf } from '../api/client.js';
+import type { Schemas } from '../api/client.js';
+import { text } from './forms.text.js';
+
+const typingMs = 150;
+/** The rest is found by typing. */
+const offered = 20;
+
+type Named = { readonly id: string; readonly name: string };
+type KeyType = Schemas['Credential']['key_type'];
+
+/** What can be chosen, and the filter that the API has for it. */
+export type Kind =
+  | { readonly type: 'node' }
+  | { readonly type: 'l4_upstream' }
+  | { readonly type: 'credential'; readonly keyType: KeyType };
+
+async function find(kind: Kind, q: string, signal: AbortSignal): Promise<readonly Named[]> {
+  const query = { page_size: offered, ...(q === '' ? {} : { q }) };
+  switch (kind.type) {
+    case 'node':
+      return (await dataOf(api.GET('/api/nodes', { params: { query }, signal }))).items;
+    case 'l4_upstream':
+      return (await dataOf(api.GET('/api/l4-upstreams', { params: { query }, signal }))).items;
+    case 'credential':
+      return (
+        await dataOf(api.GET('/api/credentials', { params: { query: { ...query, key_type: kind.keyType } }, signal }))
+      ).items;
+    default:
+      return kind satisfies never;
+  }
+}
+
+function get({ type }: Kind, id: string, signal: AbortSignal): Promise<Named> {
+  const params = { path: { id } };
+  switch (type) {
+    case 'node':
+      return dataOf(api.GET('/api/nodes/{id}', { params, signal }));
+    case 'l4_upstream':
+      return dataOf(api.GET('/api/l4-upstreams/{id}', { params, signal }));
+    case 'credential':
+      return dataOf(api.GET('/api/credentials/{id}', { params, signal }));
+    default:
+      return type satisfies never;
+  }
+}
+
+const foundQuery = (kind: Kind, q: string) =>
+  queryOptions({
+    queryKey: [kind.type, 'options', kind, q],
+    queryFn: ({ signal }) => find(kind, q, signal),
+    placeholderData: keepPreviousData,
+  });
+
+const chosenQuery = (kind: Kind, id: string) =>
+  queryOptions({
+    queryKey: [kind.type, 'option', id],
+    queryFn: ({ signal }) => get(kind, id, signal),
+    enabled: id !== '',
+  });
+
+interface ResourceSelectProps {
+  readonly kind: Kind;
+  /** An id; empty for none. */
+  readonly value?: string;
+  readonly onChange: (id: string) => void;
+  readonly label: string;
+  readonly description?: ReactNode;
+  readonly error?: ReactNode;
+  readonly required?: boolean;
+  readonly placeholder?: string;
+  /** Ids that cannot be chosen. */
+  readonly except?: readonly string[];
+}
+
+export function ResourceSelect(props: ResourceSelectProps): ReactNode {
+  const { kind, value = '', onChange, except = [], placeholder = text.choose, ...input } = props;
+  const [typed, setTyped] = useState('');
+  const { data: chosen } = useQuery(chosenQuery(kind, value));
+  // The field holds the name of what is chosen until one types another.
+  const [wanted] = useDebouncedValue(typed === chosen?.name ? '' : typed.trim(), typingMs);
+  const { data: found = [] } = useQuery(foundQuery(kind, wanted));
+  const offer = found.filter(({ id }) => !except.includes(id) || id === value);
+  const shown =
+    chosen === undefined || chosen.id !== value || offer.some(({ id }) => id === value) ? offer : [chosen, ...offer];
+  return (
+    <Select
+      {...input}
+      placeholder={placeholder}
+      data={shown.map(({ id, name }) => ({ value: id, label: name }))}
+      value={value === '' ? null : value}
+      onChange={(id) => onChange(id ?? '')}
+      searchable
+      searchValue={typed}
+      onSearchChange={setTyped}
+      filter={({ options }) => options}
+      nothingFoundMessage={text.nothingFound}
+      maxDropdownHeight={260}
+    />
+  );
+}

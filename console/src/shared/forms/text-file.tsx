@@ -1,0 +1,47 @@
+/** A field for the text of a file: pasted, chosen, or dropped on it. */
+import { Button, FileButton, Group, Textarea } from '@mantine/core';
+import type { TextareaProps } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { text } from './forms.text.js';
+
+interface TextFileProps extends Omit<TextareaProps, 'value' | 'onChange' | 'onDrop'> {
+  readonly value?: string;
+  readonly onChange: (value: string) => void;
+  /** Names of files that the dialog offers, as `.pem,.crt`. */
+  readonly accept: string;
+}
+
+export function TextFile({ value = '', onChange, accept, ...input }: TextFileProps): ReactNode {
+  const read = (file: File | null | undefined): void => {
+    if (file !== null && file !== undefined) void file.text().then(onChange);
+  };
+  return (
+    <div>
+      <Textarea
+        rows={5}
+        spellCheck={false}
+        autoComplete="off"
+        {...input}
+        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 12 } }}
+        value={value}
+        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={(event) => {
+          const [file] = event.dataTransfer.files;
+          if (file === undefined) return;
+          event.preventDefault();
+          read(file);
+        }}
+      />
+      <Group gap="xs" pt={4}>
+        <FileButton onChange={read} accept={accept}>
+          {(button) => (
+            <Button {...button} size="xs" variant="default">
+              {text.chooseFile}
+            </Button>
+          )}
+        </FileButton>
+      </Group>
+    </div>
+  );
+}
