@@ -21,6 +21,7 @@ import type { CredentialChanges } from './handlers-port.js';
 export interface WithKeys {
   /** The fields of its credentials are those of the domain. */
   readonly document: FleetDocument;
+  /** Of its names first, then of its keys. */
   readonly mistakes: readonly DocumentMistake[];
   /** Ids of credentials whose key or certificate the service has made now. */
   readonly generated: ReadonlySet<string>;
@@ -39,7 +40,7 @@ export interface KeyOptions {
 
 export async function withKeys(fleet: Fleet, document: FleetDocument, options: KeyOptions): Promise<WithKeys> {
   const names = resolveNames(fleet, document);
-  const mistakes: DocumentMistake[] = [];
+  const mistakes = [...names.mistakes];
   const generated = new Set<string>();
   const resources: Wanted[] = [];
   for (const wanted of document.resources) {

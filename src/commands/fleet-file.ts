@@ -13,7 +13,6 @@ import { carryOut } from '../domain/fleet-file/carry-out.js';
 import type { CarriedOut, Step } from '../domain/fleet-file/carry-out.js';
 import type { DocumentMistake, FileFlags, FleetDocument } from '../domain/fleet-file/document.js';
 import { changeWithNames, noReferences } from '../domain/fleet-file/naming.js';
-import { resolveNames } from '../domain/fleet-file/resolve.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
@@ -107,10 +106,8 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
         return sealed;
       },
     });
-    const early = resolveNames(options.fleet(), document).mistakes;
-    if (early.length + keyed.mistakes.length > 0) {
-      return { ...nothing, document, generated: keyed.generated, mistakes: [...early, ...keyed.mistakes] };
-    }
+    if (keyed.mistakes.length > 0)
+      return { ...nothing, document, generated: keyed.generated, mistakes: keyed.mistakes };
     const comparison = await compared(keyed.document, flags);
     const outcome = carryOut(options.fleet(), comparison.wishes);
     const mistakes = [...comparison.mistakes, ...outcome.mistakes];
@@ -189,7 +186,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
     const commands: RecordedCommand[] = [];
     let position = options.fleet().position.value;
     const done = (incomplete: Extract<FileApplied, { kind: 'done' }>['incomplete']): FileApplied => {
-      const names = new Map(document.resources.map(({ id, name }) => [id, name]));
+      const names = namesIn(document);
       const controlPsks = [...psks].map(([id, controlPsk]) => ({ node: names.get(id) ?? id, controlPsk }));
       return { kind: 'done', applyId, commands, controlPsks, incomplete, position };
     };
@@ -239,7 +236,9 @@ const nothing: Pick<Worked, 'comparison' | 'outcome'> = {
 
 function planOf(fleet: Fleet, request: FileRequest, work: Worked): FilePlan {
   const { comparison, outcome, mistakes } = work;
-  const steps = outcome.steps.map((step) => plannedStep(fleet, step, work));
+  const names = namesIn(work.document);
+  const nameOf = (type: string, id: string): string => names.get(id) ?? fleet.nameOf(type, id) ?? id;
+  const steps = outcome.steps.map((step) => plannedStep(fleet, step, work, nameOf));
   const parts = partsOf(outcome.steps);
   const obstacles = [...new Set([...comparison.obstacles, ...outcome.obstacles, ...tooLarge(parts)])];
   return {
@@ -271,19 +270,26 @@ function tooLarge(parts: readonly (readonly Step[])[]): readonly string[] {
   });
 }
 
+/** The names of a document's own resources, by the ids that stand for them. */
+const namesIn = ({ resources }: FleetDocument): ReadonlyMap<string, string> =>
+  new Map(resources.map(({ id, name }) => [id, name]));
+
 /** What the service makes is not told before it is made. */
 const madeFields: ReadonlySet<string> = new Set(['public_key', 'certificate', 'certificate_pem']);
 
 const isThere = (fleet: Fleet, { type, id }: Step['wish']['resource']): boolean =>
   type === 'connectivity' || fleet.has(type, id);
 
-function plannedStep(fleet: Fleet, { wish, changes, final }: Step, { document, generated }: Worked): PlannedStep {
+function plannedStep(
+  fleet: Fleet,
+  { wish, changes, final }: Step,
+  { document, generated }: Worked,
+  nameOf: (type: string, id: string) => string,
+): PlannedStep {
   const { action, resource } = wish;
   const shown = changes.map((change): AuditChange =>
     generated.has(resource.id) && madeFields.has(change.path) ? { ...change, after: 'generated' } : change,
   );
-  const names = new Map(document.resources.map(({ id, name }) => [id, name]));
-  const nameOf = (type: string, id: string): string => names.get(id) ?? fleet.nameOf(type, id) ?? id;
   const fields = document.referenceFields.get(resource.type) ?? noReferences;
   return {
     action,

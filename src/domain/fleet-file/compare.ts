@@ -12,7 +12,7 @@ import type { Fleet } from '../fleet/fleet.js';
 import type { AnyResource, AnyState, FleetCommand, ResourceType } from '../fleet/resources.js';
 import { resources, resourceTypes } from '../fleet/resources.js';
 import { policyId, policyKey } from '../listener-policy/policy.js';
-import type { PolicyDefinition } from '../listener-policy/policy.js';
+import type { PolicyDefinition, PolicyKey } from '../listener-policy/policy.js';
 import type { Json, JsonObject } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
 import type { DocumentMistake, FileFlags, FleetDocument, Wanted } from './document.js';
@@ -172,11 +172,14 @@ function ownership(
 }
 
 function comparePolicies(fleet: Fleet, document: FleetDocument, flags: FileFlags, names: Resolved, asked: Asked): void {
+  const nodes = new Map(
+    document.resources.flatMap(({ type, id, name }) => (type === 'node' ? [[names.idOf(id), name] as const] : [])),
+  );
   for (const { fields: given, at } of document.policies ?? []) {
     const fields: PolicyDefinition = { ...given, node_id: names.idOf(given.node_id) };
     const id = policyId(fields);
     const before = fleet.get(policyKey, id);
-    const resource = { type: policyKey.type, name: nameOfPolicy(fleet, document, names, fields), id };
+    const resource = { type: policyKey.type, name: nameOfPolicy(fleet, fields, nodes), id };
     const owner = document.set === null ? {} : { managed_by: document.set };
     const save: FleetCommand = { type: 'SaveListenerPolicy', ifMatch: undefined, ...fields };
     if (before === undefined) {
@@ -195,11 +198,10 @@ function comparePolicies(fleet: Fleet, document: FleetDocument, flags: FileFlags
   }
 }
 
-/** The listener of a policy, with the name of its node. */
-function nameOfPolicy(fleet: Fleet, document: FleetDocument, names: Resolved, fields: PolicyDefinition): string {
-  const { node_id, transport, listen_addr, listen_port } = fields;
-  const wanted = document.resources.find(({ type, id }) => type === 'node' && names.idOf(id) === node_id);
-  return `${wanted?.name ?? fleet.nameOf('node', node_id) ?? node_id}/${transport}/${listen_addr}/${listen_port}`;
+/** The listener of a policy, with the name of its node. @param names of nodes in the document, by id */
+function nameOfPolicy(fleet: Fleet, key: PolicyKey, names?: ReadonlyMap<string, string>): string {
+  const { node_id } = key;
+  return policyId({ ...key, node_id: names?.get(node_id) ?? fleet.nameOf('node', node_id) ?? node_id });
 }
 
 function compareSettings(fleet: Fleet, { settings }: FleetDocument, names: Resolved, { wishes }: Asked): void {
@@ -239,11 +241,10 @@ function pruned(fleet: Fleet, document: FleetDocument, names: Resolved): readonl
           command: command('Delete', type, { id, ifMatch: undefined }),
         };
       }
-      const { node_id, transport, listen_addr, listen_port } = state as unknown as PolicyDefinition;
+      const { node_id, transport, listen_addr, listen_port } = state as unknown as PolicyKey;
       const key = { node_id, transport, listen_addr, listen_port };
-      const named = `${fleet.nameOf('node', node_id) ?? node_id}/${transport}/${listen_addr}/${listen_port}`;
       const remove: FleetCommand = { type: 'DeleteListenerPolicy', ifMatch: undefined, ...key };
-      return { action: 'delete', resource: { type, name: named, id }, command: remove };
+      return { action: 'delete', resource: { type, name: nameOfPolicy(fleet, key), id }, command: remove };
     });
   });
 }
