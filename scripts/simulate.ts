@@ -8,8 +8,10 @@ import type { ExitCode } from './maintenance/command-line.js';
 import { createProgressBar } from './maintenance/progress-bar.js';
 import { openInstallation } from './simulate/installation.js';
 import type { Installation } from './simulate/installation.js';
+import { startHopTraffic } from './simulate/hop-traffic.js';
+import type { HopTraffic } from './simulate/hop-traffic.js';
 import { createLiveLine } from './simulate/live-line.js';
-import { hasConverged, tenth } from './simulate/result.js';
+import { hasConverged, hopsCarried, tenth } from './simulate/result.js';
 import type { Result } from './simulate/result.js';
 import { play } from './simulate/run.js';
 import { readScenario, usage } from './simulate/scenario.js';
@@ -21,15 +23,23 @@ import { textReport } from './simulate/text-report.js';
 async function simulate(scenario: Scenario, installation: Installation, signal: AbortSignal): Promise<Result> {
   const began = performance.now();
   const bar = createProgressBar('creating', 'nodes');
-  const site = await createSite(installation.rest, Date.now().toString(36), scenario.agents, signal, (nodes) =>
+  const run = Date.now().toString(36);
+  const site = await createSite(installation.rest, run, scenario.agents, signal, (nodes) =>
     bar.update(nodes / scenario.agents, nodes),
   ).finally(() => bar.finish());
   const line = createLiveLine(scenario.agents);
+  let traffic: HopTraffic | undefined;
   try {
+    const { hops: kinds, keep } = scenario;
+    if (kinds.length > 0) traffic = await startHopTraffic(installation, { kinds, keep, prefix: `sim-hops-${run}-` });
     const setUpSeconds = tenth((performance.now() - began) / 1_000);
-    return await play({ scenario, installation, site, setUpSeconds, signal, onSecond: line.show });
+    const played = await play({ scenario, installation, site, setUpSeconds, signal, onSecond: line.show });
+    const hops = (await traffic?.stop()) ?? [];
+    traffic = undefined;
+    return { ...played, hops };
   } finally {
     line.end();
+    await traffic?.stop();
     // A folder that is deleted anyway needs no tidying.
     if (!installation.own && !scenario.keep) await site.remove();
   }
@@ -53,7 +63,7 @@ async function main(argv: readonly string[], signal: AbortSignal): Promise<ExitC
   }
   say(scenario.json ? JSON.stringify(result) : textReport(result));
   if (signal.aborted) return exitCodes.interrupted;
-  return hasConverged(result) ? exitCodes.done : exitCodes.failed;
+  return hasConverged(result) && hopsCarried(result) ? exitCodes.done : exitCodes.failed;
 }
 
 await runCommand(usage, main);

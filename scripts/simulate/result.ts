@@ -1,4 +1,5 @@
 /** What a simulation found, as data: the JSON that `--json` prints and the source of the reports. */
+import type { HopResult } from './hop-traffic.js';
 import type { FleetCounts } from './light/fleet.js';
 import type { Scenario } from './scenario.js';
 
@@ -49,6 +50,8 @@ export interface Result {
   readonly agents: { readonly rejecting: number; readonly slow: number; readonly cpuSeconds: number };
   readonly serviceCpuSeconds: number | null;
   readonly storms: readonly Storm[];
+  /** Of `--hops`. */
+  readonly hops: readonly HopResult[];
   readonly seconds: readonly Second[];
   /** In the end: how many run what they should, by the service's own account, and some of those that do not. */
   readonly converged: number;
@@ -56,6 +59,10 @@ export interface Result {
   /** From the end of the scenario until all had converged; null if they had not. */
   readonly settleSeconds: number | null;
 }
+
+/** Whether each chain has carried something, and nothing failed. */
+export const hopsCarried = ({ hops }: Result): boolean =>
+  hops.every(({ served, failed }) => served > 0 && failed === 0);
 
 export const hasConverged = ({ converged, scenario }: Result): boolean => converged === scenario.agents;
 

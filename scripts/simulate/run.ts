@@ -32,7 +32,7 @@ const notConvergedShown = 10;
 const now = (): number => Number(process.hrtime.bigint()) / 1e6;
 const since = (from: number): number => tenth((now() - from) / 1_000);
 
-export async function play(options: RunOptions): Promise<Result> {
+export async function play(options: RunOptions): Promise<Omit<Result, 'hops'>> {
   const { scenario, installation, site, signal } = options;
   const arrivals = createArrivals();
   const samples = { one: createSample(sampleMax), all: createSample(sampleMax) };

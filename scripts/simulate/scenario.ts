@@ -1,6 +1,8 @@
 /** The command line of the simulator: what the agents and the operators do, and for how long. */
 import { parseHostPort } from '../../src/kernel/host-port.js';
 import type { HostPort } from '../../src/kernel/host-port.js';
+import { hopKinds } from '../stack/hop-chains.js';
+import type { HopKind } from '../stack/hop-chains.js';
 import { parseArguments, UsageError } from '../maintenance/command-line.js';
 
 export interface Scenario {
@@ -23,6 +25,8 @@ export interface Scenario {
   /** Changes per second that touch one node, and all of them. */
   readonly editsOfOne: number;
   readonly editsOfAll: number;
+  /** Kinds of hops that real bytes go through meanwhile, in chains of real agents. */
+  readonly hops: readonly HopKind[];
   /** How long it may take until all have connected; the scenario goes on afterwards in any case. */
   readonly connectSeconds: number;
   /** How long the end may take until all agents have converged. */
@@ -48,6 +52,7 @@ Simulated agents over real sockets, against a service of their own in a temporar
   --edit-all N          changes per second that touch all nodes, 0..20 (0.1)
   --rejects SHARE       of the agents, which reject all but their first configuration, 0..1 (0)
   --slow SHARE          of the agents, which read slowly, 0..1 (0)
+  --hops KINDS          real bytes meanwhile through chains of three real agents: tcp, tls, reality, udp, enc; several with commas
   --connect-within SECONDS  for all to connect, 1..3600 (60, and 1 for each 50 agents)
   --settle SECONDS      for all to converge in the end, 1..3600 (60)
   --report FILE         a report with plots, .html or .svg
@@ -57,7 +62,8 @@ Simulated agents over real sockets, against a service of their own in a temporar
   --user NAME           an admin or operator of it (admin)
   --keep                leave in it what the simulator has created
 
-Exit code: 0 if all agents converged in the end, 1 if not, 2 for wrong options.`;
+Exit code: 0 if all agents converged in the end and every chain of --hops carried what it was given, 1 if not, 2 for wrong
+options.`;
 
 /** A fleet of any size gets the first, and the rest at the pace of a slow machine. */
 const connectWithin = { seconds: 60, agentsPerSecond: 50 };
@@ -75,6 +81,7 @@ const valued = [
   '--edit-all',
   '--rejects',
   '--slow',
+  '--hops',
   '--settle',
   '--connect-within',
   '--report',
@@ -124,6 +131,7 @@ export function readScenario(argv: readonly string[]): Scenario {
     storms: storms.toSorted((a, b) => a - b),
     editsOfOne: number('--edit-one', 1, 100),
     editsOfAll: number('--edit-all', 0.1, 20),
+    hops: kindsOf(last('--hops')),
     connectSeconds: number(
       '--connect-within',
       connectWithin.seconds + agents / connectWithin.agentsPerSecond,
@@ -135,6 +143,15 @@ export function readScenario(argv: readonly string[]): Scenario {
     json: flags.has('--json'),
     keep: flags.has('--keep'),
   };
+}
+
+function kindsOf(text: string | undefined): Scenario['hops'] {
+  if (text === undefined) return [];
+  return [...new Set(text.split(','))].map((word) => {
+    const kind = hopKinds.find((one) => one === word);
+    if (kind === undefined) throw new UsageError(`--hops: expected some of ${hopKinds.join(', ')}, got "${text}"`);
+    return kind;
+  });
 }
 
 function tableOf(text: string): Scenario['table'] {

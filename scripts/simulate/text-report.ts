@@ -70,6 +70,13 @@ export function rowsOf(result: Result): readonly (readonly [what: string, value:
         `${count(cut)} cut, ${backAfterSeconds === null ? 'not all came back' : `all back after ${backAfterSeconds} s`}`,
       ] as const,
   );
+  const hops = result.hops.map(
+    ({ kind, served, failed, bytes }) =>
+      [
+        `bytes over ${kind}`,
+        `${(bytes / 2 ** 20).toFixed(1)} MiB there and back, ${count(served)} clients served, ${count(failed)} failed`,
+      ] as const,
+  );
   return [
     ['agents', `${count(scenario.agents)} in ${scenario.processes} processes`],
     ['all connected after', result.connectSeconds === null ? 'never' : `${result.connectSeconds} s`],
@@ -84,6 +91,7 @@ export function rowsOf(result: Result): readonly (readonly [what: string, value:
     ['agents that rejected, read slowly', `${count(agents.rejecting)}, ${count(agents.slow)}`],
     ['heartbeats sent, answered', `${count(counts.heartbeats)}, ${count(counts.answers)}`],
     ...storms,
+    ...hops,
     [
       'processor time of service, agents',
       `${result.serviceCpuSeconds === null ? 'unknown' : `${result.serviceCpuSeconds} s`}, ${agents.cpuSeconds} s`,

@@ -4,11 +4,12 @@ import { readScenario } from '../../scripts/simulate/scenario.js';
 
 describe('the options of the simulator', () => {
   it('have defaults', () => {
-    expect(readScenario([])).toMatchObject({ agents: 1_000, processes: 2, service: undefined, storms: [] });
+    expect(readScenario([])).toMatchObject({ agents: 1_000, processes: 2, service: undefined, storms: [], hops: [] });
   });
 
   it('describe what agents and operators do', () => {
-    const text = '--agents 10000 --table 20x5 --heartbeat 10 --storm 20 --storm 5 --rejects 0.2 --slow 0.8 --churn 2.5';
+    const text =
+      '--agents 10000 --table 20x5 --heartbeat 10 --storm 20 --storm 5 --rejects 0.2 --slow 0.8 --churn 2.5 --hops enc,reality';
     expect(readScenario(text.split(' '))).toMatchObject({
       agents: 10_000,
       table: { listeners: 20, routesPerListener: 5 },
@@ -17,6 +18,7 @@ describe('the options of the simulator', () => {
       rejecting: 0.2,
       slow: 0.8,
       churn: 2.5,
+      hops: ['enc', 'reality'],
     });
     expect(readScenario(['--url', 'http://gateway.example:8081']).service).toEqual({
       url: 'http://gateway.example:8081',
@@ -44,6 +46,7 @@ describe('the options of the simulator', () => {
     ['--edit-all 21', '--edit-all: expected a number from 0 to 20'],
     ['--rejects 2', '--rejects: expected a number from 0 to 1'],
     ['--rejects 0.6 --slow 0.6', '--slow: expected at most 1 together with --rejects'],
+    ['--hops reality,quic', '--hops: expected some of tcp, tls, reality, udp, enc, got "reality,quic"'],
     ['--settle 0', '--settle: expected a number from 1 to 3600'],
     ['--report out.pdf', '--report: expected a file that ends with .html or .svg'],
     ['--url ftp://a', '--url: expected http://host:port'],

@@ -103,14 +103,20 @@ describe('the simulator with a running service', () => {
       SVC_SIM_PASSWORD: password,
     });
 
-  it('prints a table with plots, and removes what it has created', async () => {
-    const { code, out, err } = await run('--endpoint', service.controlEndpoint, '--edit-one', '10', '--edit-all', '5');
+  it('prints a table with plots and what its real relays have carried, and removes what it has created', async () => {
+    const changes = ['--edit-one', '10', '--edit-all', '5', '--hops', 'reality,enc'];
+    const { code, out, err } = await run('--endpoint', service.controlEndpoint, ...changes);
     expect(err).not.toContain('rror');
     expect(code).toBe(0);
     expect(out).toMatch(/converged in the end +6 of 6 after/);
     expect(out).toMatch(/change of all until applied +p50 [\d.]+ m?s/);
     expect(out).toMatch(/connected +[▁-█]+ +up to 6/);
-    expect(await Promise.all(['nodes', 'l4-chains', 'l4-upstreams'].map(total))).toEqual([1, 0, 0]);
+    for (const kind of ['reality', 'enc'])
+      expect(out).toMatch(
+        new RegExp(`bytes over ${kind} +[\\d.]*[1-9][\\d.]* MiB there and back, [1-9]\\d* clients served, 0 failed`),
+      );
+    const resources = ['nodes', 'l4-chains', 'l4-upstreams', 'credentials'];
+    expect(await Promise.all(resources.map(total))).toEqual([1, 0, 0, 0]);
   }, 60_000);
 
   it('ends with code 1 and names nodes if agents do not converge, and leaves all with --keep', async () => {
