@@ -7,7 +7,7 @@ import { describeCommand } from '../domain/audit/describe.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
 import { unreachable } from '../kernel/errors.js';
-import { loggedEntry } from '../projections/models/audit-entry.js';
+import { loggedEntry, namesShownBy } from '../projections/models/audit-entry.js';
 import type { NameLookup } from '../projections/port.js';
 import type { FeedContent, FeedSubject } from './port.js';
 
@@ -34,13 +34,9 @@ function entryOutline(command: RecordedCommand): Outline | null {
   const { position } = lastEvent(command);
   const lookup = (type: string, id: string): NameLookup => ({ type, id, position });
   const type = resource.type === 'session' ? 'sign_in' : 'command';
-  const names = [
-    ...(resource.name === null && resource.id !== null ? [lookup(resource.type, resource.id)] : []),
-    ...(actor.type === 'agent' ? [lookup('node', actor.id)] : []),
-  ];
   return {
     at,
-    names,
+    names: namesShownBy(command, described),
     about: {
       type,
       resources: [{ type: resource.type, id: resource.id }, ...described.others],

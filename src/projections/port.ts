@@ -14,11 +14,11 @@ import type { Referrer } from '../domain/fleet/referrers.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { IntendedLink } from '../domain/port-table/intended-links.js';
 import type { PortRow } from '../domain/port-table/port-table.js';
+import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { EntryAbout } from '../domain/revert/history.js';
 import type { RecordedCommand, TokenMark } from '../kernel/event.js';
-import type { Json } from '../kernel/json.js';
 import type { NodeName } from './fleet/node-names.js';
 
 export interface ListQuery {
@@ -72,7 +72,9 @@ export interface AuditEntry {
   readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
   /** The API token by which the actor gave the command. */
   readonly token: TokenMark | null;
-  readonly changes: readonly { readonly path: string; readonly before: Json; readonly after: Json }[];
+  readonly changes: readonly AuditChange[];
+  /** How many changes there are, in an entry about several resources, which shows the first ones. */
+  readonly changes_total?: number;
   readonly request_id: string;
   /** `stream@revision`. */
   readonly position: string;
@@ -81,6 +83,9 @@ export interface AuditEntry {
   readonly reverts: string | null;
   readonly reverted_by: string | null;
 }
+
+/** A change with what it is of. */
+export type ChangeOfResource = AuditChange & { readonly resource: AuditEntry['resource'] };
 
 /** What the log alone says of an entry; it never changes. */
 export type LoggedEntry = Omit<AuditEntry, 'revertible' | 'not_revertible_because' | 'reverted_by'>;
@@ -194,6 +199,8 @@ export interface Projections {
   readonly audit: {
     list(query: AuditQuery): Promise<ListOf<AuditEntry>>;
     get(id: string): Promise<AuditEntry | undefined>;
+    /** All changes of an entry, each with its resource; undefined when there is no such entry. */
+    changes(id: string, page: Pick<AuditQuery, 'page' | 'pageSize'>): Promise<ListOf<ChangeOfResource> | undefined>;
   };
   /**
    * The names that resources had, null for one that had none. The read models must have reached the positions.

@@ -159,6 +159,29 @@ describe('an apply', () => {
     expect((await apply(`${rotated}# the same\n`)).commands).toHaveLength(0);
   });
 
+  it('shows the first 200 changes of an entry, each with the name of its resource, and all of them in pages', async () => {
+    const upstreams = (port: number): string =>
+      Array.from({ length: 120 }, (_, n) => `  many-${n}: {endpoint: "203.0.113.9:${port + n}"}\n`).join('');
+    const document = (port: number): string => `svc: 1\nset: many\nupstreams:\n${upstreams(port)}`;
+    await apply(document(1000));
+    const [updated] = (await apply(document(2000))).commands;
+    expect([updated.changes.length, updated.changes_total]).toEqual([120, 120]);
+    expect(updated.changes.every(({ resource }: JsonData) => /^many-\d+$/.test(resource.name))).toBe(true);
+    const created = (await rest.data('GET', '/api/audit?action=fleet.apply&page=2&page_size=1')).items[0];
+    const total = created.changes_total;
+    expect([created.changes.length, total > 600]).toEqual([200, true]);
+    const page = async (number: number): Promise<JsonData> =>
+      rest.data('GET', `/api/audit/${created.id}/changes?page=${number}&page_size=500`);
+    const [one, two] = [await page(1), await page(2)];
+    expect([one.total, one.items.length + two.items.length]).toEqual([total, total]);
+    expect(one.items.slice(0, 200)).toEqual(created.changes);
+    expect((await page(3)).items).toEqual([]);
+    const other = (await rest.data('GET', '/api/audit?action=node.create&page_size=1')).items[0];
+    const { items } = await rest.data('GET', `/api/audit/${other.id}/changes`);
+    expect(items).toEqual(other.changes.map((change: JsonData) => ({ ...change, resource: other.resource })));
+    expect((await rest.call('GET', `/api/audit/${other.resource.id}/changes`)).statusCode).toBe(404);
+  });
+
   it('answers a repeat with the apply as it went, less its PSKs', async () => {
     const document = 'svc: 1\nset: keyed\nnodes: {keyed: {}}\n';
     const flags = { issue_psks: true };

@@ -51,6 +51,8 @@ interface AuditDescription {
     readonly name: string | null;
   };
   readonly changes: readonly AuditChange[];
+  /** Whether it is about several resources, and each change names its own. */
+  readonly several: boolean;
   /** What it did something to, beside its own resource. */
   readonly others: readonly { readonly type: string; readonly id: string }[];
   readonly readers: Readers;
@@ -108,6 +110,7 @@ function entry(
     get changes() {
       return audits.flatMap(({ changes }) => changes);
     },
+    several: false,
     others: [],
     readers,
     notRevertibleBecause: first.notRevertibleBecause,
@@ -118,15 +121,17 @@ function entry(
 function applied({ events: [first, ...done] }: RecordedCommand): AuditDescription {
   const { type, id } = resourceOf(first);
   const { verb, notRevertibleBecause } = auditOfFleetEvent(first);
+  let made: readonly AuditChange[] | undefined;
   return {
     action: `${type}.${verb}`,
     resource: { type, id, name: nameGiven(first) },
     get changes() {
-      return done.flatMap((event) => {
+      return (made ??= done.flatMap((event) => {
         const resource = { ...resourceOf(event), name: fleetSubject(event).name };
         return auditOfFleetEvent(event).changes.map((change) => ({ ...change, resource }));
-      });
+      }));
     },
+    several: true,
     others: [...new Map(done.map((event) => [resourceOf(event).id, resourceOf(event)])).values()],
     readers: 'all',
     notRevertibleBecause,

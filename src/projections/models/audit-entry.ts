@@ -7,7 +7,8 @@ import type { describeCommand } from '../../domain/audit/describe.js';
 import { signinEvent } from '../../domain/accounts/signin.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent, streams } from '../../kernel/event.js';
-import type { AuditEntry, LoggedEntry } from '../port.js';
+import { limits } from '../../kernel/limits.js';
+import type { AuditEntry, LoggedEntry, NameLookup } from '../port.js';
 
 type Described = NonNullable<ReturnType<typeof describeCommand>>;
 
@@ -18,24 +19,47 @@ export function actorOf(event: RecordedEvent): AuditEntry['actor'] {
   return { type: 'user', id: user_id, name: username };
 }
 
+type NameThen = (type: string, id: string | null) => string | null;
+
+/** The first changes of an entry about several resources, which may be thousands; all changes of any other. */
+const shownOf = ({ changes, several }: Described): Described['changes'] =>
+  several ? changes.slice(0, limits.rest.changesShown) : changes;
+
+/** The names that an entry shows and its events do not give. */
+export function namesShownBy(command: RecordedCommand, described: Described): readonly NameLookup[] {
+  const { position } = lastEvent(command);
+  const { type, id } = actorOf(command.events[0]);
+  const unnamed = [described.resource, ...shownOf(described).flatMap(({ resource }) => resource ?? [])];
+  return [
+    ...unnamed.flatMap((one) =>
+      one.name === null && one.id !== null ? [{ type: one.type, id: one.id, position }] : [],
+    ),
+    // The name of an agent is the name of its node.
+    ...(type === 'agent' && id !== null ? [{ type: 'node', id, position }] : []),
+  ];
+}
+
+/** A resource with the name that its event gives, or else the one that it had then. */
+export const withName = (resource: Described['resource'], nameThen: NameThen): Described['resource'] => ({
+  ...resource,
+  name: resource.name ?? nameThen(resource.type, resource.id),
+});
+
 /** @param nameThen the name that a resource had when the command was given, null when none is known */
-export function loggedEntry(
-  command: RecordedCommand,
-  described: Described,
-  nameThen: (type: string, id: string | null) => string | null,
-): LoggedEntry {
+export function loggedEntry(command: RecordedCommand, described: Described, nameThen: NameThen): LoggedEntry {
   const [first] = command.events;
-  const { type, id, name } = described.resource;
   const actor = actorOf(first);
   return {
     id: first.metadata.command.id,
     at: first.metadata.occurred_at,
-    // The name of an agent is the name of its node.
     actor: actor.type === 'agent' ? { ...actor, name: nameThen('node', actor.id) ?? actor.name } : actor,
     token: first.metadata.token ?? null,
     action: described.action,
-    resource: { type, id, name: name ?? nameThen(type, id) },
-    changes: described.changes,
+    resource: withName(described.resource, nameThen),
+    changes: shownOf(described).map(({ resource, ...change }) =>
+      resource === undefined ? change : { ...change, resource: withName(resource, nameThen) },
+    ),
+    ...(described.several ? { changes_total: described.changes.length } : {}),
     request_id: first.metadata.request_id,
     position: `${command.stream}@${lastEvent(command).revision}`,
     reverts: first.metadata.revert_of ?? null,

@@ -9,12 +9,12 @@ import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
-import { loggedEntry } from './audit-entry.js';
+import { loggedEntry, namesShownBy, withName } from './audit-entry.js';
 import { auditGroups, closedTypes } from './audit.js';
 import type { AuditFields } from './audit.js';
 import { namesAt } from './names.js';
 import type { NameFields } from './names.js';
-import type { AuditEntry, AuditQuery, Projections } from '../port.js';
+import type { AuditEntry, AuditQuery, NameLookup, Projections } from '../port.js';
 import { tuning } from '../tuning.js';
 
 type Audit = Collection<AuditFields>;
@@ -204,28 +204,28 @@ async function entriesOf(
   names: Collection<NameFields>,
   entries: readonly EntryDocument[],
 ): Promise<readonly AuditEntry[]> {
-  const [commands, revertOf, nameOf] = await Promise.all([
-    readCommands(
-      eventStore,
-      entries.map(({ fields }) => fields),
-    ),
-    standingReverts(audit, entries),
-    namesAt(names, entries.flatMap(nameLookups)),
-  ]);
-  return entries.map((document, index) => {
-    const { fields } = document;
-    const nameThen = (type: string, of: string | null): string | null =>
-      of === null ? null : nameOf({ type, id: of, position: fields.position });
-    const command = commands[index];
+  const places = entries.map(({ fields }) => fields);
+  const [commands, revertOf] = await Promise.all([readCommands(eventStore, places), standingReverts(audit, entries)]);
+  const found = commands.map((command) => {
     const described = command === undefined ? null : describeCommand(command);
-    if (command === undefined || described === null) {
-      return withoutEvents(document, nameThen(fields.resource_type, fields.resource_id));
-    }
+    return command === undefined || described === null ? undefined : { command, described };
+  });
+  const nameOf = await namesAt(
+    names,
+    entries.flatMap(({ fields }, index) => {
+      const logged = found[index];
+      return logged === undefined ? resourceLookup(fields) : namesShownBy(logged.command, logged.described);
+    }),
+  );
+  return entries.map((document, index) => {
+    const logged = found[index];
+    if (logged === undefined) return withoutEvents(document, resourceLookup(document.fields).map(nameOf)[0] ?? null);
+    const { command, described } = logged;
     const reverted_by = revertOf(document);
     const because =
       described.notRevertibleBecause ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
     return {
-      ...loggedEntry(command, described, nameThen),
+      ...loggedEntry(command, described, nameThen(nameOf, document.fields)),
       revertible: because === null,
       not_revertible_because: because,
       reverted_by,
@@ -233,12 +233,13 @@ async function entriesOf(
   });
 }
 
-/** The names that an entry shows: of its resource, and of the node of an agent. */
-function nameLookups({ fields }: EntryDocument): { type: string; id: string; position: number }[] {
-  const { resource_type: type, resource_id: id, position } = fields;
-  const agent = fields.actor_type === 'agent' && fields.actor_id !== null ? [fields.actor_id] : [];
-  return [...(id === null ? [] : [{ type, id, position }]), ...agent.map((of) => ({ type: 'node', id: of, position }))];
-}
+const resourceLookup = ({ resource_type: type, resource_id: id, position }: AuditFields): readonly NameLookup[] =>
+  id === null ? [] : [{ type, id, position }];
+
+const nameThen =
+  (nameOf: (lookup: NameLookup) => string | null, { position }: Pick<AuditFields, 'position'>) =>
+  (type: string, id: string | null): string | null =>
+    id === null ? null : nameOf({ type, id, position });
 
 /** @param open returns the collections, or throws `unavailable` while the read models cannot be queried */
 export function auditQueries(
@@ -258,6 +259,26 @@ export function auditQueries(
       if (document === undefined) return undefined;
       const [entry] = await entriesOf(eventStore, audit, names, [document]);
       return entry;
+    },
+    async changes(id, { page, pageSize }) {
+      const { audit, names } = open();
+      const document = await audit.get(id);
+      if (document === undefined) return undefined;
+      const [command] = await readCommands(eventStore, [document.fields]);
+      const described = command === undefined ? null : describeCommand(command);
+      if (described === null) return { items: [], total: 0 };
+      const { resource, changes } = described;
+      const shown = changes.slice((page - 1) * pageSize, page * pageSize).map((change) => ({ resource, ...change }));
+      const { position } = document.fields;
+      const nameOf = await namesAt(
+        names,
+        shown.flatMap(({ resource: { type, id: of } }) => (of === null ? [] : [{ type, id: of, position }])),
+      );
+      const then = nameThen(nameOf, document.fields);
+      return {
+        items: shown.map(({ resource: of, ...change }) => ({ ...change, resource: withName(of, then) })),
+        total: changes.length,
+      };
     },
   };
 }

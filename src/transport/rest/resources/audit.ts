@@ -1,10 +1,14 @@
-/** The list of audit entries. Their revert is in `revert.ts`. Implements `docs/contract/rest.md#audit`. */
+/** The list of audit entries, and the changes of one. Their revert is in `revert.ts`. Implements `docs/contract/rest.md#audit`. */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { auditedTypes } from '../../../domain/audit/describe.js';
+import { auditedTypes, describeCommand } from '../../../domain/audit/describe.js';
 import { auditVerbs } from '../../../domain/resource/audit-change.js';
+import { mayRead } from '../../../feed/filters.js';
+import type { RecordedCommand } from '../../../kernel/event.js';
 import type { Json } from '../../../kernel/json.js';
+import { limits } from '../../../kernel/limits.js';
 import type { AuditEntry, AuditQuery } from '../../../projections/port.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
@@ -35,6 +39,9 @@ const listQuerystring = query({
   from: instant.optional().meta({ description: 'Only entries of this time or later' }),
   to: instant.optional().meta({ description: 'Only entries of this time or earlier' }),
 });
+
+/** What texts call an entry. */
+export const entryNoun = 'audit entry';
 
 const named = (what: string, id: string, name: string) => ({
   id: documented(z.string().nullable(), `Id of ${what}; null when there is none`, id),
@@ -69,7 +76,7 @@ export const auditChange = {
 
 /** Of an entry that is about several. */
 const changedResource = documented(
-  auditedResource.optional(),
+  auditedResource.exactOptional(),
   'What the change is of, in an entry that is about several',
 );
 
@@ -97,7 +104,12 @@ export const loggedEntry = {
         .object({ ...auditChange, resource: changedResource })
         .meta({ id: 'AuditChange', description: 'A field that changed' }),
     ),
-    'The fields that changed; secrets are masked',
+    `The fields that changed; secrets are masked. At most ${limits.rest.changesShown} in an entry about several resources`,
+  ),
+  changes_total: documented(
+    z.int().exactOptional(),
+    'How many changes there are, in an entry about several resources; all of them are at `/api/audit/{id}/changes`',
+    3,
   ),
   request_id: documented(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
   position: documented(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
@@ -117,6 +129,23 @@ export const entrySchema: z.ZodType<AuditEntry> = z
 export function auditReader(request: FastifyRequest): Pick<AuditQuery, 'includeAccounts' | 'ownTokensOf'> {
   const { role, userId } = callerOf(request);
   return { includeAccounts: role === 'admin', ownTokensOf: userId };
+}
+
+/**
+ * An entry that the caller is shown, and its command, undefined when its events are gone.
+ * @throws ServiceError `not_found`
+ */
+export async function readableEntry(
+  { projections }: RestDeps,
+  request: FastifyRequest,
+  id: string,
+): Promise<{ readonly entry: AuditEntry; readonly command: RecordedCommand | undefined }> {
+  const [entry, command] = await Promise.all([projections.audit.get(id), projections.auditTrail.command(id)]);
+  const described = command === undefined ? null : describeCommand(command);
+  const { role, userId } = callerOf(request);
+  // Only entries of sign-ins outlive their events.
+  const shown = mayRead({ readers: described?.readers ?? 'admins' }, { admin: role === 'admin', userId });
+  return { entry: orNotFound(shown ? entry : undefined, entryNoun), command };
 }
 
 export function auditRoutes(app: RestApp, deps: RestDeps): void {
@@ -148,6 +177,34 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
         to,
         ...auditReader(request),
       });
+      return ok({ items, total, page, page_size: pageSize });
+    },
+  });
+  app.route({
+    method: 'GET',
+    url: '/api/audit/:id/changes',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: {
+      operationId: 'listAuditChanges',
+      summary: 'List all changes of an audit entry',
+      description: 'Each with the resource that it is of. Secrets are masked.',
+      tags: ['audit'],
+      params: idParams,
+      querystring: query(paging),
+      headers: readHeaders,
+      response: answers(
+        pageOf(
+          z
+            .object({ ...auditChange, resource: documented(auditedResource, 'What the change is of') })
+            .meta({ id: 'AuditResourceChange', description: 'A field that changed, and of what' }),
+        ),
+      ),
+    },
+    handler: async (request) => {
+      const id = pathId(request.params, entryNoun);
+      await readableEntry(deps, request, id);
+      const { page, pageSize } = pageOfQuery(request.query);
+      const { items, total } = orNotFound(await deps.projections.audit.changes(id, { page, pageSize }), entryNoun);
       return ok({ items, total, page, page_size: pageSize });
     },
   });

@@ -2,6 +2,7 @@
  * The revert of an audit entry, and its preview. The rules are in `src/domain/revert`. Implements
  * `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
  */
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { RevertHandlers } from '../../../commands/handlers-port.js';
 import type { CommandOutcome } from '../../../commands/port.js';
@@ -10,21 +11,17 @@ import { describeCommand } from '../../../domain/audit/describe.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { lastEvent, streams } from '../../../kernel/event.js';
-import type { FeedReader } from '../../../feed/filters.js';
-import { mayRead } from '../../../feed/filters.js';
 import type { AuditEntry } from '../../../projections/port.js';
-import { auditChange, auditedResource, entrySchema } from './audit.js';
-import { callerOf, commandContext, ofStoredCommand, setCommandHeaders } from '../checks/consistency.js';
+import { auditChange, auditedResource, entryNoun, entrySchema, readableEntry } from './audit.js';
+import { commandContext, ofStoredCommand, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { postHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { idParams, pathId } from '../checks/path-id.js';
 import { query } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
-
-const what = 'audit entry';
 
 const previewSchema = z
   .object({
@@ -62,9 +59,8 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       ),
     },
     handler: async (request, reply) => {
-      const id = pathId(request.params, what);
-      const { role, userId } = callerOf(request);
-      const command = await commandOf(deps, id, { admin: role === 'admin', userId });
+      const id = pathId(request.params, entryNoun);
+      const command = await commandOf(deps, request, id);
       const handlers = handlersOf(deps, command);
       if (request.query.dry_run === 'true') {
         const changes = await handlers.preview(command);
@@ -78,14 +74,10 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 /** @throws ServiceError `not_found`, also for an entry that the caller is not shown; `conflict` when its events are gone */
-async function commandOf(deps: RestDeps, id: string, reader: FeedReader): Promise<RecordedCommand> {
-  const [entry, command] = await Promise.all([deps.projections.audit.get(id), deps.projections.auditTrail.command(id)]);
-  const described = command === undefined ? null : describeCommand(command);
-  // Only entries of sign-ins outlive their events.
-  const shown = mayRead({ readers: described?.readers ?? 'admins' }, reader) ? entry : undefined;
-  const { not_revertible_because } = orNotFound(shown, what);
+async function commandOf(deps: RestDeps, request: FastifyRequest, id: string): Promise<RecordedCommand> {
+  const { entry, command } = await readableEntry(deps, request, id);
   if (command !== undefined) return command;
-  throw refused(not_revertible_because ?? 'its events are gone');
+  throw refused(entry.not_revertible_because ?? 'its events are gone');
 }
 
 /** @throws ServiceError `conflict` for an entry of a stream that has no reverts */
