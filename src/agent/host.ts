@@ -3,6 +3,7 @@
  */
 import { BlockList } from 'node:net';
 import { cpus, freemem, networkInterfaces, totalmem } from 'node:os';
+import type { NetworkInterfaceInfo } from 'node:os';
 import { limits } from '../kernel/limits.js';
 
 export interface HostUsage {
@@ -65,11 +66,11 @@ for (const [network, bits] of [
   notGlobal.addSubnet(network, bits, 'ipv4');
 }
 
-/** The addresses of the machine's interfaces, except loopback and link-local ones. */
+/** The addresses of the machine's interfaces, except loopback and link-local ones; none where they cannot be known. */
 export function hostAddresses(): HostAddresses {
-  const addresses = Object.values(networkInterfaces())
-    .flatMap((list) => list ?? [])
-    .filter(({ internal, address }) => !internal && !address.startsWith('fe80:') && !address.startsWith('169.254.'));
+  const addresses = interfaces().filter(
+    ({ internal, address }) => !internal && !address.startsWith('fe80:') && !address.startsWith('169.254.'),
+  );
   const ipv4 = addresses.find(({ family, address }) => family === 'IPv4' && !notGlobal.check(address, 'ipv4'));
   // 2000::/3 is global unicast; 2001:db8::/32 in it is reserved for documentation.
   const ipv6 = addresses.find(
@@ -80,4 +81,13 @@ export function hostAddresses(): HostAddresses {
     publicIpv6: ipv6?.address ?? '',
     detected: [...new Set(addresses.map(({ address }) => address))].slice(0, limits.agent.detectedAddresses),
   };
+}
+
+/** A sandbox may refuse the agent the socket of AF_NETLINK that this takes. It relays all the same. */
+function interfaces(): readonly NetworkInterfaceInfo[] {
+  try {
+    return Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  } catch {
+    return [];
+  }
 }

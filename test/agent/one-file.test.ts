@@ -1,7 +1,8 @@
 /** The agent as one file, on a machine with Node and nothing else (`docs/how-to/add-an-agent.md`). */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -12,45 +13,72 @@ import { eventually } from '../support/eventually.js';
 import { freePort, snapshot, tcpRule } from '../support/snapshots.js';
 
 let folder: string;
-let service: ControlServer;
-let child: ChildProcess | undefined;
-beforeAll(async () => {
+let file: string;
+let bytes: number;
+const children: ChildProcess[] = [];
+const services: ControlServer[] = [];
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'agent-file-'));
-});
+  chmodSync(folder, 0o755);
+  file = join(folder, 'gateway-agent.cjs');
+  bytes = buildAgent(file);
+}, 60_000);
 afterAll(async () => {
-  child?.kill('SIGKILL');
-  await service?.stop();
+  for (const child of children) child.kill('SIGKILL');
+  for (const service of services) await service.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('runs what the service sends, with its PSK in a file, and tells of itself', async () => {
-  const file = join(folder, 'gateway-agent.cjs');
-  expect(buildAgent(file)).toBeLessThan(5 * 2 ** 20);
-  const [listener, metricsPort] = [await freePort(), await freePort()];
+/** The user that systemd would make up. */
+const nobody = 65_534;
+
+interface Start {
+  /** What runs Node, with its arguments. */
+  readonly command?: readonly string[];
+  /** Arguments for Node. */
+  readonly preload?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts the file against a service that gives it one listener. */
+async function start(listener: number, { command = [], preload = [], env = {} }: Start) {
   const running = snapshot(7, { tcp: [tcpRule(listener, '127.0.0.1:9')] });
-  service = await startControlServer({
+  const service = await startControlServer({
     onSaid(said, session) {
       if (said.$case === 'configRequest')
         session.send({ $case: 'configUpdate', value: { update: { $case: 'snapshot', value: running } } });
     },
   });
-  writeFileSync(join(folder, 'psk'), `${service.controlPsk}\n`, { mode: 0o600 });
-  child = spawn(process.execPath, [file], {
+  services.push(service);
+  const psk = join(folder, `psk-${service.port}`);
+  writeFileSync(psk, `${service.controlPsk}\n`, { mode: 0o400 });
+  if (process.getuid?.() === 0) chownSync(psk, nobody, nobody);
+  const [program = '', ...args] = [...command, process.execPath, ...preload, file];
+  const child = spawn(program, args, {
     cwd: folder,
     env: {
       SVC_AGENT_ID: 'node-1',
       SVC_CONTROL_ENDPOINT: `http://127.0.0.1:${service.port}`,
-      SVC_CONTROL_PSK_FILE: join(folder, 'psk'),
-      SVC_AGENT_METRICS_ADDR: `127.0.0.1:${metricsPort}`,
+      SVC_CONTROL_PSK_FILE: psk,
+      ...env,
     },
   });
+  children.push(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await eventually(() => output).toContain('configuration applied');
-  // Without the addon beside it, it says that it does without.
-  expect(output).toContain('libsodium does not load here');
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  return { output: () => output, child, exited };
+}
+
+it('runs what the service sends, with its PSK in a file, and tells of itself', async () => {
+  expect(bytes).toBeLessThan(5 * 2 ** 20);
+  const [listener, metricsPort] = [await freePort(), await freePort()];
   const address = `127.0.0.1:${metricsPort}`;
+  const { output, child, exited } = await start(listener, { env: { SVC_AGENT_METRICS_ADDR: address } });
+  await eventually(output).toContain('configuration applied');
+  // Without the addon beside it, it says that it does without.
+  expect(output()).toContain('libsodium does not load here');
   const health = await fetch(`http://${address}/healthz`);
   expect([health.status, await health.json()]).toEqual([200, { connected: true, generation: 7 }]);
   const metrics = await (await fetch(`http://${address}/metrics`)).text();
@@ -60,7 +88,47 @@ it('runs what the service sends, with its PSK in a file, and tells of itself', a
   expect(metrics).toMatch(/^process_resident_memory_bytes \d+$/m);
   expect((await fetch(`http://${address}/nothing`)).status).toBe(404);
   expect((await fetch(`http://${address}/metrics`, { method: 'POST' })).status).toBe(405);
-  const exited = new Promise((resolve) => child?.once('exit', resolve));
   child.kill('SIGTERM');
   expect(await exited).toBe(0);
 }, 60_000);
+
+/** What `docs/how-to/add-an-agent.md` lets the agent do: a user without rights, and ports below 1024. */
+const asItsUnit = [
+  'setpriv',
+  `--reuid=${nobody}`,
+  `--regid=${nobody}`,
+  '--clear-groups',
+  '--no-new-privs',
+  '--bounding-set=-all,+net_bind_service',
+  '--inh-caps=-all,+net_bind_service',
+  '--ambient-caps=+net_bind_service',
+];
+const canRestrict = spawnSync(asItsUnit[0] ?? '', [...asItsUnit.slice(1), process.execPath, '-e', '0']).status === 0;
+
+async function lowPort(): Promise<number> {
+  for (let port = 1_023; port > 600; port -= 1) {
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    await new Promise((resolve) => server.close(resolve));
+    if (free) return port;
+  }
+  throw new Error('no port below 1024 is free');
+}
+
+it.skipIf(!canRestrict)('needs no right but that to low ports, and no socket of AF_NETLINK', async () => {
+  const refusal = join(folder, 'no-netlink.cjs');
+  writeFileSync(
+    refusal,
+    `require('node:os').networkInterfaces = () => { throw new Error('Unknown system error 97'); };`,
+  );
+  const { output, child, exited } = await start(await lowPort(), {
+    command: asItsUnit,
+    preload: ['--require', refusal],
+  });
+  await eventually(output).toContain('configuration applied');
+  child.kill('SIGTERM');
+  expect(await exited).toBe(0);
+});
