@@ -61,6 +61,11 @@ export interface Column {
   of(row: Row): unknown;
 }
 
+/** What is a list of one page. */
+export async function* once<T>(page: T): AsyncGenerator<T> {
+  yield page;
+}
+
 /**
  * A list that is printed as it comes, a page at a time. The widths of a table are those of its first page.
  * @param nameOf what `-o name` prints
@@ -128,6 +133,7 @@ export function sayFailure({ message, requestId }: Failure): void {
   say(`svcctl: ${shown(message)}${requestId === null ? '' : ` (request ${requestId})`}`);
 }
 
-function unreachable(value: never): never {
+/** The end of a switch over all cases. */
+export function unreachable(value: never): never {
   throw new Error(`unexpected ${String(value)}`);
 }

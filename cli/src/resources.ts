@@ -194,7 +194,7 @@ export async function* pagesOf(
   query: Readonly<Record<string, string>> = {},
 ): AsyncGenerator<readonly Row[]> {
   for (let page = 1, seen = 0; ; page += 1) {
-    const asked = { page_size: pageSize, page, ...query } as never;
+    const asked = { page_size: pageSize, ...query, page } as never;
     const { items, total } = await dataOf(api.GET(path as typeof anyList, { params: { query: asked } }));
     yield items as unknown as readonly Row[];
     seen += items.length;

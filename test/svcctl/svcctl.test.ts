@@ -202,6 +202,7 @@ describe('resources', () => {
     expect(JSON.parse(await done(script.run(['get', 'upstreams', '-o', 'json'])))).toHaveLength(many.length + 2);
     expect(parse(await done(script.run(['get', 'upstreams', '-o', 'yaml'])))).toHaveLength(many.length + 2);
     await fails(script.run(['get', 'upstreams', '--filter', 'nope=1']), 1, /nope/);
+    await fails(script.run(['get', 'upstreams', '--filter', 'page=2']), 3, /all pages are read/);
     await fails(script.run(['get', 'upstreams', 'nobody']), 1, /none of the l4-upstreams has the name nobody/);
     await fails(script.run(['get', 'things']), 3, /things: expected a type of resource: nodes, /);
   });
@@ -273,6 +274,8 @@ describe('operating', () => {
     const filter = ['audit', '--filter', 'action=l4_upstream.update', '--limit', '1'];
     const entry = (await done(script.run([...filter, '-o', 'name']))).trim();
     expect(await done(script.run(filter))).toContain('admin by script');
+    await fails(script.run(['audit', '--filter', 'script']), 3, /--filter script: expected field=value/);
+    await fails(script.run(['audit', '--limit', 'few']), 3, /--limit few: expected a whole number/);
     const endpoint = async (): Promise<string> =>
       JSON.parse(await done(script.run(['get', 'upstreams', 'web', '-o', 'json']))).endpoint;
     expect(await done(script.run(['revert', entry, '--dry-run']))).toBe(

@@ -5,11 +5,12 @@ import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { Failure, exitCodes } from '../exit.js';
 import type { Column, Format, Row } from '../output.js';
 import { line, printList, say, shown } from '../output.js';
+import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
+import { pagesOf } from '../resources.js';
 import type { Api } from '../service.js';
-import { dataOf, refusalOf } from '../service.js';
+import { refusalOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
-import { collect, formatOption } from './resources.js';
 
 const again = { firstMs: 500, maxMs: 10_000 };
 const itemsPerPage = 500;
@@ -44,13 +45,8 @@ export function eventCommands(program: Command): void {
     .command('audit')
     .summary('who did what, newest first')
     .addOption(formatOption())
-    .option(
-      '--filter <field=value>',
-      'a filter of the API, such as actor=ada or resource_type=node; may repeat',
-      collect,
-      [],
-    )
-    .option('--limit <n>', 'at most so many', '50')
+    .addOption(filterOption('actor=ada or resource_type=node'))
+    .option('--limit <n>', 'at most so many', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl audit --filter resource_type=node --limit 10')
     .action(async (_options, command: Command) => audit(command.optsWithGlobals<AuditOptions>()));
 }
@@ -151,7 +147,7 @@ const actorOf = ({ actor, token }: Row): string =>
 interface AuditOptions extends GlobalOptions {
   readonly output: Format;
   readonly filter: readonly string[];
-  readonly limit: string;
+  readonly limit: number;
 }
 
 const auditColumns: readonly Column[] = [
@@ -164,18 +160,19 @@ const auditColumns: readonly Column[] = [
   { title: 'REQUEST', wide: true, of: ({ request_id }) => request_id },
 ];
 
-async function audit(options: AuditOptions): Promise<void> {
+async function audit({ filter, limit, output, ...options }: AuditOptions): Promise<void> {
+  const query = filtersOf(filter);
   const { api } = await openSession(options);
-  const limit = Math.max(1, Number(options.limit) || 1);
-  const query = Object.fromEntries(options.filter.map((given) => given.split(/=(.*)/s).slice(0, 2)));
-  async function* pages(): AsyncGenerator<readonly Row[]> {
-    for (let page = 1, seen = 0; seen < limit; page += 1) {
-      const asked = { ...query, page, page_size: Math.min(200, limit) } as never;
-      const { items, total } = await dataOf(api.GET('/api/audit', { params: { query: asked } }));
-      yield (items as unknown as readonly Row[]).slice(0, limit - seen);
-      seen += items.length;
-      if (items.length === 0 || seen >= total) return;
-    }
+  const pages = first(limit, pagesOf(api, { path: '/api/audit' }, query));
+  await printList(pages, { format: output, columns: auditColumns, nameOf: ({ id }) => String(id) });
+}
+
+/** The first rows of a list. */
+async function* first(rows: number, pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+  let left = rows;
+  for await (const page of pages) {
+    yield page.slice(0, left);
+    left -= page.length;
+    if (left <= 0) return;
   }
-  await printList(pages(), { format: options.output, columns: auditColumns, nameOf: ({ id }) => String(id) });
 }

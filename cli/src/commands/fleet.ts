@@ -11,20 +11,20 @@ import { fillSecrets } from '../fleet/secrets.js';
 import type { Plan } from '../fleet/show.js';
 import { showPlan, summary } from '../fleet/show.js';
 import { line, say, shown, write } from '../output.js';
+import { collect, wholeNumber } from '../options.js';
 import { findOne, typeOf } from '../resources.js';
 import type { Api } from '../service.js';
 import { dataOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
 import { agentEndpoint, environmentOf } from './operate.js';
-import { collect } from './resources.js';
 
 interface FileOptions extends GlobalOptions {
   readonly file: readonly string[];
   readonly prune?: true;
   readonly adopt?: true;
   readonly adoptFrom: readonly string[];
-  readonly maxDeletes?: string;
+  readonly maxDeletes?: number;
   readonly env: readonly string[];
   readonly secrets: boolean;
 }
@@ -67,7 +67,7 @@ const withFileOptions = (command: Command): Command =>
     .option('--prune', 'delete what the set owns and the file does not have')
     .option('--adopt', 'take over resources that no set owns')
     .option('--adopt-from <set>', 'take over resources of this set; may repeat', collect, [])
-    .option('--max-deletes <n>', 'how many resources may be deleted')
+    .option('--max-deletes <n>', 'how many resources may be deleted', wholeNumber('--max-deletes'))
     .option('--env <name>', 'a variable that {env: …} may read; may repeat', collect, [])
     .option('--no-secrets', 'leave private keys out, for a plan without them');
 
@@ -92,13 +92,11 @@ const withPlaces =
   };
 
 function flagsOf({ prune, adopt, adoptFrom, maxDeletes }: FileOptions) {
-  if (maxDeletes !== undefined && !/^[0-9]{1,6}$/.test(maxDeletes))
-    throw usage('--max-deletes: expected a whole number');
   return {
     prune: prune ?? false,
     adopt: adopt ?? false,
     adopt_from: [...adoptFrom],
-    ...(maxDeletes === undefined ? {} : { max_deletes: Number(maxDeletes) }),
+    ...(maxDeletes === undefined ? {} : { max_deletes: maxDeletes }),
   };
 }
 

@@ -5,7 +5,7 @@ import { createTwoFilesPatch } from 'diff';
 import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import type { Colour } from '../output.js';
-import { line, paint, printValue, shown, write, yamlOf } from '../output.js';
+import { line, paint, printValue, shown, unreachable, write, yamlOf } from '../output.js';
 import { findOne, typeOf } from '../resources.js';
 import type { Api, Schemas } from '../service.js';
 import { dataOf } from '../service.js';
@@ -177,10 +177,8 @@ function colourOf(state: DeployedNode['state']): Colour {
     case 'pending':
     case 'pushed':
       return 'yellow';
-    default: {
-      const never: never = state;
-      throw new Error(`unexpected ${String(never)}`);
-    }
+    default:
+      return unreachable(state);
   }
 }
 

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { env } from 'node:process';
 import type { Command } from 'commander';
-import { Option } from 'commander';
 import { parse } from 'yaml';
 import { confirm, readStdin } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import type { Format, Row } from '../output.js';
-import { formats, line, printList, printValue, say, shown, yamlOf } from '../output.js';
+import { line, once, printList, printValue, say, shown, yamlOf } from '../output.js';
+import { collect, filterOption, filtersOf, formatOption, pair } from '../options.js';
 import type { ResourceType } from '../resources.js';
 import { findOne, pagesOf, typeNames, typeOf } from '../resources.js';
 import type { Api } from '../service.js';
@@ -22,9 +22,6 @@ import { asPerson, openSession } from '../session.js';
 const typeHelp = `TYPE is one of ${typeNames.join(', ')}.`;
 /** Fields that are shown once. */
 const onceFields = ['control_psk', 'token', 'secret'];
-
-export const formatOption = (): Option =>
-  new Option('-o, --output <format>', 'how to print it').choices([...formats]).default('table');
 
 interface GetOptions extends GlobalOptions {
   readonly output: Format;
@@ -38,7 +35,7 @@ export function resourceCommands(program: Command): void {
     .summary('list resources, or show one by its name or id')
     .description(typeHelp)
     .addOption(formatOption())
-    .option('--filter <field=value>', 'a filter of the API, such as status=offline; may repeat', collect, [])
+    .addOption(filterOption('status=offline'))
     .option('--sort <field>', 'order of the list, with - backwards')
     .addHelpText('after', '\nExample:\n  svcctl get nodes -o wide')
     .action(async (word: string, name: string | undefined, _options, command: Command) =>
@@ -76,8 +73,6 @@ export function resourceCommands(program: Command): void {
     );
 }
 
-export const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
-
 async function get(type: ResourceType, name: string | undefined, options: GetOptions): Promise<void> {
   const { api } = await openSession(options);
   const { output, filter, sort } = options;
@@ -87,19 +82,9 @@ async function get(type: ResourceType, name: string | undefined, options: GetOpt
     if (output === 'json' || output === 'yaml') return printValue(fields, output);
     return printList(once([fields]), { format: output, columns: type.columns, nameOf });
   }
-  const query = Object.fromEntries(filter.map((given) => pair(given, '--filter')));
+  const query = filtersOf(filter);
   if (sort !== undefined) query['sort'] = sort;
   return printList(pagesOf(api, type, query), { format: output, columns: type.columns, nameOf });
-}
-
-export async function* once<T>(value: T): AsyncGenerator<T> {
-  yield value;
-}
-
-function pair(given: string, option: string): [string, string] {
-  const equals = given.indexOf('=');
-  if (equals < 1) throw usage(`${option} ${given}: expected field=value`);
-  return [given.slice(0, equals), given.slice(equals + 1)];
 }
 
 /** As the person where an API token may not. */

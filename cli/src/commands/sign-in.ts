@@ -6,6 +6,7 @@ import { ask, askPassword, readStdin } from '../ask.js';
 import { chosenContext, configFile, readContexts, serverUrl, writeContexts } from '../contexts.js';
 import type { Context } from '../contexts.js';
 import { usage } from '../exit.js';
+import { wholeNumber } from '../options.js';
 import { line, shown } from '../output.js';
 import { connect, dataOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
@@ -31,7 +32,7 @@ export function signInCommands(program: Command): void {
     .option('--user <name>', 'the user name')
     .option('--token-stdin', 'keep the API token that stdin has, instead of making one')
     .option('--role <role>', 'what the token may do, at most your own role')
-    .option('--expires-in-days <n>', `days until the token ends (${daysDefault})`, wholeNumber)
+    .option('--expires-in-days <n>', `days until the token ends (${daysDefault})`, wholeNumber('--expires-in-days'))
     .addHelpText('after', '\nExample:\n  svcctl login --server http://127.0.0.1:8081 --user admin')
     .action(async (_options, command: Command) => login(command.optsWithGlobals<LoginOptions>()));
 
@@ -135,9 +136,4 @@ async function logout(options: GlobalOptions): Promise<void> {
   const { [name]: _gone, ...left } = contexts;
   writeContexts({ current: name === current ? (Object.keys(left)[0] ?? 'default') : current, contexts: left });
   await line(`signed out of ${shown(name)}`);
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[0-9]{1,4}$/.test(text)) throw usage(`${text}: expected a whole number`);
-  return Number(text);
 }

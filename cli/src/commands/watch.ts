@@ -4,14 +4,13 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { usage } from '../exit.js';
 import type { Row } from '../output.js';
-import { line, paint, printList, printValue, shown, write } from '../output.js';
+import { line, once, paint, printList, printValue, shown, write } from '../output.js';
 import { pagesOf, typeOf } from '../resources.js';
 import type { Api } from '../service.js';
 import { dataOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
 import { followFeed } from './events.js';
-import { once } from './resources.js';
 
 const nodes = typeOf('nodes');
 const redrawEveryMs = 2_000;

@@ -1,5 +1,5 @@
 /** Plans as a person reads them: what goes in red with a minus, what comes in green with a plus. */
-import { line, paint, shown } from '../output.js';
+import { line, paint, shown, unreachable } from '../output.js';
 import type { Schemas } from '../service.js';
 
 export type Plan = Schemas['FleetPlan'];
@@ -30,10 +30,8 @@ async function showStep({ action, resource: { type, name }, changes }: Step): Pr
     case 'adopt':
       await line(paint('yellow', `~ ${what}`));
       break;
-    default: {
-      const never: never = action;
-      throw new Error(`unexpected ${String(never)}`);
-    }
+    default:
+      return unreachable(action);
   }
   for (const change of changes) await showChange(change);
 }

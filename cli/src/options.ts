@@ -1,0 +1,38 @@
+/** Options that several commands have, and how what is given to them is read. */
+import { Option } from 'commander';
+import { usage } from './exit.js';
+import { formats } from './output.js';
+
+/** For options that may repeat. */
+export const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+export const formatOption = (): Option =>
+  new Option('-o, --output <format>', 'how to print it').choices([...formats]).default('table');
+
+/** @param example a filter of that list */
+export const filterOption = (example: string): Option =>
+  new Option('--filter <field=value>', `a filter of the API, such as ${example}; may repeat`)
+    .argParser(collect)
+    .default([], 'none');
+
+/** The API's filters, as a query. @throws Failure usage */
+export function filtersOf(given: readonly string[]): Record<string, string> {
+  const query = Object.fromEntries(given.map((one) => pair(one, '--filter')));
+  if ('page' in query) throw usage('--filter page: expected a field; all pages are read');
+  return query;
+}
+
+/** `field=value` @throws Failure usage */
+export function pair(given: string, option: string): [field: string, value: string] {
+  const equals = given.indexOf('=');
+  if (equals < 1) throw usage(`${option} ${given}: expected field=value`);
+  return [given.slice(0, equals), given.slice(equals + 1)];
+}
+
+/** Reads an option, or throws a usage failure that names it. */
+export const wholeNumber =
+  (option: string) =>
+  (given: string): number => {
+    if (!/^[0-9]{1,6}$/.test(given)) throw usage(`${option} ${given}: expected a whole number`);
+    return Number(given);
+  };
