@@ -5,6 +5,7 @@ import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
+import { setNonce } from 'get-nonce';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { followFeed, queryClient } from '../shared/live/queries.js';
@@ -16,6 +17,8 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]'
 
 const root = document.querySelector('#root');
 if (root === null) throw new Error('the page has no root');
+// Dialogs keep the page behind them from scrolling by a style of their own.
+setNonce(nonce ?? '');
 followFeed();
 createRoot(root).render(
   <StrictMode>

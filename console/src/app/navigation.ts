@@ -16,9 +16,17 @@ export const pages: readonly Destination[] = [
   { to: '/upstreams', label: text.pages.upstreams },
   { to: '/credentials', label: text.pages.credentials },
   { to: '/audit', label: text.pages.audit },
+  { to: '/webhooks', label: text.pages.webhooks, role: 'admin' },
+  { to: '/tokens', label: text.pages.tokens },
+  { to: '/users', label: text.pages.users, role: 'admin' },
+  { to: '/settings', label: text.pages.settings },
 ];
 
 export const actions: readonly Destination[] = [
   { to: '/upstreams/new', label: text.pages.addUpstream, role: 'operator' },
   { to: '/credentials/new', label: text.pages.addCredential, role: 'operator' },
+  { to: '/webhooks/new', label: text.pages.addWebhook, role: 'admin' },
+  { to: '/tokens/new', label: text.pages.addToken },
+  { to: '/users/new', label: text.pages.addUser, role: 'admin' },
+  { to: '/account', label: text.pages.account },
 ];

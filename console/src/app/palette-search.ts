@@ -16,21 +16,35 @@ const shown = 5;
 type Named = { readonly items: readonly { readonly id: string; readonly name: string }[] };
 type Ask = (query: { q: string; page_size: number }, signal: AbortSignal) => Promise<Named>;
 
+/** Those that have names. */
+type Searched = Exclude<LinkedType, 'connectivity'>;
+
 /** How each type is asked for. */
-const lists: Readonly<Record<LinkedType, Ask>> = {
+const lists: Readonly<Record<Searched, Ask>> = {
   node: (query, signal) => dataOf(api.GET('/api/nodes', { params: { query }, signal })),
   l4_upstream: (query, signal) => dataOf(api.GET('/api/l4-upstreams', { params: { query }, signal })),
   credential: (query, signal) => dataOf(api.GET('/api/credentials', { params: { query }, signal })),
+  api_token: (query, signal) => dataOf(api.GET('/api/auth/tokens', { params: { query }, signal })),
+  webhook: (query, signal) => dataOf(api.GET('/api/webhooks', { params: { query }, signal })),
+  user: async (query, signal) => {
+    const { items } = await dataOf(api.GET('/api/auth/users', { params: { query }, signal }));
+    return { items: items.map(({ id, username }) => ({ id, name: username })) };
+  },
 };
 
+/** What the service refuses to all others. */
+const forAdmins: ReadonlySet<LinkedType> = new Set<LinkedType>(['user', 'webhook']);
+
 /** @throws Refusal */
-export async function findResources(q: string, signal: AbortSignal): Promise<readonly Found[]> {
-  const types = Object.entries(lists) as readonly (readonly [LinkedType, Ask])[];
+export async function findResources(q: string, isAdmin: boolean, signal: AbortSignal): Promise<readonly Found[]> {
+  const types = Object.entries(lists) as readonly (readonly [Searched, Ask])[];
   const found = await Promise.all(
-    types.map(async ([type, ask]) => {
-      const { items } = await ask({ q, page_size: shown }, signal);
-      return items.map(({ id, name }) => ({ id, name, type, link: targetOf(type, id) }));
-    }),
+    types
+      .filter(([type]) => isAdmin || !forAdmins.has(type))
+      .map(async ([type, ask]) => {
+        const { items } = await ask({ q, page_size: shown }, signal);
+        return items.map(({ id, name }) => ({ id, name, type, link: targetOf(type, id) }));
+      }),
   );
   return found.flat();
 }

@@ -22,8 +22,8 @@ export function Palette({ button }: { readonly button: (open: () => void) => Rea
   const mayOperate = useMay('operator');
   const mayAdminister = useMay('admin');
   const { data: found = [] } = useQuery({
-    queryKey: ['palette', wanted],
-    queryFn: ({ signal }) => findResources(wanted, signal),
+    queryKey: ['palette', wanted, mayAdminister],
+    queryFn: ({ signal }) => findResources(wanted, mayAdminister, signal),
     enabled: wanted !== '',
     placeholderData: keepPreviousData,
     meta: { follows: 'all' },

@@ -81,6 +81,79 @@ const routeTree = root.addChildren([
   }),
   createRoute({
     ...at,
+    path: '/tokens',
+    validateSearch: listSearch,
+    component: lazyRouteComponent(() => import('../tokens/tokens-page.js'), 'TokensPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/tokens/new',
+    component: lazyRouteComponent(() => import('../tokens/new-token-page.js'), 'NewTokenPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/tokens/$id',
+    component: lazyRouteComponent(() => import('../tokens/token-page.js'), 'TokenPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/users',
+    validateSearch: listSearch,
+    component: lazyRouteComponent(() => import('../users/users-page.js'), 'UsersPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/users/new',
+    component: lazyRouteComponent(() => import('../users/user-form-page.js'), 'NewUserPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/users/$id',
+    component: lazyRouteComponent(() => import('../users/user-page.js'), 'UserPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/users/$id/password',
+    component: lazyRouteComponent(() => import('../users/user-form-page.js'), 'ResetPasswordPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/account',
+    component: lazyRouteComponent(() => import('../account/account-page.js'), 'AccountPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/webhooks',
+    validateSearch: listSearch,
+    component: lazyRouteComponent(() => import('../webhooks/webhooks-page.js'), 'WebhooksPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/webhooks/new',
+    component: lazyRouteComponent(() => import('../webhooks/webhook-form-page.js'), 'NewWebhookPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/webhooks/$id',
+    component: lazyRouteComponent(() => import('../webhooks/webhook-page.js'), 'WebhookPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/webhooks/$id/edit',
+    component: lazyRouteComponent(() => import('../webhooks/webhook-form-page.js'), 'EditWebhookPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/settings',
+    component: lazyRouteComponent(() => import('../settings/settings-page.js'), 'SettingsPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/settings/edit',
+    component: lazyRouteComponent(() => import('../settings/settings-form-page.js'), 'EditSettingsPage'),
+  }),
+  createRoute({
+    ...at,
     path: '/audit',
     validateSearch: auditSearch,
     component: lazyRouteComponent(() => import('../audit/audit-page.js'), 'AuditPage'),

@@ -5,6 +5,7 @@ import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Facts } from '../shared/ui/facts.js';
 import { LinkButton } from '../shared/ui/links.js';
+import { NamedLink } from '../shared/ui/named-link.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceActions } from '../shared/ui/resource-actions.js';
@@ -84,7 +85,7 @@ function keyFacts(credential: Credential): Readonly<Record<string, ReactNode>> {
     case 'reality':
       return {
         [text.publicKey]: publicKey,
-        [text.keyPair]: <KeyPair id={pairId} />,
+        [text.keyPair]: pairId && <NamedLink type="credential" id={pairId} />,
         [text.serverNames]: credential.server_names.join(', '),
         [text.shortIds]: credential.short_ids.map((id) => id || '""').join(', '),
         [text.target]: `${credential.target_host}:${credential.target_port}`,
@@ -94,11 +95,6 @@ function keyFacts(credential: Credential): Readonly<Record<string, ReactNode>> {
     default:
       return keyType satisfies never;
   }
-}
-
-function KeyPair({ id }: { readonly id: string | null }): ReactNode {
-  const { data } = useQuery({ ...credentialQuery(id ?? ''), enabled: id !== null });
-  return <ResourceLink type="credential" id={id} name={data?.name ?? null} />;
 }
 
 function CertificateFacts({ certificate }: { readonly certificate: Certificate }): ReactNode {

@@ -20,6 +20,9 @@ export function useMay(needed: Role): boolean {
   return data !== undefined && roles.indexOf(data.role) >= roles.indexOf(needed);
 }
 
+/** The roles that somebody of this role may give to a token. */
+export const rolesUpTo = (role: Role): readonly Role[] => roles.slice(0, roles.indexOf(role) + 1);
+
 /** Signs in with a cookie. @throws Refusal */
 export async function signIn(username: string, password: string): Promise<void> {
   await dataOf(api.POST('/api/auth/login', { body: { username, password, cookie: true } }));

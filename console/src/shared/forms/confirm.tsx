@@ -15,9 +15,19 @@ interface ConfirmProps {
   /** Does it; the dialog closes when it is done. Undefined when something stands in the way. */
   readonly onConfirm: (() => Promise<void>) | undefined;
   readonly onClose: () => void;
+  /** Nothing is lost by it. */
+  readonly mild?: boolean;
 }
 
-export function Confirm({ opened, title, children, action, onConfirm, onClose }: ConfirmProps): ReactNode {
+export function Confirm({
+  opened,
+  title,
+  children,
+  action,
+  onConfirm,
+  onClose,
+  mild = false,
+}: ConfirmProps): ReactNode {
   const { working, refused, attempt, forget } = useAttempt();
   const close = (): void => {
     forget();
@@ -29,7 +39,7 @@ export function Confirm({ opened, title, children, action, onConfirm, onClose }:
       close();
     });
   return (
-    <Modal opened={opened} onClose={close} title={title} centered>
+    <Modal opened={opened} onClose={close} title={title} closeButtonProps={{ 'aria-label': text.cancel }} centered>
       <Stack>
         <Text size="sm" component="div">
           {children}
@@ -40,7 +50,7 @@ export function Confirm({ opened, title, children, action, onConfirm, onClose }:
             {text.cancel}
           </Button>
           {onConfirm !== undefined && (
-            <Button color="red" loading={working} onClick={() => void confirm(onConfirm)}>
+            <Button color={mild ? undefined : 'red.9'} loading={working} onClick={() => void confirm(onConfirm)}>
               {action}
             </Button>
           )}

@@ -44,7 +44,8 @@ interface ResourceFormProps<V extends Values, R extends Stored> {
   readonly labels: Readonly<Record<string, string>>;
   readonly save: (changes: Save<V>) => Promise<Done<R>>;
   readonly onSaved: (done: Done<R>) => void;
-  readonly onCancel: () => void;
+  /** Absent where there is nothing to go back to. */
+  readonly onCancel?: () => void;
   readonly saveLabel: string;
   readonly children: (form: FormOf<V>) => ReactNode;
 }
@@ -118,9 +119,11 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
           <Button type="submit" loading={saving} disabled={base !== undefined && (untouched || newer !== undefined)}>
             {saveLabel}
           </Button>
-          <Button variant="default" onClick={onCancel}>
-            {text.cancel}
-          </Button>
+          {onCancel !== undefined && (
+            <Button variant="default" onClick={onCancel}>
+              {text.cancel}
+            </Button>
+          )}
         </Group>
       </Stack>
     </form>

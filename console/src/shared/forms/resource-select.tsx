@@ -6,13 +6,14 @@ import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { api, dataOf } from '../api/client.js';
 import type { Schemas } from '../api/client.js';
+import { namedQuery } from '../named.js';
+import type { Named } from '../named.js';
 import { text } from './forms.text.js';
 
 const typingMs = 150;
 /** The rest is found by typing. */
 const offered = 20;
 
-type Named = { readonly id: string; readonly name: string };
 type KeyType = Schemas['Credential']['key_type'];
 
 /** What can be chosen, and the filter that the API has for it. */
@@ -37,20 +38,6 @@ async function find(kind: Kind, q: string, signal: AbortSignal): Promise<readonl
   }
 }
 
-function get({ type }: Kind, id: string, signal: AbortSignal): Promise<Named> {
-  const params = { path: { id } };
-  switch (type) {
-    case 'node':
-      return dataOf(api.GET('/api/nodes/{id}', { params, signal }));
-    case 'l4_upstream':
-      return dataOf(api.GET('/api/l4-upstreams/{id}', { params, signal }));
-    case 'credential':
-      return dataOf(api.GET('/api/credentials/{id}', { params, signal }));
-    default:
-      return type satisfies never;
-  }
-}
-
 const foundQuery = (kind: Kind, q: string) =>
   queryOptions({
     queryKey: [kind.type, 'options', kind, q],
@@ -58,19 +45,14 @@ const foundQuery = (kind: Kind, q: string) =>
     placeholderData: keepPreviousData,
   });
 
-const chosenQuery = (kind: Kind, id: string) =>
-  queryOptions({
-    queryKey: [kind.type, 'option', id],
-    queryFn: ({ signal }) => get(kind, id, signal),
-    enabled: id !== '',
-  });
-
 interface ResourceSelectProps {
   readonly kind: Kind;
   /** An id; empty for none. */
   readonly value?: string;
   readonly onChange: (id: string) => void;
-  readonly label: string;
+  /** Absent where `ariaLabel` says it. */
+  readonly label?: string | undefined;
+  readonly ariaLabel?: string;
   readonly description?: ReactNode;
   readonly error?: ReactNode;
   readonly required?: boolean;
@@ -80,9 +62,9 @@ interface ResourceSelectProps {
 }
 
 export function ResourceSelect(props: ResourceSelectProps): ReactNode {
-  const { kind, value = '', onChange, except = [], placeholder = text.choose, ...input } = props;
+  const { kind, value = '', onChange, except = [], placeholder = text.choose, ariaLabel, ...input } = props;
   const [typed, setTyped] = useState('');
-  const { data: chosen } = useQuery(chosenQuery(kind, value));
+  const { data: chosen } = useQuery(namedQuery(kind.type, value));
   // The field holds the name of what is chosen until one types another.
   const [wanted] = useDebouncedValue(typed === chosen?.name ? '' : typed.trim(), typingMs);
   const { data: found = [] } = useQuery(foundQuery(kind, wanted));
@@ -92,6 +74,7 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
   return (
     <Select
       {...input}
+      {...(ariaLabel !== undefined && { 'aria-label': ariaLabel })}
       placeholder={placeholder}
       data={shown.map(({ id, name }) => ({ value: id, label: name }))}
       value={value === '' ? null : value}

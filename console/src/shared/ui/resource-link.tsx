@@ -10,6 +10,10 @@ const pages = {
   node: (id: string): ResourceLinkTarget => ({ to: '/nodes/$id', params: { id } }),
   l4_upstream: (id: string): ResourceLinkTarget => ({ to: '/upstreams/$id', params: { id } }),
   credential: (id: string): ResourceLinkTarget => ({ to: '/credentials/$id', params: { id } }),
+  api_token: (id: string): ResourceLinkTarget => ({ to: '/tokens/$id', params: { id } }),
+  user: (id: string): ResourceLinkTarget => ({ to: '/users/$id', params: { id } }),
+  webhook: (id: string): ResourceLinkTarget => ({ to: '/webhooks/$id', params: { id } }),
+  connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
 } as const;
 
 export type LinkedType = keyof typeof pages;

@@ -21,6 +21,8 @@ export const text = {
   notSet: 'not set',
   copy: 'Copy',
   copied: 'Copied',
+  kept: 'I have kept it',
+  shownBefore: 'The service has made it before, and shows it only once. Make another, and delete this one.',
   undo: 'Undo',
   undone: 'Undone.',
   undoFailed: 'This could not be undone',

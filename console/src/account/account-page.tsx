@@ -1,0 +1,122 @@
+/** One's own account: who one is, and the password. */
+import { Checkbox, PasswordInput, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import type { Schemas } from '../shared/api/client.js';
+import { ResourceForm } from '../shared/forms/resource-form.js';
+import { queryClient } from '../shared/live/queries.js';
+import { meQuery } from '../shared/session.js';
+import { sayDone } from '../shared/ui/done.js';
+import { Facts } from '../shared/ui/facts.js';
+import { LinkButton } from '../shared/ui/links.js';
+import { Page } from '../shared/ui/page.js';
+import { Section } from '../shared/ui/section.js';
+import { changePassword, updateAccount } from './account.js';
+import type { User } from './account.js';
+import { text } from './account.text.js';
+
+export function AccountPage(): ReactNode {
+  const { data: me } = useQuery(meQuery);
+  if (me === undefined) return null;
+  return (
+    <Page
+      title={text.title}
+      actions={
+        <LinkButton variant="default" to="/tokens">
+          {text.tokens}
+        </LinkButton>
+      }
+    >
+      <Profile me={me} />
+      <Password />
+    </Page>
+  );
+}
+
+type Profile = Pick<User, 'display_name' | 'email'>;
+
+const profileOf = (user: User | undefined): Profile => ({
+  display_name: user?.display_name ?? null,
+  email: user?.email ?? null,
+});
+
+function Profile({ me }: { readonly me: User }): ReactNode {
+  return (
+    <Section title={text.profile}>
+      <Facts facts={{ [text.username]: me.username, [text.role]: text.roles[me.role] }} />
+      <ResourceForm<Profile, User>
+        key={me.version}
+        resource={me}
+        valuesOf={profileOf}
+        labels={{ display_name: text.displayName, email: text.email }}
+        save={updateAccount}
+        onSaved={() => {
+          sayDone(text.saved);
+          void queryClient.invalidateQueries({ queryKey: meQuery.queryKey });
+        }}
+        saveLabel={text.save}
+      >
+        {(form) => {
+          const input = (field: keyof Profile) => {
+            const { value, ...props } = form.getInputProps(field);
+            return {
+              ...props,
+              value: value ?? '',
+              onChange: ({ currentTarget }: React.ChangeEvent<HTMLInputElement>) =>
+                form.setFieldValue(field, (currentTarget.value || null) as never),
+            };
+          };
+          return (
+            <>
+              <TextInput label={text.displayName} autoComplete="name" {...input('display_name')} />
+              <TextInput label={text.email} type="email" autoComplete="email" {...input('email')} />
+            </>
+          );
+        }}
+      </ResourceForm>
+    </Section>
+  );
+}
+
+type PasswordValues = Required<Schemas['PasswordChange']>;
+
+function Password(): ReactNode {
+  const [changes, setChanges] = useState(0);
+  return (
+    <Section title={text.password}>
+      <Text size="sm">{text.passwordMeaning}</Text>
+      <ResourceForm<PasswordValues, never>
+        key={changes}
+        valuesOf={() => ({ current_password: '', new_password: '', revoke_tokens: false })}
+        labels={{ current_password: text.currentPassword, new_password: text.newPassword }}
+        save={({ values }) => changePassword(values as PasswordValues) as Promise<never>}
+        onSaved={() => {
+          sayDone(text.changed);
+          // An empty form.
+          setChanges(changes + 1);
+        }}
+        saveLabel={text.change}
+      >
+        {(form) => (
+          <>
+            <PasswordInput
+              label={text.currentPassword}
+              autoComplete="current-password"
+              required
+              {...form.getInputProps('current_password')}
+            />
+            <PasswordInput
+              label={text.newPassword}
+              description={text.newPasswordHint}
+              autoComplete="new-password"
+              required
+              {...form.getInputProps('new_password')}
+            />
+            <Checkbox label={text.revokeTokens} {...form.getInputProps('revoke_tokens', { type: 'checkbox' })} />
+          </>
+        )}
+      </ResourceForm>
+    </Section>
+  );
+}

@@ -1,0 +1,21 @@
+/** The words of the page of one's own account. */
+export const text = {
+  title: 'Your account',
+  profile: 'About you',
+  username: 'User name',
+  role: 'Role',
+  roles: { viewer: 'Viewer', operator: 'Operator', admin: 'Administrator' },
+  displayName: 'Full name',
+  email: 'E-mail',
+  save: 'Save',
+  saved: 'Your account is changed.',
+  password: 'Password',
+  passwordMeaning: 'Everywhere else you are signed out at once.',
+  currentPassword: 'Current password',
+  newPassword: 'New password',
+  newPasswordHint: 'At least 12 characters.',
+  revokeTokens: 'End my API tokens too',
+  change: 'Change the password',
+  changed: 'Your password is changed.',
+  tokens: 'Your API tokens',
+} as const;

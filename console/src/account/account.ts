@@ -1,0 +1,16 @@
+/** What one does with one's own account. */
+import { api, doneOf } from '../shared/api/client.js';
+import type { Done, Schemas } from '../shared/api/client.js';
+import type { Save } from '../shared/forms/resource-form.js';
+
+export type User = Schemas['User'];
+
+export const updateAccount = ({
+  values: body,
+  headers: header,
+}: Save<Schemas['OwnAccountChanges']>): Promise<Done<User>> =>
+  doneOf(api.PUT('/api/auth/me', { params: { header }, body }));
+
+/** By cookie: the browser gets the new one, and everything else that was signed in ends. */
+export const changePassword = (body: Schemas['PasswordChange']): Promise<Done<unknown>> =>
+  doneOf(api.PUT('/api/auth/password', { body }));

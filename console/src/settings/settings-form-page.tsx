@@ -1,0 +1,145 @@
+/** The form of the settings. */
+import { NumberInput, Switch } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Done } from '../shared/api/client.js';
+import { ListEditor } from '../shared/forms/list-editor.js';
+import { ResourceForm } from '../shared/forms/resource-form.js';
+import type { FormOf, Save } from '../shared/forms/resource-form.js';
+import { ResourceSelect } from '../shared/forms/resource-select.js';
+import { sayDoneOf } from '../shared/ui/done.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { overrideChanges, settingsId, settingsQuery, updateSettings } from './settings.js';
+import type { Override, Settings } from './settings.js';
+import { text } from './settings.text.js';
+
+type Values = Omit<Settings, 'version'>;
+type Stored = Settings & { readonly id: string };
+
+const labels = {
+  multiplex: text.multiplex,
+  multiplex_port: text.multiplexPort,
+  heartbeat_interval_secs: text.heartbeat,
+  metrics_interval_secs: text.metrics,
+  offline_after_secs: text.offlineAfter,
+  nodes: text.overrides,
+  'nodes.*.node_id': text.node,
+  'nodes.*.multiplex_port': text.port,
+};
+
+function valuesOf(stored: Stored | undefined): Values {
+  if (stored === undefined) throw new Error('the form of the settings needs them');
+  const { multiplex, multiplex_port, heartbeat_interval_secs, metrics_interval_secs, offline_after_secs, nodes } =
+    stored;
+  return { multiplex, multiplex_port, heartbeat_interval_secs, metrics_interval_secs, offline_after_secs, nodes };
+}
+
+export function EditSettingsPage(): ReactNode {
+  const navigate = useNavigate();
+  const { data: settings, error, refetch } = useQuery(settingsQuery);
+  if (settings === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  const back = (): void => void navigate({ to: '/settings' });
+  const save = async ({ values, headers }: Save<Values>): Promise<Done<Stored>> => {
+    const { nodes, ...rest } = values;
+    const changes = nodes === undefined ? rest : { ...rest, nodes: overrideChanges(settings.nodes, nodes) };
+    const done = await updateSettings({ values: changes, headers });
+    return { ...done, data: { ...done.data, id: settingsId } };
+  };
+  return (
+    <Page title={text.editTitle}>
+      <ResourceForm<Values, Stored>
+        resource={{ ...settings, id: settingsId }}
+        valuesOf={valuesOf}
+        labels={labels}
+        save={save}
+        onSaved={(done) => {
+          sayDoneOf(text.saved, done);
+          back();
+        }}
+        onCancel={back}
+        saveLabel={text.save}
+      >
+        {(form) => (
+          <>
+            <NumberInput label={text.heartbeat} min={1} {...form.getInputProps('heartbeat_interval_secs')} />
+            <NumberInput label={text.metrics} min={1} {...form.getInputProps('metrics_interval_secs')} />
+            <NumberInput
+              label={text.offlineAfter}
+              description={text.offlineHint}
+              min={1}
+              {...nullable(form, 'offline_after_secs')}
+            />
+            <Switch label={text.multiplex} {...form.getInputProps('multiplex', { type: 'checkbox' })} />
+            <Port form={form} path="multiplex_port" hint={text.multiplexPortHint} />
+            <Overrides form={form} />
+          </>
+        )}
+      </ResourceForm>
+    </Page>
+  );
+}
+
+/** A figure that may be left empty, which the API knows as null. */
+function nullable(form: FormOf<Values>, path: string) {
+  const { value, ...input } = form.getInputProps(path) as { readonly value: number | null; readonly error?: ReactNode };
+  return {
+    ...input,
+    value: value ?? '',
+    onChange: (next: number | string) => form.setFieldValue(path, (next === '' ? null : next) as never),
+  };
+}
+
+interface PortProps {
+  readonly form: FormOf<Values>;
+  readonly path: string;
+  readonly hint?: string;
+  readonly width?: number;
+}
+
+function Port({ form, path, hint, width }: PortProps): ReactNode {
+  return (
+    <NumberInput
+      label={text.multiplexPort}
+      description={hint}
+      w={width}
+      min={1}
+      max={65_535}
+      {...nullable(form, path)}
+    />
+  );
+}
+
+function Overrides({ form }: { readonly form: FormOf<Values> }): ReactNode {
+  const { nodes } = form.getValues();
+  const added: Override = { node_id: '', multiplex: true, multiplex_port: null };
+  return (
+    <ListEditor
+      legend={text.overrides}
+      count={nodes.length}
+      addLabel={text.addOverride}
+      onAdd={() => form.insertListItem('nodes', added)}
+      removeLabel={text.removeOverride}
+      onRemove={(index) => form.removeListItem('nodes', index)}
+      error={form.errors['nodes']}
+    >
+      {(index) => (
+        <>
+          <ResourceSelect
+            kind={{ type: 'node' }}
+            label={text.node}
+            except={nodes.map(({ node_id: id }) => id)}
+            {...form.getInputProps(`nodes.${index}.node_id`)}
+          />
+          <Port form={form} path={`nodes.${index}.multiplex_port`} width={130} />
+          <Switch
+            label={text.multiplexing}
+            mt={32}
+            {...form.getInputProps(`nodes.${index}.multiplex`, { type: 'checkbox' })}
+          />
+        </>
+      )}
+    </ListEditor>
+  );
+}

@@ -1,0 +1,81 @@
+/** The settings of the installation, and the nodes that have some of their own. */
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { Facts } from '../shared/ui/facts.js';
+import { formatCount } from '../shared/ui/format.js';
+import { NamedLink } from '../shared/ui/named-link.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { ResourceActions } from '../shared/ui/resource-actions.js';
+import { Section } from '../shared/ui/section.js';
+import { State } from '../shared/ui/state.js';
+import { settingsId, settingsQuery } from './settings.js';
+import type { Override } from './settings.js';
+import { text } from './settings.text.js';
+
+const column = columnsOf<Override>();
+const columns = column.columns([
+  column.display({
+    id: 'node',
+    header: text.node,
+    cell: ({ row: { original } }) => <NamedLink type="node" id={original.node_id} />,
+  }),
+  column.display({
+    id: 'multiplex',
+    header: text.multiplexing,
+    cell: ({ row: { original } }) => <OnOff on={original.multiplex} />,
+  }),
+  column.display({
+    id: 'port',
+    header: text.port,
+    meta: { numeric: true },
+    cell: ({ row: { original } }) => original.multiplex_port ?? text.inherited,
+  }),
+]);
+
+function OnOff({ on }: { readonly on: boolean }): ReactNode {
+  return <State mood={on ? 'good' : 'idle'}>{on ? text.on : text.off}</State>;
+}
+
+export function SettingsPage(): ReactNode {
+  const { data: settings, error, refetch } = useQuery(settingsQuery);
+  if (settings === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  const { offline_after_secs: offlineAfter } = settings;
+  const seconds = (value: number): string => text.seconds(formatCount(value));
+  return (
+    <Page
+      title={text.title}
+      actions={
+        <ResourceActions type="connectivity" id={settingsId} name={text.title} edit={{ to: '/settings/edit' }} />
+      }
+    >
+      <Section title={text.connectivity}>
+        <Facts
+          facts={{
+            [text.heartbeat]: seconds(settings.heartbeat_interval_secs),
+            [text.metrics]: seconds(settings.metrics_interval_secs),
+            [text.offlineAfter]: offlineAfter === null ? text.automatic : seconds(offlineAfter),
+          }}
+        />
+      </Section>
+      <Section title={text.multiplexing}>
+        <Facts
+          facts={{
+            [text.multiplex]: <OnOff on={settings.multiplex} />,
+            [text.multiplexPort]: settings.multiplex_port,
+          }}
+        />
+      </Section>
+      <Section title={text.overrides}>
+        <DataTable
+          caption={text.overridesCaption}
+          columns={columns}
+          rows={settings.nodes}
+          rowKey={({ node_id: id }) => id}
+          empty={text.noOverrides}
+        />
+      </Section>
+    </Page>
+  );
+}

@@ -1,0 +1,26 @@
+/** What the console asks about the connectivity settings and does with them. */
+import { queryOptions } from '@tanstack/react-query';
+import { api, dataOf, doneOf } from '../shared/api/client.js';
+import type { Done, Schemas } from '../shared/api/client.js';
+import type { Save } from '../shared/forms/resource-form.js';
+
+export type Settings = Schemas['ConnectivitySettings'];
+export type Override = Settings['nodes'][number];
+type Changes = Schemas['ConnectivitySettingsChanges'];
+
+/** The id under which the audit has them. */
+export const settingsId = 'connectivity';
+
+export const settingsQuery = queryOptions({
+  queryKey: ['connectivity', 'one'],
+  queryFn: ({ signal }) => dataOf(api.GET('/api/settings/connectivity', { signal })),
+});
+
+export const updateSettings = ({ values: body, headers: header }: Save<Changes>): Promise<Done<Settings>> =>
+  doneOf(api.PUT('/api/settings/connectivity', { params: { header }, body }));
+
+/** Entries of the API that turn the overrides of before into those of now: one that is gone is named with null. */
+export function overrideChanges(before: readonly Override[], now: readonly Override[]): NonNullable<Changes['nodes']> {
+  const gone = before.filter(({ node_id: id }) => !now.some((one) => one.node_id === id));
+  return [...now, ...gone.map(({ node_id }) => ({ node_id, multiplex: null }))];
+}

@@ -1,0 +1,206 @@
+/** One webhook: how it does, what it was sent last, a ping, a new secret, and how it goes on after it stopped. */
+import { Button, Radio, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import type { Schemas } from '../shared/api/client.js';
+import { useAttempt } from '../shared/forms/attempt.js';
+import { Confirm } from '../shared/forms/confirm.js';
+import { queryClient } from '../shared/live/queries.js';
+import { columnsOf } from '../shared/ui/data-table.js';
+import { useDialog } from '../shared/ui/dialog.js';
+import { sayDone } from '../shared/ui/done.js';
+import { Empty } from '../shared/ui/empty.js';
+import { Facts } from '../shared/ui/facts.js';
+import { formatCount, formatMilliseconds } from '../shared/ui/format.js';
+import { ListTable } from '../shared/ui/list-table.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { ResourceActions } from '../shared/ui/resource-actions.js';
+import { SecretOnce } from '../shared/ui/secret-once.js';
+import { Section } from '../shared/ui/section.js';
+import { When } from '../shared/ui/when.js';
+import { FilterFacts } from './filter-facts.js';
+import { Lag, Outcome, WebhookState } from './webhook-state.js';
+import { deleteWebhook, deliveriesQuery, pingWebhook, resumeWebhook, updateWebhook, webhookQuery } from './webhooks.js';
+import type { Delivery, Webhook } from './webhooks.js';
+import { text } from './webhooks.text.js';
+
+export function WebhookPage(): ReactNode {
+  const { id } = useParams({ from: '/webhooks/$id' });
+  const { data: webhook, error, refetch } = useQuery(webhookQuery(id));
+  /** A new secret, until the person has kept it. */
+  const [secret, setSecret] = useState<string>();
+  if (webhook === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  return (
+    <Page
+      title={webhook.name}
+      aside={<WebhookState state={webhook.state} />}
+      actions={<Actions webhook={webhook} onSecret={setSecret} />}
+    >
+      {secret !== undefined && (
+        <SecretOnce title={text.secretTitle} label={text.secret} secret={secret} onKept={() => setSecret(undefined)}>
+          {text.secretMeaning}
+        </SecretOnce>
+      )}
+      <Section title={text.details}>
+        <Facts
+          facts={{
+            [text.url]: webhook.url,
+            [text.lag]: <Lag lag={webhook.lag} />,
+            [text.types]: webhook.types.map((type) => text.shortTypes[type]).join(', '),
+            [text.filters]: <FilterFacts filters={webhook.filters} />,
+            [text.created]: <When at={webhook.created_at} />,
+            [text.updated]: <When at={webhook.updated_at} />,
+          }}
+        />
+      </Section>
+      <Deliveries id={id} />
+    </Page>
+  );
+}
+
+interface ActionsProps {
+  readonly webhook: Webhook;
+  readonly onSecret: (secret: string | undefined) => void;
+}
+
+function Actions({ webhook, onSecret }: ActionsProps): ReactNode {
+  const { id, name, version, state } = webhook;
+  const rotating = useDialog('rotate');
+  const { working, refused, attempt } = useAttempt();
+  const rotate = async (): Promise<void> => {
+    const { data } = await updateWebhook(id, {
+      values: { rotate_secret: true },
+      headers: { 'if-match': `"${version}"` },
+    });
+    onSecret(data.secret);
+  };
+  const ping = (): Promise<void> =>
+    attempt(async () => {
+      const { data } = await pingWebhook(id);
+      const { status, error, duration_ms: took } = data;
+      sayDone(error === null ? text.pinged(status ?? 0, formatMilliseconds(took)) : text.pingFailed(error));
+      await queryClient.invalidateQueries({ queryKey: deliveriesQuery(id).queryKey });
+    });
+  return (
+    <ResourceActions
+      type="webhook"
+      id={id}
+      name={name}
+      role="admin"
+      edit={{ to: '/webhooks/$id/edit', params: { id } }}
+      remove={{ run: () => deleteWebhook(id), meaning: text.removeMeaning, list: { to: '/webhooks' } }}
+    >
+      {refused !== undefined && <Problem error={refused} />}
+      <Button size="xs" variant="default" loading={working} onClick={() => void ping()}>
+        {text.ping}
+      </Button>
+      {state !== 'disabled' && <Resume webhook={webhook} />}
+      <Button size="xs" variant="default" onClick={rotating.open}>
+        {text.rotate}
+      </Button>
+      <Confirm
+        opened={rotating.opened}
+        title={text.rotateTitle(name)}
+        action={text.rotateNow}
+        onConfirm={rotate}
+        onClose={rotating.close}
+      >
+        {text.rotateMeaning}
+      </Confirm>
+    </ResourceActions>
+  );
+}
+
+type From = keyof typeof text.resumeFrom;
+
+const requests: Readonly<Record<From, Schemas['ResumeWebhook']>> = {
+  failed: {},
+  skip: { skip: true },
+  now: { after: 'now' },
+  start: { after: 'start' },
+};
+
+function Resume({ webhook: { id, name, state } }: { readonly webhook: Webhook }): ReactNode {
+  const { opened, open, close } = useDialog('resume');
+  // One that is well has no failed item.
+  const choices: readonly From[] = state === 'ok' ? ['now', 'start'] : ['failed', 'skip', 'now', 'start'];
+  const [chosen, choose] = useState<From>();
+  const from = chosen !== undefined && choices.includes(chosen) ? chosen : (choices[0] ?? 'now');
+  const resume = async (): Promise<void> => {
+    await resumeWebhook(id, requests[from]);
+    sayDone(text.resumed(name));
+  };
+  return (
+    <>
+      <Button size="xs" variant={state === 'ok' ? 'default' : 'filled'} onClick={open}>
+        {text.resume}
+      </Button>
+      <Confirm
+        opened={opened}
+        title={text.resumeTitle(name)}
+        action={text.resume}
+        onConfirm={resume}
+        onClose={close}
+        mild
+      >
+        <Stack gap="sm">
+          {text.resumeMeaning}
+          <Radio.Group label={text.resumeHow} value={from} onChange={(value) => choose(value as From)}>
+            <Stack gap="xs" pt="xs">
+              {choices.map((choice) => (
+                <Radio
+                  key={choice}
+                  value={choice}
+                  label={text.resumeFrom[choice]}
+                  description={text.resumeHints[choice]}
+                />
+              ))}
+            </Stack>
+          </Radio.Group>
+        </Stack>
+      </Confirm>
+    </>
+  );
+}
+
+const column = columnsOf<Delivery>();
+const columns = column.columns([
+  column.display({ id: 'at', header: text.at, cell: ({ row: { original } }) => <When at={original.at} /> }),
+  column.display({ id: 'type', header: text.type, cell: ({ row: { original } }) => text.shortTypes[original.type] }),
+  column.display({ id: 'answer', header: text.answer, cell: ({ row: { original } }) => <Outcome {...original} /> }),
+  column.display({
+    id: 'attempt',
+    header: text.attempt,
+    meta: { numeric: true, minor: true },
+    cell: ({ row: { original } }) => formatCount(original.attempt),
+  }),
+  column.display({
+    id: 'duration',
+    header: text.duration,
+    meta: { numeric: true },
+    cell: ({ row: { original } }) => formatMilliseconds(original.duration_ms),
+  }),
+  column.display({
+    id: 'message',
+    header: text.message,
+    meta: { minor: true },
+    cell: ({ row: { original } }) => <code>{original.message_id}</code>,
+  }),
+]);
+
+function Deliveries({ id }: { readonly id: string }): ReactNode {
+  return (
+    <Section title={text.deliveries}>
+      <ListTable
+        caption={text.deliveriesCaption}
+        columns={columns}
+        query={useQuery(deliveriesQuery(id))}
+        rowKey={({ message_id: message, attempt, at }) => `${message} ${attempt} ${at}`}
+        empty={<Empty title={text.noDeliveries}>{text.noDeliveriesHint}</Empty>}
+      />
+    </Section>
+  );
+}
