@@ -241,6 +241,10 @@ describe('Authentication and roles', () => {
           expect((await types(role)).filter((type) => type === 'user' || type === 'session')).toEqual([]);
         }
       }
+      for (const entry of await entries('admin', `resource_id=${user.id}`)) {
+        expect(await rest.data('GET', `/api/audit/${entry.id}`)).toEqual(entry);
+        expectError(await rest.call('GET', `/api/audit/${entry.id}`, { role: 'operator' }), 404, /^not_found: /);
+      }
     });
   });
 

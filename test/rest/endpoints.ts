@@ -138,6 +138,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/settings/connectivity', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/settings/connectivity', access: 'operator', body: { multiplex: false }, ifMatch: true },
   { method: 'GET', path: '/api/audit', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/audit/{id}', access: 'anyone', body: null },
   { method: 'GET', path: '/api/audit/{id}/changes', access: 'anyone', body: null },
   { method: 'POST', path: '/api/audit/{id}/revert', access: 'operator', body: null },
   { method: 'GET', path: '/api/dashboard/stats', access: 'anyone', body: null },

@@ -56,6 +56,7 @@ const extensions: readonly Row[] = [
   ['POST', '/api/webhooks/{id}/resume', 'admin only'],
   ['POST', '/api/webhooks/{id}/ping', 'admin only'],
   ['GET', '/api/webhooks/{id}/deliveries', 'admin only'],
+  ['GET', '/api/audit/{id}'],
   ['GET', '/api/audit/{id}/changes'],
   ['GET', '/api/fleet/export'],
   ['POST', '/api/fleet/plan', 'viewers too'],

@@ -15,6 +15,7 @@ export const pages: readonly Destination[] = [
   { to: '/nodes', label: text.pages.nodes },
   { to: '/upstreams', label: text.pages.upstreams },
   { to: '/credentials', label: text.pages.credentials },
+  { to: '/routes', label: text.pages.routes },
   { to: '/audit', label: text.pages.audit },
   { to: '/webhooks', label: text.pages.webhooks, role: 'admin' },
   { to: '/tokens', label: text.pages.tokens },
@@ -24,6 +25,7 @@ export const pages: readonly Destination[] = [
 
 export const actions: readonly Destination[] = [
   { to: '/upstreams/new', label: text.pages.addUpstream, role: 'operator' },
+  { to: '/routes/new', label: text.pages.addRoute, role: 'operator' },
   { to: '/credentials/new', label: text.pages.addCredential, role: 'operator' },
   { to: '/webhooks/new', label: text.pages.addWebhook, role: 'admin' },
   { to: '/tokens/new', label: text.pages.addToken },

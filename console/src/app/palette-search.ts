@@ -25,6 +25,7 @@ const lists: Readonly<Record<Searched, Ask>> = {
   l4_upstream: (query, signal) => dataOf(api.GET('/api/l4-upstreams', { params: { query }, signal })),
   credential: (query, signal) => dataOf(api.GET('/api/credentials', { params: { query }, signal })),
   api_token: (query, signal) => dataOf(api.GET('/api/auth/tokens', { params: { query }, signal })),
+  route: (query, signal) => dataOf(api.GET('/api/routes', { params: { query }, signal })),
   webhook: (query, signal) => dataOf(api.GET('/api/webhooks', { params: { query }, signal })),
   user: async (query, signal) => {
     const { items } = await dataOf(api.GET('/api/auth/users', { params: { query }, signal }));

@@ -154,6 +154,27 @@ const routeTree = root.addChildren([
   }),
   createRoute({
     ...at,
+    path: '/routes',
+    validateSearch: listSearch,
+    component: lazyRouteComponent(() => import('../routes/routes-page.js'), 'RoutesPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/routes/new',
+    component: lazyRouteComponent(() => import('../routes/route-form-page.js'), 'NewRoutePage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/routes/$id',
+    component: lazyRouteComponent(() => import('../routes/route-page.js'), 'RoutePage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/routes/$id/edit',
+    component: lazyRouteComponent(() => import('../routes/route-form-page.js'), 'EditRoutePage'),
+  }),
+  createRoute({
+    ...at,
     path: '/audit',
     validateSearch: auditSearch,
     component: lazyRouteComponent(() => import('../audit/audit-page.js'), 'AuditPage'),

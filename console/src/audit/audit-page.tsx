@@ -13,6 +13,7 @@ import { useTyped } from '../shared/ui/typed.js';
 import { When } from '../shared/ui/when.js';
 import { auditQuery } from './audit.js';
 import type { AuditEntry } from './audit.js';
+import { verbs } from './audit-search.js';
 import type { AuditSearch } from './audit-search.js';
 import { text } from './audit.text.js';
 import { EntryDrawer } from './entry-drawer.js';
@@ -33,7 +34,7 @@ const columns = column.columns([
     id: 'changes',
     header: text.changes,
     meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.changes.length),
+    cell: ({ row: { original } }) => formatCount(original.changes_total ?? original.changes.length),
   }),
 ]);
 
@@ -56,7 +57,7 @@ export function AuditPage(): ReactNode {
   const search = useSearch({ from: '/audit' });
   const navigate = useNavigate({ from: '/audit' });
   const query = useQuery(auditQuery(search));
-  const { entry, page, ...filters } = search;
+  const { entry, changes: _shown, page, ...filters } = search;
   const filtered = Object.values(filters).some((value) => value !== undefined);
   return (
     <Page title={text.title}>
@@ -77,34 +78,47 @@ export function AuditPage(): ReactNode {
         }}
       />
       <EntryDrawer
-        entry={query.data?.items.find(({ id }) => id === entry)}
-        onClose={() => void navigate({ search: { ...search, entry: undefined } })}
+        id={entry}
+        onClose={() =>
+          void navigate({ search: { ...search, entry: undefined, changes: undefined }, resetScroll: false })
+        }
       />
     </Page>
   );
 }
 
 const types = Object.entries(typeNames).map(([value, label]) => ({ value, label }));
+const verbOptions = verbs.map((value) => ({ value, label: text.verbs[value] }));
 
 function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
   const navigate = useNavigate({ from: '/audit' });
   const filter = (changed: Partial<AuditSearch>): void =>
     void navigate({ search: { ...search, ...changed, page: undefined, entry: undefined }, replace: true });
   const actor = useTyped(search.actor ?? '', (value) => filter({ actor: value }));
-  const action = useTyped(search.action ?? '', (value) => filter({ action: value }));
+  const [typeOfAction, verb = null] = search.action?.split('.') ?? [];
+  const type = search.resource_type ?? typeOfAction ?? null;
   return (
     <Group gap="xs" align="flex-end">
       <Select
         aria-label={text.resourceType}
         placeholder={text.anyType}
         data={types}
-        value={search.resource_type ?? null}
-        onChange={(value) => filter({ resource_type: value ?? undefined })}
+        value={type}
+        onChange={(value) => filter({ resource_type: value ?? undefined, action: undefined, resource_id: undefined })}
         clearable
         w={170}
       />
+      <Select
+        aria-label={text.verb}
+        placeholder={type === null ? text.verbHint : text.anyVerb}
+        data={verbOptions}
+        value={verb}
+        onChange={(value) => filter({ action: value === null ? undefined : `${type}.${value}` })}
+        disabled={type === null}
+        clearable
+        w={190}
+      />
       <TextInput {...actor} aria-label={text.actorFilter} placeholder={text.actorFilter} w={140} />
-      <TextInput {...action} aria-label={text.actionFilter} placeholder={text.actionFilter} w={210} />
       <TimeFilter label={text.from} value={search.from} onChange={(from) => filter({ from })} />
       <TimeFilter label={text.to} value={search.to} onChange={(to) => filter({ to })} />
       {search.resource_id !== undefined && (

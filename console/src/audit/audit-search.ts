@@ -11,7 +11,28 @@ export const auditSearch = (search: Search) => ({
   }),
   /** The entry that is open. */
   entry: textOf(search, 'entry'),
+  /** The page of its changes, where it has many. */
+  changes: pageOf(search, 'changes'),
   page: pageOf(search),
 });
 
 export type AuditSearch = ReturnType<typeof auditSearch>;
+
+/** The API's words for what was done to a resource. */
+export const verbs = [
+  'create',
+  'update',
+  'delete',
+  'deploy',
+  'psk',
+  'refresh',
+  'command',
+  'revert',
+  'apply',
+  'stop',
+  'resume',
+  'sign_in',
+  'sign_in_refused',
+  'sign_out',
+  'confirm',
+] as const;

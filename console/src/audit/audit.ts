@@ -1,18 +1,38 @@
 /** What the console asks about the audit and does with it. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, dataOf } from '../shared/api/client.js';
-import type { Schemas } from '../shared/api/client.js';
+import { api, dataOf, doneOf } from '../shared/api/client.js';
+import type { Done, Schemas } from '../shared/api/client.js';
 import { pageSize } from '../shared/ui/data-table.js';
 import type { AuditSearch } from './audit-search.js';
 
 export type AuditEntry = Schemas['AuditEntry'];
 
-export const auditQuery = ({ entry: _open, ...search }: AuditSearch) =>
+export const auditQuery = ({ entry: _open, changes: _shown, ...search }: AuditSearch) =>
   queryOptions({
     queryKey: ['audit', 'list', search],
     queryFn: ({ signal }) =>
       dataOf(api.GET('/api/audit', { params: { query: { ...search, page_size: pageSize } as never }, signal })),
     placeholderData: keepPreviousData,
+  });
+
+/** @param id empty for none, which is not asked for */
+export const entryQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['audit', 'one', id],
+    queryFn: ({ signal }) => dataOf(api.GET('/api/audit/{id}', { params: { path: { id } }, signal })),
+    enabled: id !== '',
+  });
+
+/** All changes of an entry that shows the first ones alone. */
+export const changesQuery = (id: string, page: number) =>
+  queryOptions({
+    queryKey: ['audit', 'changes', id, page],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET('/api/audit/{id}/changes', { params: { path: { id }, query: { page, page_size: pageSize } }, signal }),
+      ),
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
   });
 
 /** What a revert would change. @throws Refusal that the revert would get */
@@ -29,5 +49,6 @@ export const revertPlanQuery = (id: string) =>
     meta: { follows: 'all' },
   });
 
-export const revert = (id: string): Promise<unknown> =>
-  dataOf(api.POST('/api/audit/{id}/revert', { params: { path: { id } } }));
+/** @throws Refusal */
+export const revert = (id: string): Promise<Done<unknown>> =>
+  doneOf(api.POST('/api/audit/{id}/revert', { params: { path: { id } } }));

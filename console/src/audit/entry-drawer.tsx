@@ -1,63 +1,117 @@
 /** One entry: what changed, and how to undo it. First it shows what an undo would change, or why the service refuses it. */
 import { Button, Drawer, Group, Stack, Text } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
+import { useAttempt } from '../shared/forms/attempt.js';
 import { useMay } from '../shared/session.js';
 import { actorName } from '../shared/ui/actor.js';
-import { Changes } from '../shared/ui/changes.js';
+import { Pager } from '../shared/ui/data-table.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Facts } from '../shared/ui/facts.js';
+import { TextLink } from '../shared/ui/links.js';
 import { Problem } from '../shared/ui/problem.js';
-import { ResourceLink } from '../shared/ui/resource-link.js';
+import { ResourceChanges } from '../shared/ui/resource-changes.js';
+import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { When } from '../shared/ui/when.js';
-import { revert, revertPlanQuery } from './audit.js';
+import { changesQuery, entryQuery, revert, revertPlanQuery } from './audit.js';
 import type { AuditEntry } from './audit.js';
+import type { AuditSearch } from './audit-search.js';
 import { text } from './audit.text.js';
 
 interface EntryDrawerProps {
-  /** Undefined: closed. */
-  readonly entry: AuditEntry | undefined;
+  /** The id of the entry; undefined: closed. */
+  readonly id: string | undefined;
   readonly onClose: () => void;
 }
 
-export function EntryDrawer({ entry, onClose }: EntryDrawerProps): ReactNode {
+export function EntryDrawer({ id, onClose }: EntryDrawerProps): ReactNode {
+  const { data: entry, error, refetch } = useQuery(entryQuery(id ?? ''));
   return (
     <Drawer
-      opened={entry !== undefined}
+      opened={id !== undefined}
       onClose={onClose}
       position="right"
       size="xl"
-      title={entry?.action}
+      title={entry?.action ?? text.entry}
       closeButtonProps={{ 'aria-label': text.close }}
     >
-      {entry !== undefined && <Entry key={entry.id} entry={entry} />}
+      {entry === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
+      {entry !== undefined && entry.id === id && <Entry key={entry.id} entry={entry} />}
     </Drawer>
   );
 }
 
 function Entry({ entry }: { readonly entry: AuditEntry }): ReactNode {
+  const { resource, token, reverts } = entry;
   return (
     <Stack>
       <Facts
         facts={{
           [text.at]: <When at={entry.at} />,
           [text.actor]: actorName(entry.actor),
-          [text.resource]: <ResourceLink {...entry.resource} />,
+          ...(token !== null && { [text.token]: <ResourceLink type="api_token" {...token} /> }),
+          [typeNames[resource.type] ?? text.resource]: <ResourceLink {...resource} />,
+          ...(reverts !== null && { [text.isRevert]: <EntryLink id={reverts}>{text.thatEntry}</EntryLink> }),
           [text.request]: entry.request_id,
           [text.position]: entry.position,
         }}
       />
-      <Changes changes={entry.changes} />
+      <AllChanges entry={entry} />
       <Undo entry={entry} />
     </Stack>
+  );
+}
+
+interface EntryLinkProps {
+  readonly id: string;
+  readonly children: ReactNode;
+}
+
+function EntryLink({ id, children }: EntryLinkProps): ReactNode {
+  return (
+    <TextLink to="." search={(search: AuditSearch) => ({ ...search, entry: id, changes: undefined })}>
+      {children}
+    </TextLink>
+  );
+}
+
+/** Those that the entry shows, or, where it has more, all of them by pages. */
+function AllChanges({ entry }: { readonly entry: AuditEntry }): ReactNode {
+  const { changes, changes_total: total = 0 } = entry;
+  return total > changes.length ? <PagedChanges id={entry.id} /> : <ResourceChanges changes={changes} />;
+}
+
+function PagedChanges({ id }: { readonly id: string }): ReactNode {
+  const { changes: page = 1 } = useSearch({ from: '/audit' });
+  const navigate = useNavigate({ from: '/audit' });
+  const { data, error, refetch } = useQuery(changesQuery(id, page));
+  if (data === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  return (
+    <div>
+      <ResourceChanges changes={data.items} />
+      <Pager
+        page={page}
+        total={data.total}
+        onPage={(to) =>
+          void navigate({ search: (search: AuditSearch) => ({ ...search, changes: to }), resetScroll: false })
+        }
+      />
+    </div>
   );
 }
 
 function Undo({ entry }: { readonly entry: AuditEntry }): ReactNode {
   const mayRevert = useMay('operator');
   const [asked, setAsked] = useState(false);
-  if (entry.reverted_by !== null) return <Text size="sm">{text.revertedBy}</Text>;
+  if (entry.reverted_by !== null) {
+    return (
+      <Text size="sm">
+        {text.revertedBy} <EntryLink id={entry.reverted_by}>{text.thatEntry}</EntryLink>
+      </Text>
+    );
+  }
   if (!entry.revertible) {
     return (
       <Text size="sm" c="dimmed">
@@ -78,10 +132,13 @@ function Undo({ entry }: { readonly entry: AuditEntry }): ReactNode {
 
 function Plan({ entry }: { readonly entry: AuditEntry }): ReactNode {
   const { data: plan, error, refetch } = useQuery(revertPlanQuery(entry.id));
-  const doing = useMutation({
-    mutationFn: () => revert(entry.id),
-    onSuccess: () => sayDone(text.done(entry.action)),
-  });
+  const { working, refused, attempt } = useAttempt();
+  const undo = (): Promise<void> =>
+    attempt(async () => {
+      const { requestId } = await revert(entry.id);
+      const { id } = entry.resource;
+      sayDone(text.done(entry.action), id === null ? undefined : { resourceId: id, requestId });
+    });
   if (error !== null) return <Problem error={error} retry={() => void refetch()} />;
   if (plan === undefined) return null;
   return (
@@ -89,10 +146,10 @@ function Plan({ entry }: { readonly entry: AuditEntry }): ReactNode {
       <Text size="sm">
         {text.wouldChange} {text.wouldDo}
       </Text>
-      <Changes changes={plan} />
-      {doing.error !== null && <Problem error={doing.error} />}
+      <ResourceChanges changes={plan} />
+      {refused !== undefined && <Problem error={refused} />}
       <Group>
-        <Button loading={doing.isPending} onClick={() => doing.mutate()}>
+        <Button loading={working} onClick={() => void undo()}>
           {text.revert}
         </Button>
       </Group>

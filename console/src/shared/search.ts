@@ -18,8 +18,8 @@ export const wordOf = <W extends string>(search: Search, name: string, words: re
   words.find((word) => word === search[name]);
 
 /** The page of a list; undefined for the first. */
-export const pageOf = (search: Search): number | undefined => {
-  const page = Number(search['page']);
+export const pageOf = (search: Search, name = 'page'): number | undefined => {
+  const page = Number(search[name]);
   return Number.isInteger(page) && page > 1 ? page : undefined;
 };
 

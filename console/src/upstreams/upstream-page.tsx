@@ -5,6 +5,7 @@ import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
+import { EnabledState } from '../shared/ui/enabled-state.js';
 import { Facts } from '../shared/ui/facts.js';
 import { formatCount, formatMilliseconds, none } from '../shared/ui/format.js';
 import { ListTable } from '../shared/ui/list-table.js';
@@ -15,7 +16,7 @@ import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import { EnabledState, securityOf } from './upstreams-page.js';
+import { securityOf } from './upstreams-page.js';
 import { chainsOfUpstreamQuery, deleteUpstream, upstreamHealthQuery, upstreamQuery } from './upstreams.js';
 import { text } from './upstreams.text.js';
 

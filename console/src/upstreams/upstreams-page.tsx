@@ -4,11 +4,11 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../shared/session.js';
 import { columnsOf } from '../shared/ui/data-table.js';
+import { EnabledState } from '../shared/ui/enabled-state.js';
 import { formatMilliseconds } from '../shared/ui/format.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { ResourceList } from '../shared/ui/resource-list.js';
-import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { upstreamsQuery } from './upstreams.js';
 import type { Upstream } from './upstreams.js';
@@ -47,10 +47,6 @@ const columns = column.columns([
     cell: ({ row: { original } }) => <When at={original.updated_at} />,
   }),
 ]);
-
-export function EnabledState({ enabled }: { readonly enabled: boolean }): ReactNode {
-  return <State mood={enabled ? 'good' : 'idle'}>{enabled ? text.enabled : text.disabled}</State>;
-}
 
 export function securityOf({ tls, reality }: Upstream): string {
   if (tls !== null) return text.tls;

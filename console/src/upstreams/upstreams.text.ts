@@ -11,8 +11,6 @@ export const text = {
   clear: 'Show all',
   name: 'Name',
   endpoint: 'Endpoint',
-  enabled: 'Enabled',
-  disabled: 'Disabled',
   security: 'Security',
   plain: 'none',
   tls: 'TLS',

@@ -136,7 +136,8 @@ function SortButton({ by, sorting: { sort, onSort }, children }: SortButtonProps
   );
 }
 
-function Pager({ page, total, onPage }: Paging): ReactNode {
+/** Which rows are shown of how many, and the way to the others. */
+export function Pager({ page, total, onPage }: Paging): ReactNode {
   const pages = Math.max(1, Math.ceil(total / pageSize));
   const first = (page - 1) * pageSize + 1;
   return (

@@ -13,6 +13,7 @@ const pages = {
   api_token: (id: string): ResourceLinkTarget => ({ to: '/tokens/$id', params: { id } }),
   user: (id: string): ResourceLinkTarget => ({ to: '/users/$id', params: { id } }),
   webhook: (id: string): ResourceLinkTarget => ({ to: '/webhooks/$id', params: { id } }),
+  route: (id: string): ResourceLinkTarget => ({ to: '/routes/$id', params: { id } }),
   connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
 } as const;
 

@@ -6,6 +6,8 @@ export const text = {
   cancel: 'Cancel',
   history: 'History',
   edit: 'Edit',
+  enabled: 'Enabled',
+  disabled: 'Disabled',
   remove: 'Delete',
   removeTitle: (name: string) => `Delete ${name}?`,
   removed: (name: string) => `${name} is deleted.`,

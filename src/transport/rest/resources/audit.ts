@@ -1,4 +1,4 @@
-/** The list of audit entries, and the changes of one. Their revert is in `revert.ts`. Implements `docs/contract/rest.md#audit`. */
+/** Audit entries, and all changes of one. Their revert is in `revert.ts`. Implements `docs/contract/rest.md#audit`. */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { auditedTypes, describeCommand } from '../../../domain/audit/describe.js';
@@ -14,7 +14,7 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
 import { canonical } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
-import { instant, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
+import { instant, noQuery, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
@@ -179,6 +179,22 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       });
       return ok({ items, total, page, page_size: pageSize });
     },
+  });
+  app.route({
+    method: 'GET',
+    url: '/api/audit/:id',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: {
+      operationId: 'getAuditEntry',
+      summary: 'Get an audit entry',
+      description: 'As it is in the list. One that the caller may not see is not found.',
+      tags: ['audit'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(entrySchema),
+    },
+    handler: async (request) => ok((await readableEntry(deps, request, pathId(request.params, entryNoun))).entry),
   });
   app.route({
     method: 'GET',

@@ -1,0 +1,136 @@
+/** The form of an HTTP route, new or stored. */
+import { NumberInput, Switch, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ListEditor } from '../shared/forms/list-editor.js';
+import { ResourceForm } from '../shared/forms/resource-form.js';
+import type { FormOf } from '../shared/forms/resource-form.js';
+import { ResourceSelect } from '../shared/forms/resource-select.js';
+import { sayDoneOf } from '../shared/ui/done.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { createRoute, routeQuery, updateRoute } from './routes.js';
+import type { Route } from './routes.js';
+import { text } from './routes.text.js';
+
+type Values = Pick<Route, 'name' | 'host' | 'path_prefix' | 'enabled' | 'hops' | 'backend'>;
+
+const newHop: Route['hops'][number] = { node_id: '', listen_addr: '0.0.0.0', listen_port: 80 };
+
+const labels = {
+  name: text.name,
+  host: text.host,
+  path_prefix: text.pathPrefix,
+  enabled: text.enabledLabel,
+  hops: text.hops,
+  'hops.*.node_id': text.node,
+  'hops.*.listen_addr': text.address,
+  'hops.*.listen_port': text.port,
+  backend: text.backend,
+};
+
+function valuesOf(route: Route | undefined): Values {
+  if (route === undefined) {
+    return { name: '', host: '', path_prefix: '/', enabled: true, hops: [newHop], backend: '' };
+  }
+  const { name, host, path_prefix, enabled, hops, backend } = route;
+  return { name, host, path_prefix, enabled, hops, backend };
+}
+
+export function NewRoutePage(): ReactNode {
+  const navigate = useNavigate();
+  return (
+    <Page title={text.newTitle}>
+      <ResourceForm<Values, Route>
+        valuesOf={valuesOf}
+        labels={labels}
+        save={createRoute}
+        onSaved={(done) => {
+          sayDoneOf(text.created_(done.data.name), done);
+          void navigate({ to: '/routes/$id', params: { id: done.data.id } });
+        }}
+        onCancel={() => void navigate({ to: '/routes' })}
+        saveLabel={text.add}
+      >
+        {(form) => <Fields form={form} />}
+      </ResourceForm>
+    </Page>
+  );
+}
+
+export function EditRoutePage(): ReactNode {
+  const { id } = useParams({ from: '/routes/$id/edit' });
+  const navigate = useNavigate();
+  const { data: route, error, refetch } = useQuery(routeQuery(id));
+  if (route === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  const back = (): void => void navigate({ to: '/routes/$id', params: { id } });
+  return (
+    <Page title={text.editTitle(route.name)}>
+      <ResourceForm<Values, Route>
+        resource={route}
+        valuesOf={valuesOf}
+        labels={labels}
+        save={(changes) => updateRoute(id, changes)}
+        onSaved={(done) => {
+          sayDoneOf(text.saved(done.data.name), done);
+          back();
+        }}
+        onCancel={back}
+        saveLabel={text.save}
+      >
+        {(form) => <Fields form={form} />}
+      </ResourceForm>
+    </Page>
+  );
+}
+
+function Fields({ form }: { readonly form: FormOf<Values> }): ReactNode {
+  const { hops } = form.getValues();
+  return (
+    <>
+      <TextInput
+        label={text.name}
+        description={text.nameHint}
+        required
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      <TextInput label={text.host} description={text.hostHint} required {...form.getInputProps('host')} />
+      <TextInput label={text.pathPrefix} description={text.pathHint} {...form.getInputProps('path_prefix')} />
+      <ListEditor
+        legend={text.hops}
+        hint={text.hopsHint}
+        count={hops.length}
+        addLabel={text.addHop}
+        onAdd={() => form.insertListItem('hops', newHop)}
+        removeLabel={text.removeHop}
+        onRemove={(index) => form.removeListItem('hops', index)}
+        error={form.errors['hops']}
+      >
+        {(index) => (
+          <>
+            <ResourceSelect
+              kind={{ type: 'node' }}
+              label={text.node}
+              required
+              except={hops.map(({ node_id: nodeId }) => nodeId)}
+              {...form.getInputProps(`hops.${index}.node_id`)}
+            />
+            <TextInput label={text.address} w={130} {...form.getInputProps(`hops.${index}.listen_addr`)} />
+            <NumberInput
+              label={text.port}
+              min={1}
+              max={65_535}
+              w={100}
+              required
+              {...form.getInputProps(`hops.${index}.listen_port`)}
+            />
+          </>
+        )}
+      </ListEditor>
+      <TextInput label={text.backend} description={text.backendHint} required {...form.getInputProps('backend')} />
+      <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
+    </>
+  );
+}

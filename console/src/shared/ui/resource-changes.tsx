@@ -1,0 +1,30 @@
+/** Changes of several resources, each resource with its own. */
+import { Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Changes } from './changes.js';
+import type { Change } from './changes.js';
+import { ResourceLink, typeNames } from './resource-link.js';
+
+export interface ResourceChange extends Change {
+  /** Absent where all are of the one that is named beside. */
+  readonly resource?: { readonly type: string; readonly id: string | null; readonly name: string | null };
+}
+
+export function ResourceChanges({ changes }: { readonly changes: readonly ResourceChange[] }): ReactNode {
+  const groups = Map.groupBy(changes, ({ resource }) => resource && `${resource.type} ${resource.id ?? resource.name}`);
+  if (groups.size <= 1) return <Changes changes={changes} />;
+  return (
+    <Stack gap="md">
+      {[...groups].map(([key, group]) => (
+        <div key={key ?? ''}>
+          {group[0]?.resource !== undefined && (
+            <Text size="sm" fw={600} pb={4}>
+              {typeNames[group[0].resource.type]} <ResourceLink {...group[0].resource} />
+            </Text>
+          )}
+          <Changes changes={group} />
+        </div>
+      ))}
+    </Stack>
+  );
+}
