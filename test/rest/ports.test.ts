@@ -217,10 +217,13 @@ describe('the port table', () => {
     expect(await ports('?node_id=00000000-0000-4000-8000-000000000000')).toEqual({ ...one, items: [] });
   });
 
-  test.each(['?node_id=x', '?node_id=', '?transport=tcp', '?page=1'])('refuses the query %s', async (query) => {
-    const answer = await rest.call('GET', `/api/nodes/ports${query}`);
-    expect([answer.statusCode, answer.json().error]).toEqual([400, expect.stringMatching(/^invalid_request: /)]);
-  });
+  test.each(['?node_id=x', '?node_id=', '?transport=quic', '?listen_port=0', '?running=1', '?page=1'])(
+    'refuses the query %s',
+    async (query) => {
+      const answer = await rest.call('GET', `/api/nodes/ports${query}`);
+      expect([answer.statusCode, answer.json().error]).toEqual([400, expect.stringMatching(/^invalid_request: /)]);
+    },
+  );
 
   test('has the state that the agent last reported of a listener, in whatever notation it writes addresses', async () => {
     await post('/api/nodes', { name: 'six' });
@@ -230,10 +233,28 @@ describe('the port table', () => {
     const other = listener({ transport: 'udp', listen_addr: '2001:db8::1', state: 'other' });
     await rest.report(ids['six'] ?? '', { runtime_listeners: [other, listener({ listen_addr: '2001:DB8:0:0::1' })] });
     expect(await state()).toBe('running');
+    const found = async (query: string) => (await ports(`?node_id=${ids['six']}&${query}`)).items.length;
+    const runtimeOf = async (query: string) => {
+      const { nodes } = await runtime(`?node_id=${ids['six']}${query}`);
+      return nodes[0].listeners.map(({ transport, intended }: JsonData) => [transport, intended]);
+    };
+    expect([await found('running=true'), await found('running=false'), await found('transport=udp')]).toEqual([
+      1, 0, 0,
+    ]);
+    expect(await runtimeOf('')).toEqual([
+      ['udp', false],
+      ['tcp', false],
+    ]);
     await rest.report(ids['six'] ?? '', {
-      runtime_listeners: [listener({ listen_addr: '2001:db8::1', state: 'failed: port in use' })],
+      runtime_listeners: [other, listener({ listen_addr: '2001:DB8::1', state: 'failed: port in use' })],
     });
     expect(await state()).toBe('failed: port in use');
+    // Only what is deployed is missed where it does not run, and expected where it does.
+    expect(await found('running=false')).toBe(0);
+    await deploy('v6');
+    expect([await found('running=false'), await found('running=false&listen_port=442')]).toEqual([1, 0]);
+    expect(await runtimeOf('&intended=true')).toEqual([['tcp', true]]);
+    expect(await runtimeOf('&intended=false')).toEqual([['udp', false]]);
     await rest.report(ids['six'] ?? '', {});
     expect(await state()).toBeNull();
   });
@@ -283,6 +304,7 @@ describe('the runtime table', () => {
           listenAddr: '0.0.0.0',
           listenPort: 443,
           state: 'running',
+          intended: false,
           routes: [
             {
               service: 'relay',
@@ -300,8 +322,8 @@ describe('the runtime table', () => {
           totalSessions: 7,
           errorSessions: 2,
         },
-        { transport: 'tcp', listenAddr: '::', listenPort: 80, state: 'running', routes: [] },
-        { transport: 'udp', listenAddr: 'FD00::0001', listenPort: 443, state: 'starting', routes: [] },
+        { transport: 'tcp', listenAddr: '::', listenPort: 80, state: 'running', intended: false, routes: [] },
+        { transport: 'udp', listenAddr: 'FD00::0001', listenPort: 443, state: 'starting', intended: false, routes: [] },
       ],
     });
   });

@@ -24,15 +24,15 @@ export function statesOf({ reported_at: reportedAt, listeners }: ReportedListene
   const running = new Set<string>();
   const notRunning = new Map<string, string>();
   for (const listener of listeners) {
-    if (listener.state === 'running') running.add(keyOf(listener));
-    else notRunning.set(keyOf(listener), listener.state);
+    if (listener.state === 'running') running.add(reportedKey(listener));
+    else notRunning.set(reportedKey(listener), listener.state);
   }
   for (const key of running) notRunning.delete(key);
   return { reportedAt, running, notRunning };
 }
 
-/** Agents may write an address in another notation. */
-function keyOf({ transport, listen_addr, listen_port }: RuntimeListener): string {
+/** As `listenerKey` names it: agents may write an address in another notation. */
+export function reportedKey({ transport, listen_addr, listen_port }: RuntimeListener): string {
   return listenerKey({ transport, listenAddr: canonicalIp(listen_addr) ?? listen_addr, listenPort: listen_port });
 }
 

@@ -10,9 +10,10 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { ip, oneOf, uuid } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
+import { reportedKey } from './listener-states.js';
 import { nodeOptions, nodeStatus } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
-import { query, queryInteger } from '../schemas/query.js';
+import { query, queryBoolean, queryInteger } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';
 
@@ -25,6 +26,7 @@ const runtimeListener = z
     listenAddr: documented(z.string(), 'IP address', '0.0.0.0'),
     listenPort: documented(z.int(), 'Port', 443),
     state: documented(z.string(), "The agent's word", 'running'),
+    intended: documented(z.boolean(), 'Whether a deployed definition has it', true),
     routes: documented(
       z.array(
         z
@@ -68,6 +70,7 @@ const filters = query({
   transport: oneOf(policyTransports).optional().meta({ description: 'Only listeners of this transport' }),
   listen_addr: ip.optional().meta({ description: 'Only listeners of this address, in any notation' }),
   listen_port: queryInteger(1, 65_535, 'Only listeners of this port').optional(),
+  intended: queryBoolean('Only listeners that a deployed definition has, or that none has').optional(),
 });
 type Filters = z.output<typeof filters>;
 
@@ -100,17 +103,26 @@ async function* runtimePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<s
       nodeOptions(deps, slice, online),
       deps.telemetry.listeners(slice.map(({ id }) => id)),
     ]);
-    return options.map(({ id, name, status }) => ({ nodeId: id, name, status, ...shownOf(reports.get(id), wanted) }));
+    return options.map(({ id, name, status }) => ({
+      nodeId: id,
+      name,
+      status,
+      ...shownOf(reports.get(id), deps.fleet.liveListeners(id), wanted),
+    }));
   });
   yield '}';
 }
 
 function shownOf(
   report: ReportedListeners | undefined,
+  live: ReadonlySet<string>,
   wanted: Filters,
 ): Pick<RuntimeNode, 'reportedAt' | 'listeners'> {
   if (report === undefined) return { reportedAt: null, listeners: [] };
-  const listeners = report.listeners.filter((listener) => matches(listener, wanted)).map(listenerView);
+  const listeners = report.listeners
+    .filter((listener) => matches(listener, wanted))
+    .map((listener) => listenerView(listener, live.has(reportedKey(listener))))
+    .filter(({ intended }) => wanted.intended === undefined || intended === wanted.intended);
   return { reportedAt: report.reported_at, listeners };
 }
 
@@ -124,12 +136,13 @@ function matches(listener: RuntimeListener, { transport, listen_addr, listen_por
 }
 
 /** JSON leaves out the counters that are undefined. */
-function listenerView(listener: RuntimeListener): RuntimeNode['listeners'][number] {
+function listenerView(listener: RuntimeListener, intended: boolean): RuntimeNode['listeners'][number] {
   return {
     transport: listener.transport,
     listenAddr: listener.listen_addr,
     listenPort: listener.listen_port,
     state: listener.state,
+    intended,
     routes: listener.routes.map(({ match_kind, match_value, next_hop, ...route }) => ({
       ...route,
       matchKind: match_kind,

@@ -4,17 +4,17 @@
  * `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
-import { priorityLabels } from '../../../domain/listener-policy/policy.js';
+import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import { matchKinds, routeSources } from '../../../domain/listeners/intent.js';
 import { listenerKey } from '../../../domain/port-table/port-table.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
-import { uuid } from '../schemas/fields.js';
+import { oneOf, uuid } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
 import { readStates, stateOf } from './listener-states.js';
 import { nodeOption, nodeOptions } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
-import { query } from '../schemas/query.js';
+import { query, queryBoolean, queryInteger } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, listenerOrder } from '../schemas/shared-schemas.js';
 
@@ -59,6 +59,16 @@ const portTable = z
   })
   .meta({ description: 'The port table' });
 
+const filters = query({
+  node_id: uuid.optional().meta({ description: 'Only listeners of this node' }),
+  transport: oneOf(policyTransports).optional().meta({ description: 'Only listeners of this transport' }),
+  listen_port: queryInteger(1, 65_535, 'Only listeners of this port').optional(),
+  running: queryBoolean(
+    'With `true`, only listeners that are reported as running; with `false`, only those of deployed definitions that are not',
+  ).optional(),
+});
+type Filters = z.output<typeof filters>;
+
 export function portRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
@@ -70,30 +80,37 @@ export function portRoutes(app: RestApp, deps: RestDeps): void {
       description:
         'Items are sorted by name of the node, transport, port and address; `nodes` names all nodes, whatever is asked for. A node_id that does not exist has no items.',
       tags: ['ports'],
-      querystring: query({ node_id: uuid.optional().meta({ description: 'Only listeners of this node' }) }),
+      querystring: filters,
       headers: readHeaders,
       response: answers(portTable),
     },
-    handler: async (request, reply) => sendPieces(reply, tablePieces(deps, request.query.node_id)),
+    handler: async (request, reply) => sendPieces(reply, tablePieces(deps, request.query)),
   });
 }
 
-async function* tablePieces(deps: RestDeps, nodeId: string | undefined): AsyncGenerator<string, void> {
+async function* tablePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<string, void> {
   const all = deps.fleet.nodeNames();
   const online = await deps.telemetry.online();
   yield '{"nodes":';
   yield* listInPieces(all, (slice) => nodeOptions(deps, slice, online));
   yield ',"items":';
-  const shown = nodeId === undefined ? all : all.filter(({ id }) => id === nodeId);
-  yield* listInPieces(shown, (slice) => itemsOf(deps, slice));
+  const shown = wanted.node_id === undefined ? all : all.filter(({ id }) => id === wanted.node_id);
+  yield* listInPieces(shown, (slice) => itemsOf(deps, slice, wanted));
   yield `,"defaultPriorityOrder":${JSON.stringify(priorityLabels)}}`;
 }
 
-/** The rows of these nodes, in their order. */
-async function itemsOf(deps: RestDeps, nodes: readonly { readonly id: string }[]): Promise<readonly PortItem[]> {
-  const rows = nodes.flatMap(({ id }) => deps.fleet.portRows(id));
+/** The rows of these nodes that are wanted, in their order. */
+async function itemsOf(
+  deps: RestDeps,
+  nodes: readonly { readonly id: string }[],
+  { transport, listen_port, running }: Filters,
+): Promise<readonly PortItem[]> {
+  const rows = nodes
+    .flatMap(({ id }) => deps.fleet.portRows(id))
+    .filter((row) => transport === undefined || row.transport === transport)
+    .filter((row) => listen_port === undefined || row.listenPort === listen_port);
   const reported = await readStates(deps, [...new Set(rows.map(({ nodeId }) => nodeId))]);
-  return rows.map((row) => ({
+  const items = rows.map((row): PortItem => ({
     nodeId: row.nodeId,
     transport: row.transport,
     listenAddr: row.listenAddr,
@@ -103,4 +120,8 @@ async function itemsOf(deps: RestDeps, nodes: readonly { readonly id: string }[]
     routes: [...row.routes],
     runtimeState: stateOf(reported.get(row.nodeId), listenerKey(row)) ?? null,
   }));
+  if (running === undefined) return items;
+  return items.filter(({ runtimeState, routes }) =>
+    running ? runtimeState === 'running' : runtimeState !== 'running' && routes.some(({ deployed }) => deployed),
+  );
 }

@@ -19,6 +19,14 @@ export function queryInteger(min: number, max: number, description: string) {
     .meta({ type: 'integer', minimum: min, maximum: max, description, examples: [min] });
 }
 
+/** A boolean. @param description what the document says of it */
+export function queryBoolean(description: string) {
+  return z
+    .enum(['true', 'false'], { error: expected('true or false, once') })
+    .transform((value) => value === 'true')
+    .meta({ type: 'boolean', description, examples: [true] });
+}
+
 const rfc3339 = z.iso.datetime({ offset: true });
 
 /** A time, in UTC with milliseconds. */
