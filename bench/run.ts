@@ -15,6 +15,7 @@ import { fleet } from './fleet.js';
 import { flood } from './flood.js';
 import { handshakes } from './handshakes.js';
 import { history } from './history.js';
+import { hops } from './hops.js';
 import { memory } from './memory.js';
 import type { BenchOptions } from './options.js';
 import { readOptions } from './options.js';
@@ -42,6 +43,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   attacks,
   strangers,
   history,
+  hops,
 };
 
 async function main(): Promise<void> {

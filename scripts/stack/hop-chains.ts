@@ -4,7 +4,7 @@
  */
 import { startAgentProcess } from './agent.js';
 import { httpsTarget } from './demo-traffic.js';
-import { eventually, freePorts } from './process.js';
+import { eventually, freePorts, NoUseWaiting } from './process.js';
 import type { RunningProgram } from './process.js';
 import type { RestClient } from './rest-client.js';
 
@@ -48,6 +48,8 @@ interface HopChainsOptions {
   readonly targets: { readonly tcp: number; readonly udp: number };
   /** Begins the name of whatever is created. */
   readonly prefix: string;
+  /** Of the agents. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 interface Created {
@@ -60,7 +62,7 @@ const runsWithinMs = 60_000;
 
 /** @returns when all gateways run what they should. @throws Error when the service refuses something, or an agent does not come */
 export async function startHopChains(options: HopChainsOptions): Promise<HopChains> {
-  const { rest, controlEndpoint, kinds, targets, prefix } = options;
+  const { rest, controlEndpoint, kinds, targets, prefix, env = {} } = options;
   const created: string[] = [];
   const create = async <T extends Created>(path: string, name: string, body: object): Promise<T> => {
     const made = await rest.call<T>('POST', path, { name: `${prefix}${name}`, ...body });
@@ -81,7 +83,7 @@ export async function startHopChains(options: HopChainsOptions): Promise<HopChai
       const node = await create<Created & { control_psk: string }>('/api/nodes', `gateway-${at}`, {
         address: '127.0.0.1',
       });
-      const agent = startAgentProcess({ nodeId: node.id, controlEndpoint, controlPsk: node.control_psk });
+      const agent = startAgentProcess({ nodeId: node.id, controlEndpoint, controlPsk: node.control_psk, env });
       gateways.push({ nodeId: node.id, agent });
     }
     const keys = await create('/api/credentials', 'x25519', { key_type: 'x25519' });
@@ -115,7 +117,7 @@ export async function startHopChains(options: HopChainsOptions): Promise<HopChai
       await rest.call('POST', `/api/l4-chains/${chain.id}/deploy`);
       chains.push({ kind, transport: outer, port: ports[0] ?? 0 });
     }
-    for (const { nodeId } of gateways) await running(rest, nodeId);
+    for (const gateway of gateways) await running(rest, gateway);
     return { chains, gateways, remove, close };
   } catch (error) {
     await close();
@@ -124,7 +126,7 @@ export async function startHopChains(options: HopChainsOptions): Promise<HopChai
   }
 }
 
-async function running(rest: RestClient, nodeId: string): Promise<void> {
+async function running(rest: RestClient, { nodeId, agent }: HopChains['gateways'][number]): Promise<void> {
   interface NodeView {
     readonly generation: number;
     readonly applied_generation: number | null;
@@ -132,6 +134,7 @@ async function running(rest: RestClient, nodeId: string): Promise<void> {
   await eventually(
     `gateway ${nodeId} runs its chains`,
     async () => {
+      if (agent.exited()) throw new NoUseWaiting(`gateway ${nodeId} exited: ${agent.output()}`);
       const node = await rest.call<NodeView>('GET', `/api/nodes/${nodeId}`);
       return node.applied_generation === node.generation ? true : undefined;
     },
