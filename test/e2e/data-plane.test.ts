@@ -1,6 +1,6 @@
 /**
- * The real service and three agents as processes: a chain over RAW, REALITY and TLS, and one of ENC, carry what they carry
- * across a kill -9 of the service, a rekey of the agents' sessions, and a change of the keys in use.
+ * The real service and three agents, each the one file that is installed on gateways: a chain over RAW, REALITY and TLS, and one
+ * of ENC, carry what they carry across a kill -9 of the service, a rekey of the agents' sessions, and a change of the keys in use.
  */
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
@@ -10,8 +10,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { eventually, freePorts } from '../../scripts/stack/process.js';
+import { buildAgent } from '../../scripts/build-agent.js';
+import { eventually, freePorts, startProgram } from '../../scripts/stack/process.js';
 import type { RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { prepareService } from '../../scripts/stack/service.js';
@@ -43,16 +43,22 @@ let admin: RestClient;
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-data-plane-'));
   closers.push(() => rm(folder, { recursive: true, force: true }));
-  service = await prepareService({ dataDir: folder });
+  service = await prepareService({ dataDir: join(folder, 'data') });
   closers.push(() => service.stop());
   await service.start();
   admin = await service.admin();
   nodes = await Promise.all(
     ['edge', 'relay', 'exit'].map((name) => admin.call<DemoNode>('POST', '/api/nodes', { name, address: '127.0.0.1' })),
   );
-  for (const { id: nodeId, control_psk: controlPsk } of nodes) {
-    const env = { SVC_CONTROL_REKEY_INTERVAL_SECS: '10' };
-    agents.push(startAgentProcess({ nodeId, controlEndpoint: service.controlEndpoint, controlPsk, env }));
+  buildAgent(join(folder, 'src', 'gateway-agent.js'));
+  for (const { id, control_psk } of nodes) {
+    const env = {
+      SVC_AGENT_ID: id,
+      SVC_CONTROL_ENDPOINT: service.controlEndpoint,
+      SVC_CONTROL_PSK: control_psk,
+      SVC_CONTROL_REKEY_INTERVAL_SECS: '10',
+    };
+    agents.push(startProgram('gateway-agent', env, [], { root: folder }));
   }
 }, 90_000);
 afterAll(async () => {
