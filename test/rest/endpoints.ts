@@ -124,6 +124,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/l3-networks/{id}', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/l3-networks/{id}', access: 'operator', body: { mtu: 1400 }, ifMatch: true },
   { method: 'DELETE', path: '/api/l3-networks/{id}', access: 'operator', body: null, ifMatch: true },
+  { method: 'GET', path: '/api/l3-networks/{id}/nodes', access: 'anyone', body: null },
   { method: 'GET', path: '/api/webhooks', access: 'admin', body: null },
   { method: 'POST', path: '/api/webhooks', access: 'admin', body: { name: 'w', url: 'https://hooks.example/w' } },
   { method: 'GET', path: '/api/webhooks/{id}', access: 'admin', body: null },

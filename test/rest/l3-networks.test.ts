@@ -137,6 +137,21 @@ describe('an L3 network', () => {
     });
   });
 
+  it('tells the names and statuses of its nodes, in the order of its members', async () => {
+    const members = [member('b'), member('a')];
+    const { id } = await rest.data('POST', url, { body: network({ members }) });
+    const { items } = await rest.data('GET', `${url}/${id}/nodes`, { role: 'viewer' });
+    expect(items).toEqual(
+      ['b', 'a'].map((name) => ({
+        node_id: node(name as 'a' | 'b'),
+        node_name: name,
+        node_status: 'pending',
+      })),
+    );
+    expect((await rest.call('GET', `${url}/${unknown}/nodes`)).statusCode).toBe(404);
+    await rest.data('DELETE', `${url}/${id}`);
+  });
+
   it('is listed with others by name, searched and paged', async () => {
     await withNetwork({ name: 'List B' }, async (one) => {
       await withNetwork({ name: 'list a', members: [member('b')] }, async (two) => {

@@ -66,6 +66,7 @@ const extensions: readonly Row[] = [
   ['GET', '/api/l3-networks/{id}'],
   ['PUT', '/api/l3-networks/{id}'],
   ['DELETE', '/api/l3-networks/{id}'],
+  ['GET', '/api/l3-networks/{id}/nodes'],
 ].map(([method = '', path = '', notes = '']) => ({ method, path, notes }));
 
 const besideTheApi = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'];

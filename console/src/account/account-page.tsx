@@ -55,6 +55,7 @@ function Profile({ me }: { readonly me: User }): ReactNode {
           sayDone(text.saved);
           void queryClient.invalidateQueries({ queryKey: meQuery.queryKey });
         }}
+        role="viewer"
         saveLabel={text.save}
       >
         {(form) => {
@@ -96,6 +97,7 @@ function Password(): ReactNode {
           // An empty form.
           setChanges(changes + 1);
         }}
+        role="viewer"
         saveLabel={text.change}
       >
         {(form) => (

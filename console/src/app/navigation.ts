@@ -16,7 +16,10 @@ export const pages: readonly Destination[] = [
   { to: '/upstreams', label: text.pages.upstreams },
   { to: '/credentials', label: text.pages.credentials },
   { to: '/routes', label: text.pages.routes },
+  { to: '/l3-networks', label: text.pages.l3Networks },
+  { to: '/listener-policies', label: text.pages.policies },
   { to: '/audit', label: text.pages.audit },
+  { to: '/fleet-file', label: text.pages.fleetFile },
   { to: '/webhooks', label: text.pages.webhooks, role: 'admin' },
   { to: '/tokens', label: text.pages.tokens },
   { to: '/users', label: text.pages.users, role: 'admin' },
@@ -26,6 +29,7 @@ export const pages: readonly Destination[] = [
 export const actions: readonly Destination[] = [
   { to: '/upstreams/new', label: text.pages.addUpstream, role: 'operator' },
   { to: '/routes/new', label: text.pages.addRoute, role: 'operator' },
+  { to: '/l3-networks/new', label: text.pages.addL3Network, role: 'operator' },
   { to: '/credentials/new', label: text.pages.addCredential, role: 'operator' },
   { to: '/webhooks/new', label: text.pages.addWebhook, role: 'admin' },
   { to: '/tokens/new', label: text.pages.addToken },

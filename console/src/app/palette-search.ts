@@ -17,7 +17,7 @@ type Named = { readonly items: readonly { readonly id: string; readonly name: st
 type Ask = (query: { q: string; page_size: number }, signal: AbortSignal) => Promise<Named>;
 
 /** Those that have names. */
-type Searched = Exclude<LinkedType, 'connectivity'>;
+type Searched = Exclude<LinkedType, 'connectivity' | 'listener_policy'>;
 
 /** How each type is asked for. */
 const lists: Readonly<Record<Searched, Ask>> = {
@@ -26,6 +26,7 @@ const lists: Readonly<Record<Searched, Ask>> = {
   credential: (query, signal) => dataOf(api.GET('/api/credentials', { params: { query }, signal })),
   api_token: (query, signal) => dataOf(api.GET('/api/auth/tokens', { params: { query }, signal })),
   route: (query, signal) => dataOf(api.GET('/api/routes', { params: { query }, signal })),
+  l3_network: (query, signal) => dataOf(api.GET('/api/l3-networks', { params: { query }, signal })),
   webhook: (query, signal) => dataOf(api.GET('/api/webhooks', { params: { query }, signal })),
   user: async (query, signal) => {
     const { items } = await dataOf(api.GET('/api/auth/users', { params: { query }, signal }));

@@ -5,6 +5,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { auditSearch } from '../audit/audit-search.js';
 import { credentialsSearch, newCredentialSearch } from '../credentials/credentials-search.js';
+import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
 import { nodesSearch } from '../nodes/nodes-search.js';
 import { anySearch, listSearch } from '../shared/search.js';
 import { NotFound } from './not-found.js';
@@ -172,6 +173,50 @@ const routeTree = root.addChildren([
     ...at,
     path: '/routes/$id/edit',
     component: lazyRouteComponent(() => import('../routes/route-form-page.js'), 'EditRoutePage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/fleet-file',
+    component: lazyRouteComponent(() => import('../fleet-file/fleet-file-page.js'), 'FleetFilePage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/l3-networks',
+    validateSearch: listSearch,
+    component: lazyRouteComponent(() => import('../l3-networks/l3-networks-page.js'), 'L3NetworksPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/l3-networks/new',
+    component: lazyRouteComponent(() => import('../l3-networks/l3-network-form-page.js'), 'NewL3NetworkPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/l3-networks/$id',
+    component: lazyRouteComponent(() => import('../l3-networks/l3-network-page.js'), 'L3NetworkPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/l3-networks/$id/edit',
+    component: lazyRouteComponent(() => import('../l3-networks/l3-network-form-page.js'), 'EditL3NetworkPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/listener-policies',
+    validateSearch: policiesSearch,
+    component: lazyRouteComponent(
+      () => import('../listener-policies/listener-policies-page.js'),
+      'ListenerPoliciesPage',
+    ),
+  }),
+  createRoute({
+    ...at,
+    path: '/listener-policies/edit',
+    validateSearch: policySearch,
+    component: lazyRouteComponent(
+      () => import('../listener-policies/listener-policy-form-page.js'),
+      'ListenerPolicyFormPage',
+    ),
   }),
   createRoute({
     ...at,

@@ -64,7 +64,7 @@ function SignedIn(): ReactNode {
           <UserMenu />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="xs" component="nav" aria-label={text.menu}>
+      <AppShell.Navbar p="xs" component="nav" className={classes.menu} aria-label={text.menu}>
         {pages.map(({ to, label, role }) => (
           <Destination key={to} to={to} label={label} role={role ?? 'viewer'} />
         ))}

@@ -45,6 +45,7 @@ export function NewTokenPage(): ReactNode {
         save={createToken}
         onSaved={({ data }) => setMade(data)}
         onCancel={() => void navigate({ to: '/tokens' })}
+        role="viewer"
         saveLabel={text.save}
       >
         {(form) => {

@@ -45,6 +45,7 @@ export function NewUserPage(): ReactNode {
           void navigate({ to: '/users/$id', params: { id } });
         }}
         onCancel={() => void navigate({ to: '/users' })}
+        role="admin"
         saveLabel={text.add}
       >
         {(form) => (
@@ -106,6 +107,7 @@ export function ResetPasswordPage(): ReactNode {
           back();
         }}
         onCancel={back}
+        role="admin"
         saveLabel={text.resetNow}
       >
         {(form) => <Password data-autofocus {...form.getInputProps('new_password')} />}

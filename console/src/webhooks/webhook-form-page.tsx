@@ -74,6 +74,7 @@ export function NewWebhookPage(): ReactNode {
         save={({ values, headers }) => createWebhook({ values: sent(values), headers })}
         onSaved={({ data }) => setMade(data)}
         onCancel={() => void navigate({ to: '/webhooks' })}
+        role="admin"
         saveLabel={text.add}
       >
         {(form) => <Fields form={form} />}
@@ -100,6 +101,7 @@ export function EditWebhookPage(): ReactNode {
           back();
         }}
         onCancel={back}
+        role="admin"
         saveLabel={text.save}
       >
         {(form) => <Fields form={form} />}

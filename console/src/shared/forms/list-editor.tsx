@@ -1,5 +1,6 @@
 /** The rows of a list in a form: each with its fields and a way to take it out, and a way to add one. */
-import { ActionIcon, Button, Fieldset, Group, Stack, Text } from '@mantine/core';
+import { ActionIcon, Button, Divider, Fieldset, Group, Stack, Text } from '@mantine/core';
+import { Fragment } from 'react';
 import type { ReactNode } from 'react';
 
 interface ListEditorProps {
@@ -28,20 +29,23 @@ export function ListEditor(props: ListEditorProps): ReactNode {
           </Text>
         )}
         {Array.from({ length: count }, (_, index) => (
-          <Group key={index} gap="sm" wrap="nowrap" align="flex-start">
-            <Group gap="sm" flex={1} align="flex-start">
-              {children(index)}
+          <Fragment key={index}>
+            {index > 0 && <Divider />}
+            <Group gap="sm" wrap="nowrap" align="flex-start">
+              <Group gap="sm" flex={1} align="flex-start">
+                {children(index)}
+              </Group>
+              <ActionIcon
+                variant="default"
+                size={36}
+                mt={24}
+                aria-label={removeLabel(String(index + 1))}
+                onClick={() => onRemove(index)}
+              >
+                ×
+              </ActionIcon>
             </Group>
-            <ActionIcon
-              variant="default"
-              size={36}
-              mt={24}
-              aria-label={removeLabel(String(index + 1))}
-              onClick={() => onRemove(index)}
-            >
-              ×
-            </ActionIcon>
-          </Group>
+          </Fragment>
         ))}
         {error !== undefined && error !== null && (
           <Text size="sm" c="red" role="alert">

@@ -3,7 +3,7 @@
  * else was faster it keeps what is typed, says who, and shows both. A refusal is shown beside the field that it names.
  * Implements the rules on forms of `docs/contract/console.md#rules`.
  */
-import { Button, Group, Stack } from '@mantine/core';
+import { Button, Fieldset, Group, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import type { UseFormReturnType } from '@mantine/form';
 import { useEffect, useState } from 'react';
@@ -11,6 +11,8 @@ import type { ReactNode } from 'react';
 import { newIdempotencyKey, Refusal } from '../api/client.js';
 import type { Done } from '../api/client.js';
 import { queryClient } from '../live/queries.js';
+import { useMay } from '../session.js';
+import type { Role } from '../session.js';
 import { Problem, sentenceOf } from '../ui/problem.js';
 import { text } from './forms.text.js';
 import { Overtaken } from './overtaken.js';
@@ -47,11 +49,14 @@ interface ResourceFormProps<V extends Values, R extends Stored> {
   /** Absent where there is nothing to go back to. */
   readonly onCancel?: () => void;
   readonly saveLabel: string;
+  /** Who may save; others see the fields, and no button that would be refused. */
+  readonly role?: Role;
   readonly children: (form: FormOf<V>) => ReactNode;
 }
 
 export function ResourceForm<V extends Values, R extends Stored>(props: ResourceFormProps<V, R>): ReactNode {
-  const { resource, valuesOf, labels, save, onSaved, onCancel, saveLabel, children } = props;
+  const { resource, valuesOf, labels, save, onSaved, onCancel, saveLabel, role = 'operator', children } = props;
+  const maySave = useMay(role);
   /** What the form began with. */
   const [base, setBase] = useState(resource);
   const [idempotencyKey] = useState(newIdempotencyKey);
@@ -113,12 +118,16 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
             onKeepMine={() => beginWith(newer, { ...valuesOf(newer), ...typed })}
           />
         )}
-        {children(form)}
+        <Fieldset variant="unstyled" m={0} p={0} disabled={!maySave}>
+          <Stack>{children(form)}</Stack>
+        </Fieldset>
         {refused !== undefined && <Problem error={refused} />}
         <Group>
-          <Button type="submit" loading={saving} disabled={base !== undefined && (untouched || newer !== undefined)}>
-            {saveLabel}
-          </Button>
+          {maySave && (
+            <Button type="submit" loading={saving} disabled={base !== undefined && (untouched || newer !== undefined)}>
+              {saveLabel}
+            </Button>
+          )}
           {onCancel !== undefined && (
             <Button variant="default" onClick={onCancel}>
               {text.cancel}

@@ -48,7 +48,7 @@ const foundQuery = (kind: Kind, q: string) =>
 interface ResourceSelectProps {
   readonly kind: Kind;
   /** An id; empty for none. */
-  readonly value?: string;
+  readonly value?: string | undefined;
   readonly onChange: (id: string) => void;
   /** Absent where `ariaLabel` says it. */
   readonly label?: string | undefined;
@@ -57,6 +57,8 @@ interface ResourceSelectProps {
   readonly error?: ReactNode;
   readonly required?: boolean;
   readonly placeholder?: string;
+  readonly maw?: number;
+  readonly clearable?: boolean;
   /** Ids that cannot be chosen. */
   readonly except?: readonly string[];
 }

@@ -1,8 +1,22 @@
 /** A field for the text of a file: pasted, chosen, or dropped on it. */
 import { Button, FileButton, Group, Textarea } from '@mantine/core';
 import type { TextareaProps } from '@mantine/core';
-import type { ReactNode } from 'react';
+import type { DOMAttributes, ReactNode } from 'react';
 import { text } from './forms.text.js';
+
+/** Makes an element take a file that is dropped on it, as text. */
+export const fileDrop = (
+  onText: (text: string) => void,
+): Pick<DOMAttributes<HTMLElement>, 'onDragOver' | 'onDrop'> => ({
+  onDragOver: (event) => event.preventDefault(),
+  onDrop(event) {
+    const [file] = event.dataTransfer.files;
+    if (file === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    void file.text().then(onText);
+  },
+});
 
 interface TextFileProps extends Omit<TextareaProps, 'value' | 'onChange' | 'onDrop'> {
   readonly value?: string;
@@ -25,13 +39,7 @@ export function TextFile({ value = '', onChange, accept, ...input }: TextFilePro
         styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 12 } }}
         value={value}
         onChange={({ currentTarget }) => onChange(currentTarget.value)}
-        onDragOver={(event) => event.preventDefault()}
-        onDrop={(event) => {
-          const [file] = event.dataTransfer.files;
-          if (file === undefined) return;
-          event.preventDefault();
-          read(file);
-        }}
+        {...fileDrop(onChange)}
       />
       <Group gap="xs" pt={4}>
         <FileButton onChange={read} accept={accept}>

@@ -3,7 +3,7 @@ import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { TextLink } from './links.js';
 
-export type ResourceLinkTarget = Pick<LinkProps, 'to' | 'params'>;
+export type ResourceLinkTarget = Pick<LinkProps, 'to' | 'params' | 'search'>;
 
 /** The page of a resource, by its type. */
 const pages = {
@@ -14,6 +14,12 @@ const pages = {
   user: (id: string): ResourceLinkTarget => ({ to: '/users/$id', params: { id } }),
   webhook: (id: string): ResourceLinkTarget => ({ to: '/webhooks/$id', params: { id } }),
   route: (id: string): ResourceLinkTarget => ({ to: '/routes/$id', params: { id } }),
+  l3_network: (id: string): ResourceLinkTarget => ({ to: '/l3-networks/$id', params: { id } }),
+  // Its id is the key of its listener; an IPv6 address has no slash.
+  listener_policy: (id: string): ResourceLinkTarget => {
+    const [node_id, transport, listen_addr, listen_port] = id.split('/');
+    return { to: '/listener-policies/edit', search: { node_id, transport, listen_addr, listen_port } };
+  },
   connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
 } as const;
 

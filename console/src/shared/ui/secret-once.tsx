@@ -5,31 +5,47 @@ import type { ReactNode } from 'react';
 import { Sign } from './state.js';
 import { text } from './ui.text.js';
 
-interface SecretOnceProps {
-  readonly title: string;
-  /** What to do with it. */
-  readonly children: ReactNode;
+interface Secret {
   readonly label: string;
   /** Null when it was shown before: a repeated request does not show it again. */
-  readonly secret: string | null;
-  /** Says that it is kept; the page goes on. */
-  readonly onKept: () => void;
+  readonly value: string | null;
 }
 
-export function SecretOnce({ title, children, label, secret, onKept }: SecretOnceProps): ReactNode {
+interface SecretsOnceProps {
+  readonly title: string;
+  /** What to do with them. */
+  readonly children: ReactNode;
+  readonly secrets: readonly Secret[];
+  /** Says that they are kept; the page goes on. Absent where the page says it otherwise. */
+  readonly onKept?: () => void;
+}
+
+export function SecretsOnce({ title, children, secrets, onKept }: SecretsOnceProps): ReactNode {
+  const shownBefore = secrets.every(({ value }) => value === null);
   return (
     <Alert color="orange" variant="light" icon={<Sign mood="warning" />} title={title} maw={640}>
       <Stack gap="sm">
-        <Text size="sm">{secret === null ? text.shownBefore : children}</Text>
-        {secret !== null && <CopyField label={label} value={secret} />}
-        <Group>
-          <Button size="xs" onClick={onKept}>
-            {text.kept}
-          </Button>
-        </Group>
+        <Text size="sm">{shownBefore ? text.shownBefore : children}</Text>
+        {secrets.map(({ label, value }) => value !== null && <CopyField key={label} label={label} value={value} />)}
+        {onKept !== undefined && (
+          <Group>
+            <Button size="xs" onClick={onKept}>
+              {text.kept}
+            </Button>
+          </Group>
+        )}
       </Stack>
     </Alert>
   );
+}
+
+interface SecretOnceProps extends Omit<SecretsOnceProps, 'secrets'> {
+  readonly label: string;
+  readonly secret: string | null;
+}
+
+export function SecretOnce({ label, secret, ...rest }: SecretOnceProps): ReactNode {
+  return <SecretsOnce {...rest} secrets={[{ label, value: secret }]} />;
 }
 
 const copiedMs = 2_000;

@@ -14,7 +14,10 @@ import type {
 import { canonicalCidr, canonicalNetwork } from '../../../kernel/cidr.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { limits } from '../../../kernel/limits.js';
+import { answers, ok } from '../answers/envelope.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
+import { nodeStatus, presencesOf, statusOf } from '../fleet/node-status.js';
 import {
   boolean,
   canonical,
@@ -30,12 +33,15 @@ import {
   text,
   uuid,
 } from '../schemas/fields.js';
+import { readHeaders } from '../schemas/headers.js';
+import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { ownFields, resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
+const what = 'L3 network';
 const { members, networkIdMax, contextIdMax, mtu, interfaceNameChars } = limits.fleet.l3;
 
 const address = canonical('an address as CIDR, such as 10.0.0.1/24 or fd00::1/64', canonicalCidr).meta({
@@ -190,10 +196,28 @@ function networkInFile(state: object): JsonObject {
   } as unknown as JsonObject;
 }
 
+const memberNodes = z
+  .object({
+    items: documented(
+      z.array(
+        z
+          .object({
+            node_id: documented(nodeId, about.node_id),
+            node_name: documented(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
+            node_status: nodeStatus,
+          })
+          .meta({ id: 'L3NetworkNode', description: 'The node of a member' }),
+      ),
+      'In the order of the members',
+    ),
+  })
+  .meta({ id: 'L3NetworkNodes', description: 'The nodes of a network' });
+
 export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
+  const queries = deps.fleet.resources.l3_network;
   resourceRoutes(app, {
     path: '/api/l3-networks',
-    what: 'L3 network',
+    what,
     tag: 'l3-networks',
     names: { one: 'L3Network', many: 'L3Networks' },
     summaries: {
@@ -211,10 +235,37 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
       id: idOf('Id, a UUID', sample.network),
       network_id: documented(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
     }),
-    ...deps.fleet.resources.l3_network,
+    ...queries,
     ...deps.commands.resources.l3_network,
     // Answered as it is stored.
     view: (state) => state,
     createdView: (state) => state,
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/l3-networks/:id/nodes',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listL3NetworkNodes',
+      summary: 'The nodes of an L3 network with their names and statuses',
+      description: 'In the order of the members, not paged.',
+      tags: ['l3-networks'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(memberNodes),
+    },
+    handler: async (request) => {
+      const network = orNotFound(queries.get(pathId(request.params, what)), what);
+      const ids = network.members.map(({ node_id }) => node_id);
+      const [agents, presences] = await Promise.all([deps.projections.agents.getMany(ids), presencesOf(deps, ids)]);
+      const items = ids.map((id) => ({
+        node_id: id,
+        node_name: deps.fleet.node(id)?.name ?? '',
+        node_status: statusOf(presences.has(id), agents.get(id)),
+      }));
+      return ok({ items });
+    },
   });
 }

@@ -1,0 +1,51 @@
+/** The fleet as files, one for each set. */
+import { Button, Group, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useAttempt } from '../shared/forms/attempt.js';
+import { sayDone } from '../shared/ui/done.js';
+import { Problem } from '../shared/ui/problem.js';
+import { Section } from '../shared/ui/section.js';
+import { exportFiles } from './fleet-file.js';
+import { text } from './fleet-file.text.js';
+
+export function Export(): ReactNode {
+  return (
+    <Section title={text.export} actions={<DownloadButton label={text.exportAll} />}>
+      <Text size="sm">{text.exportMeaning}</Text>
+    </Section>
+  );
+}
+
+interface DownloadButtonProps {
+  readonly label: string;
+  /** Absent: all sets. */
+  readonly set?: string;
+}
+
+function DownloadButton({ label, set }: DownloadButtonProps): ReactNode {
+  const { working, refused, attempt } = useAttempt();
+  const download = (): Promise<void> =>
+    attempt(async () => {
+      const documents = await exportFiles(set);
+      for (const { set: name, document } of documents) save(`${name ?? text.unowned}.yaml`, document);
+      if (documents.length === 0) sayDone(text.nothingToExport);
+    });
+  return (
+    <Group gap="xs">
+      {refused !== undefined && <Problem error={refused} />}
+      <Button size="xs" variant="default" loading={working} onClick={() => void download()}>
+        {label}
+      </Button>
+    </Group>
+  );
+}
+
+/** Hands a file to the browser's downloads. */
+function save(name: string, content: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type: 'application/yaml' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

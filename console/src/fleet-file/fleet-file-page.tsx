@@ -1,0 +1,151 @@
+/**
+ * The page of fleet files: a document becomes a plan, then an apply under the plan's etag. The document and what is issued are
+ * held by this page alone, and are gone with it.
+ */
+import { Button, Checkbox, Group, NumberInput, Stack, TagsInput, Text } from '@mantine/core';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { newIdempotencyKey } from '../shared/api/client.js';
+import { useAttempt } from '../shared/forms/attempt.js';
+import { fileDrop, TextFile } from '../shared/forms/text-file.js';
+import { useMay } from '../shared/session.js';
+import { sayDone } from '../shared/ui/done.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem, sentenceOf } from '../shared/ui/problem.js';
+import { Section } from '../shared/ui/section.js';
+import { AppliedView } from './applied-view.js';
+import { Export } from './export.js';
+import { applyFile, planFile } from './fleet-file.js';
+import type { Applied, Plan, Request } from './fleet-file.js';
+import { text } from './fleet-file.text.js';
+import { PlanView } from './plan-view.js';
+
+const noFile: Request = { document: '' };
+
+export function FleetFilePage(): ReactNode {
+  const [applied, setApplied] = useState<Applied>();
+  return (
+    <Page title={text.title}>
+      {applied === undefined ? (
+        <File onApplied={setApplied} />
+      ) : (
+        <AppliedView applied={applied} onNext={() => setApplied(undefined)} />
+      )}
+      <Export />
+    </Page>
+  );
+}
+
+function File({ onApplied }: { readonly onApplied: (applied: Applied) => void }): ReactNode {
+  const mayApply = useMay('operator');
+  const [request, setRequest] = useState(noFile);
+  const [plan, setPlan] = useState<{ readonly plan: Plan; readonly idempotencyKey: string }>();
+  const planning = useAttempt();
+  const applying = useAttempt();
+  /** A plan is of one document and its options. */
+  const change = (changed: Partial<Request>): void => {
+    setRequest({ ...request, ...changed });
+    setPlan(undefined);
+    planning.forget();
+    applying.forget();
+  };
+  const show = (): Promise<void> =>
+    planning.attempt(async () => {
+      applying.forget();
+      setPlan(undefined);
+      setPlan({ plan: await planFile(request), idempotencyKey: newIdempotencyKey() });
+    });
+  const apply = ({ plan: { etag }, idempotencyKey }: NonNullable<typeof plan>): Promise<void> =>
+    applying.attempt(async () => {
+      const { data, requestId } = await applyFile(request, etag, idempotencyKey);
+      sayDone(text.applied, data.commands.length === 1 ? { resourceId: data.apply_id, requestId } : undefined);
+      onApplied(data);
+    });
+  const writes = plan !== undefined && plan.plan.commands > 0 && plan.plan.obstacles.length === 0;
+  return (
+    <>
+      <Section title={text.applyTitle}>
+        <Stack gap="sm" maw={820} {...fileDrop((document) => change({ document }))}>
+          <Text size="sm">{text.meaning}</Text>
+          <TextFile
+            label={text.file}
+            description={text.fileHint}
+            accept=".yaml,.yml,.json"
+            rows={12}
+            value={request.document}
+            onChange={(document) => change({ document })}
+            error={planning.refused && sentenceOf(planning.refused)}
+          />
+          <Options request={request} onChange={change} />
+          <Group>
+            <Button loading={planning.working} disabled={request.document.trim() === ''} onClick={() => void show()}>
+              {text.plan}
+            </Button>
+          </Group>
+        </Stack>
+      </Section>
+      {plan !== undefined && (
+        <PlanView plan={plan.plan}>
+          {applying.refused !== undefined && <Problem error={applying.refused} retry={() => void show()} />}
+          {mayApply && writes && (
+            <Group>
+              <Button loading={applying.working} onClick={() => void apply(plan)}>
+                {text.apply}
+              </Button>
+            </Group>
+          )}
+        </PlanView>
+      )}
+    </>
+  );
+}
+
+interface OptionsProps {
+  readonly request: Request;
+  readonly onChange: (changed: Partial<Request>) => void;
+}
+
+function Options({ request, onChange }: OptionsProps): ReactNode {
+  const mayApply = useMay('operator');
+  const { prune = false, max_deletes: maxDeletes, adopt = false, adopt_from: adoptFrom = [] } = request;
+  return (
+    <Checkbox.Group label={text.options}>
+      <Stack gap="xs" pt="xs">
+        <Checkbox
+          label={text.prune}
+          checked={prune}
+          onChange={({ currentTarget }) => onChange({ prune: currentTarget.checked })}
+        />
+        {prune && (
+          <NumberInput
+            label={text.maxDeletes}
+            description={text.maxDeletesHint}
+            min={0}
+            maw={320}
+            value={maxDeletes ?? ''}
+            onChange={(value) => onChange({ max_deletes: typeof value === 'number' ? value : undefined })}
+          />
+        )}
+        <Checkbox
+          label={text.adopt}
+          checked={adopt}
+          onChange={({ currentTarget }) => onChange({ adopt: currentTarget.checked })}
+        />
+        {mayApply && (
+          <Checkbox
+            label={text.issuePsks}
+            checked={request.issue_psks ?? false}
+            onChange={({ currentTarget }) => onChange({ issue_psks: currentTarget.checked })}
+          />
+        )}
+        <TagsInput
+          label={text.adoptFrom}
+          description={text.adoptFromHint}
+          maw={480}
+          value={adoptFrom}
+          onChange={(sets) => onChange({ adopt_from: sets.length === 0 ? undefined : sets })}
+        />
+      </Stack>
+    </Checkbox.Group>
+  );
+}

@@ -1,0 +1,256 @@
+/** The form of an L3 network, new or stored. */
+import { NumberInput, Select, Switch, TagsInput, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Schemas } from '../shared/api/client.js';
+import { ListEditor } from '../shared/forms/list-editor.js';
+import { ResourceForm } from '../shared/forms/resource-form.js';
+import type { FormOf } from '../shared/forms/resource-form.js';
+import { ResourceSelect } from '../shared/forms/resource-select.js';
+import { sayDoneOf } from '../shared/ui/done.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { createNetwork, namesOfCredentialQuery, networkQuery, updateNetwork } from './l3-networks.js';
+import type { L3Network } from './l3-networks.js';
+import { text } from './l3-networks.text.js';
+
+type Member = Schemas['Member'];
+type Tunnel = Schemas['Tunnel'];
+type Values = Pick<L3Network, 'name' | 'enabled' | 'mtu' | 'credential_id' | 'server_name'> & {
+  readonly members: Member[];
+  readonly tunnels: Tunnel[];
+};
+
+const defaultMtu = 1380;
+const newMember: Member = { node_id: '', addresses: [], routes: [] };
+const newTunnel: Tunnel = { listener_node_id: '', listen_addr: '0.0.0.0', listen_port: 443, connector_node_id: '' };
+
+const labels = {
+  name: text.name,
+  enabled: text.enabledLabel,
+  mtu: text.mtu,
+  credential_id: text.credential,
+  server_name: text.serverName,
+  members: text.members,
+  'members.*.node_id': text.node,
+  'members.*.interface_name': text.interface,
+  'members.*.addresses': text.addresses,
+  'members.*.routes': text.routes,
+  'members.*.features': text.features,
+  tunnels: text.tunnels,
+  'tunnels.*.listener_node_id': text.listener,
+  'tunnels.*.connector_node_id': text.connector,
+  'tunnels.*.listen_addr': text.listenAddr,
+  'tunnels.*.listen_port': text.listenPort,
+  'tunnels.*.context_id': text.contextId,
+};
+
+function valuesOf(network: L3Network | undefined): Values {
+  if (network === undefined) {
+    return {
+      name: '',
+      enabled: true,
+      mtu: defaultMtu,
+      credential_id: '',
+      server_name: '',
+      members: [newMember, newMember],
+      tunnels: [newTunnel],
+    };
+  }
+  const { name, enabled, mtu, credential_id, server_name, members, tunnels } = network;
+  return { name, enabled, mtu, credential_id, server_name, members, tunnels };
+}
+
+/** What is left empty is for the service to choose. */
+function sent(values: Partial<Values>): Schemas['L3NetworkChanges'] {
+  const { members, tunnels, ...rest } = values;
+  return {
+    ...rest,
+    ...(members && {
+      members: members.map(({ interface_name: name, features, ...member }) => ({
+        ...member,
+        ...(name && { interface_name: name }),
+        ...(features && features.length > 0 && { features }),
+      })),
+    }),
+    ...(tunnels && {
+      tunnels: tunnels.map(({ context_id: context, ...tunnel }) => ({
+        ...tunnel,
+        ...(typeof context === 'number' && { context_id: context }),
+      })),
+    }),
+  };
+}
+
+export function NewL3NetworkPage(): ReactNode {
+  const navigate = useNavigate();
+  return (
+    <Page title={text.newTitle}>
+      <ResourceForm<Values, L3Network>
+        valuesOf={valuesOf}
+        labels={labels}
+        save={({ values, headers }) => createNetwork({ values: sent(values), headers })}
+        onSaved={(done) => {
+          sayDoneOf(text.created_(done.data.name), done);
+          void navigate({ to: '/l3-networks/$id', params: { id: done.data.id } });
+        }}
+        onCancel={() => void navigate({ to: '/l3-networks' })}
+        saveLabel={text.add}
+      >
+        {(form) => <Fields form={form} />}
+      </ResourceForm>
+    </Page>
+  );
+}
+
+export function EditL3NetworkPage(): ReactNode {
+  const { id } = useParams({ from: '/l3-networks/$id/edit' });
+  const navigate = useNavigate();
+  const { data: network, error, refetch } = useQuery(networkQuery(id));
+  if (network === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  const back = (): void => void navigate({ to: '/l3-networks/$id', params: { id } });
+  return (
+    <Page title={text.editTitle(network.name)}>
+      <ResourceForm<Values, L3Network>
+        resource={network}
+        valuesOf={valuesOf}
+        labels={labels}
+        save={({ values, headers }) => updateNetwork(id, { values: sent(values), headers })}
+        onSaved={(done) => {
+          sayDoneOf(text.saved(done.data.name), done);
+          back();
+        }}
+        onCancel={back}
+        saveLabel={text.save}
+      >
+        {(form) => <Fields form={form} />}
+      </ResourceForm>
+    </Page>
+  );
+}
+
+function Fields({ form }: { readonly form: FormOf<Values> }): ReactNode {
+  const { credential_id: credential } = form.getValues();
+  const { data: names = [] } = useQuery(namesOfCredentialQuery(credential));
+  return (
+    <>
+      <TextInput
+        label={text.name}
+        description={text.nameHint}
+        required
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      <ResourceSelect
+        kind={{ type: 'credential', keyType: 'reality' }}
+        label={text.credential}
+        required
+        {...form.getInputProps('credential_id')}
+      />
+      <Select
+        label={text.serverName}
+        description={text.serverNameHint}
+        data={names}
+        required
+        {...form.getInputProps('server_name')}
+      />
+      <NumberInput label={text.mtu} suffix=" B" {...form.getInputProps('mtu')} />
+      <Members form={form} />
+      <Tunnels form={form} />
+      <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
+    </>
+  );
+}
+
+function Members({ form }: { readonly form: FormOf<Values> }): ReactNode {
+  const { members } = form.getValues();
+  return (
+    <ListEditor
+      legend={text.members}
+      hint={text.membersHint}
+      count={members.length}
+      addLabel={text.addMember}
+      onAdd={() => form.insertListItem('members', newMember)}
+      removeLabel={text.removeMember}
+      onRemove={(index) => form.removeListItem('members', index)}
+      error={form.errors['members']}
+    >
+      {(index) => {
+        const input = (field: keyof Member) => form.getInputProps(`members.${index}.${field}`);
+        return (
+          <>
+            <ResourceSelect
+              kind={{ type: 'node' }}
+              label={text.node}
+              required
+              except={members.map(({ node_id: id }) => id)}
+              {...input('node_id')}
+            />
+            <TagsInput
+              label={text.addresses}
+              description={text.addressesHint}
+              inputWrapperOrder={['label', 'input', 'description', 'error']}
+              w={240}
+              required
+              {...input('addresses')}
+            />
+            <TagsInput
+              label={text.routes}
+              description={text.routesHint}
+              inputWrapperOrder={['label', 'input', 'description', 'error']}
+              w={240}
+              {...input('routes')}
+            />
+            <TextInput
+              label={text.interface}
+              description={text.interfaceHint}
+              inputWrapperOrder={['label', 'input', 'description', 'error']}
+              w={240}
+              {...input('interface_name')}
+              value={members[index]?.interface_name ?? ''}
+            />
+            <TagsInput label={text.features} w={240} {...input('features')} value={members[index]?.features ?? []} />
+          </>
+        );
+      }}
+    </ListEditor>
+  );
+}
+
+function Tunnels({ form }: { readonly form: FormOf<Values> }): ReactNode {
+  const { tunnels } = form.getValues();
+  return (
+    <ListEditor
+      legend={text.tunnels}
+      hint={text.tunnelsHint}
+      count={tunnels.length}
+      addLabel={text.addTunnel}
+      onAdd={() => form.insertListItem('tunnels', newTunnel)}
+      removeLabel={text.removeTunnel}
+      onRemove={(index) => form.removeListItem('tunnels', index)}
+      error={form.errors['tunnels']}
+    >
+      {(index) => {
+        const input = (field: keyof Tunnel) => form.getInputProps(`tunnels.${index}.${field}`);
+        return (
+          <>
+            <ResourceSelect kind={{ type: 'node' }} label={text.connector} required {...input('connector_node_id')} />
+            <ResourceSelect kind={{ type: 'node' }} label={text.listener} required {...input('listener_node_id')} />
+            <TextInput label={text.listenAddr} w={130} required {...input('listen_addr')} />
+            <NumberInput label={text.listenPort} min={1} max={65_535} w={100} required {...input('listen_port')} />
+            <NumberInput
+              label={text.contextId}
+              description={text.contextIdHint}
+              inputWrapperOrder={['label', 'input', 'description', 'error']}
+              min={1}
+              w={170}
+              {...input('context_id')}
+              value={tunnels[index]?.context_id ?? ''}
+            />
+          </>
+        );
+      }}
+    </ListEditor>
+  );
+}

@@ -1,0 +1,20 @@
+/** What the addresses of the pages of listener policies hold: the key of a listener, in the API's words. */
+import { pageOf, textOf, wordOf } from '../shared/search.js';
+import type { Search } from '../shared/search.js';
+
+export const transports = ['tcp', 'udp'] as const;
+
+export const policiesSearch = (search: Search) => ({
+  /** Listeners of this node, without a policy too. */
+  node_id: textOf(search, 'node_id'),
+  page: pageOf(search),
+});
+
+export const policySearch = (search: Search) => ({
+  node_id: textOf(search, 'node_id'),
+  transport: wordOf(search, 'transport', transports),
+  listen_addr: textOf(search, 'listen_addr'),
+  listen_port: textOf(search, 'listen_port'),
+});
+
+export type PolicySearch = ReturnType<typeof policySearch>;

@@ -1,0 +1,29 @@
+/** What the console asks about the policies of listeners and does with them. The port table has them. */
+import { queryOptions } from '@tanstack/react-query';
+import { api, dataOf, doneOf } from '../shared/api/client.js';
+import type { Done, Schemas } from '../shared/api/client.js';
+
+export type Policy = Schemas['NewListenerPolicy'];
+export type Listener = Schemas['Port'];
+export type ListenerKey = Pick<Policy, 'nodeId' | 'transport' | 'listenAddr' | 'listenPort'>;
+
+/** @param nodeId absent: of all nodes */
+export const listenersQuery = (nodeId: string | undefined) =>
+  queryOptions({
+    queryKey: ['listener_policy', 'listeners', nodeId],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET('/api/nodes/ports', { params: { query: nodeId === undefined ? {} : { node_id: nodeId } }, signal }),
+      ),
+    meta: { follows: ['l4_chain', 'route', 'l3_network', 'node', 'connectivity'] },
+  });
+
+/** The id under which the audit has a policy. */
+export const policyId = ({ nodeId, transport, listenAddr, listenPort }: ListenerKey): string =>
+  `${nodeId}/${transport}/${listenAddr}/${listenPort}`;
+
+export const savePolicy = (body: Policy): Promise<Done<Schemas['ListenerPolicy']>> =>
+  doneOf(api.PUT('/api/nodes/ports/policies', { body }));
+
+export const deletePolicy = (query: ListenerKey): Promise<Done<unknown>> =>
+  doneOf(api.DELETE('/api/nodes/ports/policies', { params: { query } }));

@@ -1,0 +1,155 @@
+/** The order of one listener: of one that is there, or of one to come. */
+import { ActionIcon, Group, Input, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Done } from '../shared/api/client.js';
+import { ResourceForm } from '../shared/forms/resource-form.js';
+import { ResourceSelect } from '../shared/forms/resource-select.js';
+import { sayDoneOf } from '../shared/ui/done.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { ResourceActions } from '../shared/ui/resource-actions.js';
+import { deletePolicy, listenersQuery, policyId, savePolicy } from './listener-policies.js';
+import type { ListenerKey, Policy } from './listener-policies.js';
+import { transports } from './listener-policies-search.js';
+import type { PolicySearch } from './listener-policies-search.js';
+import { text } from './listener-policies.text.js';
+
+type Stored = Policy & { readonly id: string; readonly version: number };
+type Kind = Policy['priorityOrder'][number];
+
+const labels = {
+  nodeId: text.node,
+  transport: text.transport,
+  listenAddr: text.address,
+  listenPort: text.port,
+  priorityOrder: text.order,
+};
+
+/** The listener that the address names; undefined where it names none. */
+function keyOf({ node_id, transport, listen_addr, listen_port }: PolicySearch): ListenerKey | undefined {
+  const listenPort = Number(listen_port);
+  if (node_id === undefined || transport === undefined || listen_addr === undefined || !Number.isInteger(listenPort)) {
+    return undefined;
+  }
+  return { nodeId: node_id, transport, listenAddr: listen_addr, listenPort };
+}
+
+const newKey: ListenerKey = { nodeId: '', transport: 'tcp', listenAddr: '0.0.0.0', listenPort: 443 };
+
+export function ListenerPolicyFormPage(): ReactNode {
+  const search = useSearch({ from: '/listener-policies/edit' });
+  const key = keyOf(search);
+  const navigate = useNavigate();
+  const { data, error, refetch } = useQuery(listenersQuery(key?.nodeId));
+  if (data === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  const listener = data.items.find((item) => key !== undefined && policyId(item) === policyId(key));
+  const title = key && `${key.transport} ${key.listenAddr}:${key.listenPort}`;
+  const back = (): void => void navigate({ to: '/listener-policies', search: { node_id: key?.nodeId } });
+  const save = async (policy: Policy): Promise<Done<Stored>> => {
+    const done = await savePolicy(policy);
+    return { ...done, data: { ...done.data, id: policyId(policy) } };
+  };
+  return (
+    <Page
+      title={title === undefined ? text.newTitle : text.editTitle(title)}
+      actions={
+        key !== undefined &&
+        listener?.policySaved === true && (
+          <ResourceActions
+            type="listener_policy"
+            id={policyId(key)}
+            name={text.editTitle(title ?? '')}
+            remove={{
+              run: () => deletePolicy(key),
+              meaning: text.removeMeaning,
+              list: { to: '/listener-policies' },
+            }}
+          />
+        )
+      }
+    >
+      <ResourceForm<Policy, Stored>
+        key={title ?? ''}
+        valuesOf={() => ({
+          ...(key ?? newKey),
+          priorityOrder: listener?.priorityOrder ?? (data.defaultPriorityOrder as Kind[]),
+        })}
+        labels={labels}
+        save={({ values }) => save(values as Policy)}
+        onSaved={(done) => {
+          sayDoneOf(text.done, done);
+          back();
+        }}
+        onCancel={back}
+        saveLabel={text.save}
+      >
+        {(form) => (
+          <>
+            {key === undefined && (
+              <>
+                <ResourceSelect kind={{ type: 'node' }} label={text.node} required {...form.getInputProps('nodeId')} />
+                <Select
+                  label={text.transport}
+                  data={transports}
+                  allowDeselect={false}
+                  {...form.getInputProps('transport')}
+                />
+                <TextInput label={text.address} required {...form.getInputProps('listenAddr')} />
+                <NumberInput label={text.port} min={1} max={65_535} required {...form.getInputProps('listenPort')} />
+              </>
+            )}
+            <Order
+              order={form.getValues().priorityOrder}
+              error={form.errors['priorityOrder']}
+              onChange={(order) => form.setFieldValue('priorityOrder', order as never)}
+            />
+          </>
+        )}
+      </ResourceForm>
+    </Page>
+  );
+}
+
+interface OrderProps {
+  readonly order: readonly Kind[];
+  readonly error: ReactNode;
+  readonly onChange: (order: readonly Kind[]) => void;
+}
+
+function Order({ order, error, onChange }: OrderProps): ReactNode {
+  const swap = (index: number): void => {
+    const [one, two] = [order[index], order[index + 1]];
+    if (one !== undefined && two !== undefined) onChange(order.with(index, two).with(index + 1, one));
+  };
+  return (
+    <Input.Wrapper label={text.order} description={text.orderHint} error={error} labelElement="div">
+      <Stack gap={6} pt="xs" component="ol" m={0} p={0}>
+        {order.map((kind, index) => (
+          <Group key={kind} component="li" gap="xs">
+            <Text size="sm" w={90}>
+              {index + 1}. {text.kinds[kind]}
+            </Text>
+            <ActionIcon
+              variant="default"
+              aria-label={text.earlier(text.kinds[kind])}
+              disabled={index === 0}
+              onClick={() => swap(index - 1)}
+            >
+              ↑
+            </ActionIcon>
+            <ActionIcon
+              variant="default"
+              aria-label={text.later(text.kinds[kind])}
+              disabled={index === order.length - 1}
+              onClick={() => swap(index)}
+            >
+              ↓
+            </ActionIcon>
+          </Group>
+        ))}
+      </Stack>
+    </Input.Wrapper>
+  );
+}
