@@ -1,5 +1,6 @@
 /** All that REST calls to change something, on the two gateways. Those of accounts and webhooks come ready made. */
 import { createProfileRevertHandlers } from '../accounts/handlers.js';
+import type { DecidedOnFleet } from '../commands/aggregate.js';
 import { createCredentialHandlers } from '../commands/credentials.js';
 import { createFleetFileHandlers } from '../commands/fleet-file.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
@@ -15,16 +16,13 @@ import type { AuditTrail } from '../commands/revert.js';
 import { createRevertHandlers } from '../commands/revert.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
-import type { ApplyDocument } from '../domain/fleet-file/apply.js';
-import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { Revert } from '../domain/revert/decide.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Keyring } from '../security/keyring.js';
 
 export interface CommandHandlerParts {
-  readonly fleet: Gateway<Fleet, FleetCommand | Revert | ApplyDocument>;
+  readonly fleet: Gateway<Fleet, DecidedOnFleet>;
   readonly accounts: Gateway<Accounts, AccountCommand>;
   readonly accountHandlers: CommandHandlers['accounts'];
   readonly webhookHandlers: CommandHandlers['webhooks'];
@@ -43,6 +41,7 @@ export interface CommandHandlerParts {
 export function createCommandHandlers(parts: CommandHandlerParts): CommandHandlers {
   const { fleet, accounts, accountHandlers, webhookHandlers, keyring, servicePublic, projections, audit } = parts;
   const { clock, ids, committed } = parts;
+  const reverts = createRevertHandlers({ gateway: fleet, projections, audit });
   return {
     nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids }),
     credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids }),
@@ -57,11 +56,12 @@ export function createCommandHandlers(parts: CommandHandlerParts): CommandHandle
       servicePublic,
       projections,
       audit,
+      reverts,
       clock,
       ids,
     }),
     reverts: {
-      fleet: createRevertHandlers({ gateway: fleet, projections, audit }),
+      fleet: reverts,
       accounts: createProfileRevertHandlers({ gateway: accounts, projections, audit }),
     },
     accounts: accountHandlers,

@@ -3,6 +3,7 @@
  * delivery. Serves nobody: agents (`agents.ts`) and REST (`rest.ts`) are made on it. See `docs/architecture.md`.
  */
 import { randomUUID } from 'node:crypto';
+import type { DecidedOnFleet } from '../commands/aggregate.js';
 import { accountsAggregate, fleetAggregate } from '../commands/aggregate.js';
 import { createFactRecorder, setRetentions } from '../commands/facts.js';
 import { createGateway } from '../commands/gateway.js';
@@ -13,11 +14,8 @@ import type { DeliveryService } from '../delivery/delivery.js';
 import { createDelivery } from '../delivery/delivery.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
-import type { FleetCommand } from '../domain/fleet/resources.js';
-import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { RecordLogHeads } from '../domain/log-chain/heads.js';
-import type { Revert } from '../domain/revert/decide.js';
 import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
 import { createBudgetedLogger } from '../kernel/budgeted-logger.js';
 import type { Clock } from '../kernel/clock.js';
@@ -83,7 +81,7 @@ export interface Core extends Installation {
   readonly queries: FleetQueries;
   readonly followers: Followers;
   readonly feed: Feed;
-  readonly fleet: Gateway<Fleet, FleetCommand | Revert | ApplyDocument | RecordLogHeads>;
+  readonly fleet: Gateway<Fleet, DecidedOnFleet>;
   readonly accounts: Gateway<Accounts, AccountCommand | RecordLogHeads>;
   readonly delivery: DeliveryService;
   readonly hasher: PasswordHasher;

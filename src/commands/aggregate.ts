@@ -9,6 +9,10 @@ import { applyCommand } from '../domain/fleet/apply.js';
 import { oversizedSnapshot } from '../domain/compile/size.js';
 import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import { decideApply } from '../domain/fleet-file/apply.js';
+import type { ReleaseSet } from '../domain/fleet-file/release.js';
+import { decideRelease } from '../domain/fleet-file/release.js';
+import type { RevertSeveral } from '../domain/fleet-file/revert.js';
+import { decideRevertSeveral } from '../domain/fleet-file/revert.js';
 import { decideFleet } from '../domain/fleet/decide.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
@@ -47,7 +51,10 @@ export interface Applied {
 
 const touchesNone: Applied = { touched: new Set(), refusal: undefined };
 
-export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | ApplyDocument | RecordLogHeads> = {
+/** All that is decided on the fleet. */
+export type DecidedOnFleet = FleetCommand | Revert | RevertSeveral | ApplyDocument | ReleaseSet | RecordLogHeads;
+
+export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
   stream: streams.fleet,
   draft: draftFleet,
   decide(fleet, command) {
@@ -56,6 +63,10 @@ export const fleetAggregate: Aggregate<Fleet, FleetCommand | Revert | ApplyDocum
         return decideLogHeads(fleet.logChain.value, command);
       case 'Revert':
         return decideRevert(fleet, command);
+      case 'RevertSeveral':
+        return decideRevertSeveral(fleet, command);
+      case 'ReleaseSet':
+        return decideRelease(fleet, command);
       case 'ApplyDocument':
         return decideApply(fleet, command);
       default:

@@ -67,13 +67,19 @@ export async function withKeys(fleet: Fleet, document: FleetDocument, options: K
       const secret = private_key === null ? {} : { private_key };
       const edited = { ...realityFields(given), ...material.fields, ...secret };
       const fields = { ...noFields, ...edited, key_type: given.key_type } as unknown as JsonObject;
-      resources.push({ ...wanted, fields, edited: edited as unknown as JsonObject });
+      resources.push({ ...wanted, fields, edited: edited as unknown as JsonObject, keepsKey: keepsKey(given) });
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'invalid_request') throw error;
       mistakes.push({ at: wanted.at, message: error.message });
     }
   }
   return { document: { ...document, resources }, mistakes, generated };
+}
+
+/** Whether nothing is said of the key or the certificate of a credential that has one. */
+function keepsKey({ key_type, private_key, certificate_pem, self_signed }: Parameters<typeof askedFor>[0]): boolean {
+  if (key_type === 'reality') return false;
+  return typeof private_key !== 'string' && certificate_pem === undefined && self_signed === undefined;
 }
 
 const isOtherKey = ({ fields }: KeyMaterial, before: CredentialState | undefined): boolean =>

@@ -12,6 +12,7 @@ import type { FleetCommand, NounOf, PlainType, ResourceType, StateOf } from '../
 import type { ChangedNode } from '../domain/fleet-file/carry-out.js';
 import type { StepAction } from '../domain/fleet-file/compare.js';
 import type { DocumentMistake, FileFlags, FleetDocument } from '../domain/fleet-file/document.js';
+import type { RevertSeveral } from '../domain/fleet-file/revert.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
@@ -191,6 +192,12 @@ export interface RevertHandlers {
   preview(entry: RecordedCommand): Promise<readonly PreviewedChange[]>;
 }
 
+/** Those of the fleet. */
+export interface FleetRevertHandlers extends RevertHandlers {
+  /** What the decision of a revert needs to know of each resource of an entry that is about several. */
+  historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']>;
+}
+
 /** A document of the fleet that has been read, and what its sender allows. */
 export interface FileRequest {
   readonly document: FleetDocument;
@@ -210,12 +217,23 @@ export type FileApplied =
   | {
       readonly kind: 'done';
       readonly applyId: string;
+      /** Null for resources that no set owns. */
+      readonly set: string | null;
       /** Newest last. */
       readonly commands: readonly RecordedCommand[];
       readonly controlPsks: readonly { readonly node: string; readonly controlPsk: string | null }[];
       readonly incomplete: { readonly error: string; readonly commandsLeft: number } | null;
       readonly position: number;
     };
+
+/** What came of the revert of an apply. */
+export interface FleetReverted {
+  /** In the order in which they were written; only tried, when nothing was to be written. */
+  readonly commands: readonly RecordedCommand[];
+  /** Those of the apply that cannot be taken back. */
+  readonly notReverted: readonly RecordedCommand[];
+  readonly position: number;
+}
 
 export interface PlannedStep {
   readonly action: StepAction;
@@ -298,9 +316,18 @@ export interface CommandHandlers {
       request: ApplyRequest,
       ifMatch: '*' | readonly string[] | undefined,
     ): Promise<FileApplied>;
+    /** An apply as it went; undefined when there is none. @throws ServiceError `unavailable` */
+    went(applyId: string): Promise<Extract<FileApplied, { readonly kind: 'done' }> | undefined>;
+    /**
+     * Takes back the commands of an apply, newest first, but rotations.
+     * @throws ServiceError `not_found`, `conflict` with all that is in the way, `unavailable`
+     */
+    revert(ctx: CommandContext, applyId: string, dryRun: boolean): Promise<FleetReverted>;
+    /** Lets go of the resources of a set. @throws ServiceError `not_found`, `unavailable` */
+    release(ctx: CommandContext, set: string): Promise<Omit<FleetReverted, 'notReverted'>>;
   };
   /** Keyed by the subject of the entry. */
-  readonly reverts: { readonly fleet: RevertHandlers; readonly accounts: RevertHandlers };
+  readonly reverts: { readonly fleet: FleetRevertHandlers; readonly accounts: RevertHandlers };
   readonly accounts: {
     /**
      * @param address the caller's IP in canonical form

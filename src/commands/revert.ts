@@ -3,9 +3,14 @@
  * command, and once more if the resource changed in between. The rules are in `src/domain/revert`.
  * Implements `docs/contract/domain.md#audit-and-revert`.
  */
-import type { FleetCommand } from '../domain/fleet/resources.js';
+import type { FleetCommand, FleetEvent } from '../domain/fleet/resources.js';
+import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import { resourceOf } from '../domain/fleet/resources.js';
+import type { RevertSeveral } from '../domain/fleet-file/revert.js';
+import { isAboutSeveral, previewReverts, subjectsOf } from '../domain/fleet-file/revert.js';
+import { fleetSetType } from '../domain/fleet-set/declaration.js';
+import type { Owner } from '../domain/references/references.js';
+import type { Refusal } from '../domain/resource/refusal.js';
 import type { Revert } from '../domain/revert/decide.js';
 import { fieldsInTheWay, tryRevert, versionOfSubject, previewOf } from '../domain/revert/decide.js';
 import type { EntryAbout, History } from '../domain/revert/history.js';
@@ -26,7 +31,9 @@ import { ServiceError } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
-import type { RevertHandlers } from './handlers-port.js';
+import type { Result } from '../kernel/result.js';
+import { ok } from '../kernel/result.js';
+import type { FleetRevertHandlers } from './handlers-port.js';
 import type { Gateway, ProjectionWait } from './port.js';
 import { tuning } from './tuning.js';
 
@@ -39,7 +46,7 @@ export interface AuditTrail {
 }
 
 export interface RevertHandlerOptions {
-  readonly gateway: Gateway<Fleet, FleetCommand | Revert>;
+  readonly gateway: Gateway<Fleet, FleetCommand | Revert | RevertSeveral>;
   readonly projections: ProjectionWait;
   readonly audit: AuditTrail;
 }
@@ -64,19 +71,22 @@ function nodeThatMoves(
 /** Entries that change nothing which a revert would take back or overwrite. */
 const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
 
-export function createRevertHandlers(options: RevertHandlerOptions): RevertHandlers {
+/** Whether an entry is about several resources: an apply, its revert, the release of a set. */
+const isOfSeveral = (action: string): boolean => action.startsWith(`${fleetSetType}.`);
+
+export function createRevertHandlers(options: RevertHandlerOptions): FleetRevertHandlers {
   const { gateway, projections, audit } = options;
 
   /** What an entry did to one resource. */
   async function commandOf({ id: entryId, action }: EntryAbout, id: string): Promise<RecordedCommand | undefined> {
     const command = await audit.command(entryId);
-    return command !== undefined && verbOf(action) === 'apply' ? commandAbout(command, id) : command;
+    return command !== undefined && isOfSeveral(action) ? commandAbout(command, id) : command;
   }
 
   /** The entries about a resource, with the number of their events about it. */
   async function* about(type: string, id: string, behind: number): AsyncGenerator<EntryAbout> {
     for await (const one of audit.about(type, id, behind)) {
-      if (verbOf(one.action) !== 'apply') yield one;
+      if (!isOfSeveral(one.action)) yield one;
       else {
         const command = await commandOf(one, id);
         if (command !== undefined) yield { ...one, events: command.events.length };
@@ -84,7 +94,8 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     }
   }
 
-  async function historyOf(entry: RecordedCommand): Promise<History> {
+  /** @param position of the entry, which may be about other resources too */
+  async function historyOf(entry: RecordedCommand, { position } = lastEvent(entry)): Promise<History> {
     const seen = await gateway.read((fleet) => ({
       version: versionOfSubject(fleet, entry),
       fields: fieldsInTheWay(fleet, entry),
@@ -92,7 +103,6 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     }));
     await auditHolds(projections, streams.fleet, seen.revision);
     const { type, id } = resourceOf(entry.events[0]);
-    const { position } = lastEvent(entry);
     const later: EntryAbout[] = [];
     for await (const one of about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
     const changedBy = await changersOf({ type, id, fields: seen.fields }, later, position);
@@ -159,22 +169,34 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     return { version, created_at };
   }
 
+  async function historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']> {
+    const histories = new Map<Owner, History>();
+    for (const [owner, about] of subjectsOf(entry)) histories.set(owner, await historyOf(about, lastEvent(entry)));
+    return histories;
+  }
+
+  const revertOf = async (entry: RecordedCommand): Promise<Revert | RevertSeveral> =>
+    isAboutSeveral(entry)
+      ? { type: 'RevertSeveral', entry, histories: await historiesOf(entry) }
+      : { type: 'Revert', entry, history: await historyOf(entry) };
+
   /** @throws ServiceError: the refusal of the last attempt */
-  async function attempted<R>(entry: RecordedCommand, run: (revert: Revert) => Promise<R>): Promise<R> {
+  async function attempted<R>(entry: RecordedCommand, run: (revert: Revert | RevertSeveral) => Promise<R>): Promise<R> {
     for (let attempt = 1; ; attempt += 1) {
-      const revert: Revert = { type: 'Revert', entry, history: await historyOf(entry) };
+      const revert = await revertOf(entry);
       try {
         return await run(revert);
       } catch (error) {
         const refused = error instanceof ServiceError && error.code === 'conflict';
         if (!refused || attempt === tuning.revertAttempts) throw error;
-        const version = await gateway.read((fleet) => versionOfSubject(fleet, entry));
-        if (version === revert.history.version) throw error;
+        const isCurrent = await gateway.read((fleet) => holds(fleet, revert));
+        if (isCurrent) throw error;
       }
     }
   }
 
   return {
+    historiesOf,
     revert(context, entry) {
       const { type, id } = resourceOf(entry.events[0]);
       const reverting = { ...context, revertOf: entry.events[0].metadata.command.id };
@@ -185,10 +207,24 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     preview: (entry) =>
       attempted(entry, (revert) =>
         gateway.read((fleet) => {
-          const decision = tryRevert(fleet, revert);
-          if (!decision.ok) throw new ServiceError(decision.error.code, decision.error.message);
-          return previewOf(fleet, decision.value);
+          const events = triedOn(fleet, revert);
+          if (!events.ok) throw new ServiceError(events.error.code, events.error.message);
+          return previewOf(fleet, events.value);
         }),
       ),
   };
+}
+
+/** Whether nothing has changed since the histories of a revert were read. */
+function holds(fleet: Fleet, revert: Revert | RevertSeveral): boolean {
+  if (revert.type === 'Revert') return versionOfSubject(fleet, revert.entry) === revert.history.version;
+  return [...subjectsOf(revert.entry)].every(
+    ([owner, about]) => versionOfSubject(fleet, about) === revert.histories.get(owner)?.version,
+  );
+}
+
+function triedOn(fleet: Fleet, revert: Revert | RevertSeveral): Result<readonly FleetEvent[], Refusal> {
+  if (revert.type === 'Revert') return tryRevert(fleet, revert);
+  const commands = previewReverts(fleet, [revert]);
+  return commands.ok ? ok(commands.value.flatMap(({ events }) => events.map(fleetEvent))) : commands;
 }

@@ -10,6 +10,8 @@ export const tuning = {
   revertAttempts: 5,
   /** How often a document is compared with a fleet that changes meanwhile; the last time without a pause. */
   fileAttempts: 4,
+  /** Resources of a set that one command lets go of. */
+  releasedAtOnce: 300,
   /** A caller gets an answer within this time, at worst a 503; its append may take longer. */
   commandAnswerMs: 8_000,
   /** How long an append with an unknown outcome is searched for and retried. */

@@ -10,6 +10,7 @@ import type { ChainState } from '../domain/chain/chain.js';
 import type { DeployPlan } from '../domain/compile/plan.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { ResourceCounts } from '../domain/fleet/counts.js';
+import type { DriftedResource, FleetSet } from '../domain/fleet-file/drift.js';
 import type { Referrer } from '../domain/fleet/referrers.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { IntendedLink } from '../domain/port-table/intended-links.js';
@@ -180,6 +181,10 @@ export interface FleetQueries {
   /** How many there are of each resource, not older than the fleet at the call. Counted in pieces. */
   resourceCounts(): Promise<ResourceCounts>;
   plan(chainId: string): DeployPlan | undefined;
+  /** The sets of the fleet as a file, by name. */
+  sets(): readonly FleetSet[];
+  /** What of a set was changed by hand since its last apply; undefined for an unknown set. */
+  drift(set: string): readonly DriftedResource[] | undefined;
   /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
   revision(): number;
 }

@@ -5,6 +5,7 @@ import { withKeys } from '../../src/commands/fleet-file-keys.js';
 import { carryOut } from '../../src/domain/fleet-file/carry-out.js';
 import type { Comparison } from '../../src/domain/fleet-file/compare.js';
 import { compareWithFleet } from '../../src/domain/fleet-file/compare.js';
+import { withoutPause } from '../../src/domain/fleet-file/together.js';
 import type { FileFlags } from '../../src/domain/fleet-file/document.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
@@ -27,11 +28,7 @@ const exportOf = (fleet: Fleet, set: string | null): string =>
 async function compared(fleet: Fleet, text: string): Promise<Comparison> {
   const { document } = await readDocument(text, sections, randomIds);
   const keyed = await withKeys(fleet, document, { now: 0, presume: true, psk: () => null, seal: () => sealed });
-  const comparing = compareWithFleet(fleet, keyed.document, flags);
-  for (;;) {
-    const step = comparing.next();
-    if (step.done === true) return step.value;
-  }
+  return withoutPause(compareWithFleet(fleet, keyed.document, flags));
 }
 
 describe('the document of a fleet', () => {
@@ -43,13 +40,13 @@ describe('the document of a fleet', () => {
         // No request can give a label this name.
         fc.pre(!text.includes('__proto__'));
         // Histories write lists that requests would leave out when they are empty.
-        const { steps } = carryOut(fleet, (await compared(fleet, text)).wishes);
+        const { steps } = withoutPause(carryOut(fleet, (await compared(fleet, text)).wishes));
         for (const { events } of steps) applyCommand(fleet, hypothetical(fleet, events));
         const again = exportOf(fleet, null);
         expect(await compared(fleet, again)).toMatchObject({ wishes: [], mistakes: [], obstacles: [] });
         const { wishes } = await compared(emptyFleet(), text);
         expect(new Set(wishes.map(({ action }) => action))).not.toContain('update');
-        expect(carryOut(emptyFleet(), wishes).steps.length).toBeLessThanOrEqual(wishes.length);
+        expect(withoutPause(carryOut(emptyFleet(), wishes)).steps.length).toBeLessThanOrEqual(wishes.length);
       }),
       { numRuns: 60 },
     );

@@ -56,7 +56,7 @@ describe('an apply', () => {
         {
           action: 'fleet.apply',
           resource: { type: 'fleet', id: applied.apply_id, name: 'edge' },
-          revertible: false,
+          revertible: true,
         },
       ],
       control_psks: [{ node: 'edge-1', control_psk: expect.stringMatching(/^svcpsk1_/) }],

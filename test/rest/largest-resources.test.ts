@@ -129,6 +129,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CompilerVersionRaised':
     case 'CompilerVersionLowered':
     case 'FleetApplied':
+    case 'FleetBaseMoved':
       return { type: event.type, data: event.data };
     default:
       return unreachable(event);

@@ -2,6 +2,7 @@
  * Gateways on a real embedded log in a temporary folder, or on one in memory, without REST, projections and delivery.
  * Several gateways may share the log, as instances do. No subscription: a gateway reads the log when it has to.
  */
+import type { DecidedOnFleet } from '../../src/commands/aggregate.js';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import type { CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
@@ -10,11 +11,7 @@ import { createGateway } from '../../src/commands/gateway.js';
 import type { CommandContext, CommandOutcome, Gateway } from '../../src/commands/port.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
-import type { Revert } from '../../src/domain/revert/decide.js';
-import type { FleetCommand } from '../../src/domain/fleet/resources.js';
-import type { ApplyDocument } from '../../src/domain/fleet-file/apply.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import type { RecordLogHeads } from '../../src/domain/log-chain/heads.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
 import type { Clock } from '../../src/kernel/clock.js';
@@ -34,13 +31,10 @@ import type { ScriptedEventStore } from './scripted-event-store.js';
 import { openTemporaryStores } from './temporary-stores.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
-export type FleetGateway = Gateway<Fleet, FleetCommand | Revert | ApplyDocument | RecordLogHeads> & {
+export type FleetGateway = Gateway<Fleet, DecidedOnFleet> & {
   /** What it decides on. */
   readonly fleet: Fleet;
-  run(
-    command: FleetCommand | Revert | ApplyDocument | RecordLogHeads,
-    context?: Partial<CommandContext>,
-  ): Promise<CommandOutcome<undefined>>;
+  run(command: DecidedOnFleet, context?: Partial<CommandContext>): Promise<CommandOutcome<undefined>>;
 };
 
 export interface CommandFixture<C extends Clock = ManualClock> {

@@ -23,6 +23,7 @@ import {
   resourceTypes,
   singletonTypes,
 } from '../fleet/resources.js';
+import { fleetSetType } from '../fleet-set/declaration.js';
 import { namesHeads } from '../log-chain/heads.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { eventAudit } from '../resource/audit-change.js';
@@ -67,7 +68,7 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   if (namesHeads(command)) return null;
   switch (command.stream) {
     case streams.fleet:
-      if (first.type === 'FleetApplied') return applied(command);
+      if (resourceOf(first).type === fleetSetType) return aboutSeveral(command);
       return entry(
         command,
         fleetSubject(first),
@@ -117,13 +118,12 @@ function entry(
   };
 }
 
-/** One entry for all that an apply did, each change with its resource. */
-function applied({ events: [first, ...done] }: RecordedCommand): AuditDescription {
+/** One entry for all that an apply did, its revert or a release, each change with its resource. */
+function aboutSeveral({ events: [first, ...done] }: RecordedCommand): AuditDescription {
   const { type, id } = resourceOf(first);
-  const { verb, notRevertibleBecause } = auditOfFleetEvent(first);
   let made: readonly AuditChange[] | undefined;
   return {
-    action: `${type}.${verb}`,
+    action: `${type}.${first.metadata.revert_of === undefined ? auditOfFleetEvent(first).verb : 'revert'}`,
     resource: { type, id, name: nameGiven(first) },
     get changes() {
       return (made ??= done.flatMap((event) => {
@@ -134,8 +134,19 @@ function applied({ events: [first, ...done] }: RecordedCommand): AuditDescriptio
     several: true,
     others: [...new Map(done.map((event) => [resourceOf(event).id, resourceOf(event)])).values()],
     readers: 'all',
-    notRevertibleBecause,
+    notRevertibleBecause: whyFinal(first, done),
   };
+}
+
+/** A PSK that was issued for a created node is no obstacle: it goes with the node. */
+function whyFinal(first: RecordedEvent, done: readonly RecordedEvent[]): string | null {
+  if (first.type === 'FleetApplied' && done.length === 0) return 'it changed no resource';
+  for (const event of done) {
+    const { undo, audit } = eventDeclaration(fleetEvent(event));
+    const because = undo === null ? null : audit(fleetEvent(event)).notRevertibleBecause;
+    if (because !== null) return because;
+  }
+  return null;
 }
 
 export function fleetSubject(event: RecordedEvent): Subject {

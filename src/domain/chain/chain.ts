@@ -102,6 +102,9 @@ export function deploymentId({ id, metadata: { command } }: Pick<RecordedEvent, 
 
 export const chainKey: ResourceKey<ChainState> = { type: 'l4_chain' };
 
+/** The field of a chain's state with what is deployed, which is no part of its definition. */
+export const deployedField = 'deployed';
+
 export function definitionOf({ payload, hops, target }: ChainDefinition): ChainDefinition {
   return { payload, hops, target };
 }

@@ -8,15 +8,18 @@ import { applyCommand } from '../fleet/apply.js';
 import { hypothetical } from '../fleet/hypothetical.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import type { FleetApplied } from '../fleet-set/declaration.js';
+import { baseOf } from '../fleet-set/declaration.js';
 import { ok } from '../../kernel/result.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import { carryOut } from './carry-out.js';
 import type { Comparison, Wish } from './compare.js';
+import { withoutPause } from './together.js';
 
 export interface ApplyDocument {
   readonly type: 'ApplyDocument';
+  /** `former` is found by the first command of an apply, and given to those behind it. */
   readonly applied: FleetApplied['data'];
   readonly wishes: readonly Wish[];
   readonly versions: Comparison['versions'];
@@ -30,11 +33,12 @@ export function decideApply(fleet: Fleet, { applied, wishes, versions }: ApplyDo
     if (fleet.get<ResourceMeta>({ type }, id)?.version !== version)
       return refuse('precondition_failed', changedMeanwhile);
   }
-  const first: FleetApplied = { type: 'FleetApplied', data: applied };
+  const { former = baseOf(fleet.singletons.fleet.value, applied.name) ?? null } = applied;
+  const first: FleetApplied = { type: 'FleetApplied', data: { ...applied, former } };
   const { state: draft } = draftFleet(fleet);
   // Numbers that are assigned follow from the revision of their event.
   applyCommand(draft, hypothetical(draft, [first]));
-  const { steps, mistakes, obstacles } = carryOut(draft, wishes);
+  const { steps, mistakes, obstacles } = withoutPause(carryOut(draft, wishes));
   if (mistakes.length + obstacles.length > 0) {
     return refuse('conflict', [...obstacles, ...mistakes.map(({ message }) => message)].slice(0, 50).join('; '));
   }

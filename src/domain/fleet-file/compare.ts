@@ -11,8 +11,11 @@ import { decideFleet } from '../fleet/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { AnyResource, AnyState, FleetCommand, ResourceType } from '../fleet/resources.js';
 import { resources, resourceTypes } from '../fleet/resources.js';
-import { policyId, policyKey } from '../listener-policy/policy.js';
-import type { PolicyDefinition, PolicyKey } from '../listener-policy/policy.js';
+import type { FleetSaid } from '../fleet-set/declaration.js';
+import { policyFields, policyId, policyKey } from '../listener-policy/policy.js';
+import type { PolicyDefinition, PolicyKey, PolicyState } from '../listener-policy/policy.js';
+import { pick } from '../resource/lifecycle.js';
+import { overrideField } from '../settings/evolve.js';
 import type { Json, JsonObject } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
 import type { DocumentMistake, FileFlags, FleetDocument, Wanted } from './document.js';
@@ -38,7 +41,12 @@ export interface Comparison {
   readonly obstacles: readonly string[];
   /** Ids of the document's resources that exist, with the versions that were compared. */
   readonly versions: readonly (readonly [type: string, id: string, version: number])[];
+  /** What the document leaves open, or names of the settings, for the drift of its set. */
+  readonly said: FleetSaid;
 }
+
+/** So many ids are named with an apply. */
+const openNamed = 1_000;
 
 /** So many resources are compared at a time. */
 const perPiece = 200;
@@ -54,7 +62,14 @@ export function* compareWithFleet(
   flags: FileFlags,
 ): Generator<void, Comparison> {
   const names = resolveNames(fleet, document);
-  const asked: Asked = { wishes: [], deploys: [], obstacles: [], mistakes: [...names.mistakes], versions: [] };
+  const asked: Asked = {
+    wishes: [],
+    deploys: [],
+    obstacles: [],
+    mistakes: [...names.mistakes],
+    versions: [],
+    open: [],
+  };
   let compared = 0;
   for (const wanted of inOrder(document.resources)) {
     compareOne(fleet, document, flags, names, wanted, asked);
@@ -71,8 +86,17 @@ export function* compareWithFleet(
       `${deletes.length} resources would be deleted, more than the ${most} allowed; raise max_deletes if that is meant`,
     );
   }
-  const { wishes, deploys, mistakes, obstacles, versions } = asked;
-  return { wishes: [...wishes, ...deploys, ...deletes], mistakes, obstacles, versions };
+  const { wishes, deploys, mistakes, obstacles, versions, open } = asked;
+  const said: FleetSaid = {
+    ...(open.length === 0 ? {} : { open: open.length > openNamed ? 'all' : open }),
+    ...(document.settings === undefined ? {} : { settings: namedSettings(document.settings, names) }),
+  };
+  return { wishes: [...wishes, ...deploys, ...deletes], mistakes, obstacles, versions, said };
+}
+
+/** The fields of the settings that a document names, an override as `nodes.<id>`. */
+function namedSettings({ nodes = [], ...globals }: NonNullable<FleetDocument['settings']>, names: Resolved): string[] {
+  return [...Object.keys(globals), ...nodes.map(({ node_id }) => overrideField(names.idOf(node_id)))];
 }
 
 interface Asked {
@@ -81,6 +105,7 @@ interface Asked {
   readonly obstacles: string[];
   readonly mistakes: DocumentMistake[];
   readonly versions: (readonly [type: string, id: string, version: number])[];
+  readonly open: string[];
 }
 
 /** What others refer to comes first, and names are given up before others take them. */
@@ -98,7 +123,7 @@ function compareOne(
   flags: FileFlags,
   names: Resolved,
   wanted: Wanted,
-  { wishes, deploys, obstacles, mistakes, versions }: Asked,
+  { wishes, deploys, obstacles, mistakes, versions, open }: Asked,
 ): void {
   const { type, name, at } = wanted;
   const id = names.idOf(wanted.id);
@@ -127,8 +152,7 @@ function compareOne(
       return;
     }
     if (document.set !== null && (before.managed_by ?? null) !== document.set) {
-      const adopt = command('Update', type, { id, ifMatch: undefined, managed_by: document.set });
-      wishes.push({ action: 'adopt', resource, command: adopt, at });
+      wishes.push({ action: 'adopt', resource, command: ownerChange(type, before, document.set), at });
     }
     const edit = command('Update', type, {
       id,
@@ -143,7 +167,11 @@ function compareOne(
       wishes.push({ action, resource, command: edit, at });
     }
   }
-  if (!wanted.deploy) return;
+  if (wanted.keepsKey === true) open.push(id);
+  if (!wanted.deploy) {
+    if ((fleet.get(chainKey, id)?.deployed ?? null) !== null) open.push(id);
+    return;
+  }
   if (Reflect.get(fields, 'enabled') === false) {
     mistakes.push({ at: [...at, 'deploy'], message: 'expected false, or none, of a chain that is not enabled' });
     return;
@@ -153,6 +181,15 @@ function compareOne(
   const deployed = chain?.deployed ?? null;
   if (deployed !== null && jsonEqual(definitionOf(deployed) as unknown as Json, wantedDefinition)) return;
   deploys.push({ action: 'deploy', resource, command: { type: 'DeployChain', id, ifMatch: undefined }, at });
+}
+
+/** Gives a resource another owner; null for none. */
+export function ownerChange(type: string, state: AnyState, managed_by: string | null): FleetCommand {
+  if (type !== policyKey.type) {
+    return command('Update', type as ResourceType, { id: state.id, ifMatch: undefined, managed_by });
+  }
+  const policy = pick(state as unknown as PolicyState, policyFields);
+  return { type: 'SaveListenerPolicy', ifMatch: undefined, ...policy, managed_by };
 }
 
 /** Why the document may not have a resource, because of who owns it. */
@@ -190,8 +227,7 @@ function comparePolicies(fleet: Fleet, document: FleetDocument, flags: FileFlags
     const obstacle = ownership(document.set, flags, resource, before);
     if (obstacle !== undefined) asked.obstacles.push(obstacle);
     if (document.set !== null && (before.managed_by ?? null) !== document.set) {
-      const kept: FleetCommand = { ...save, priority_order: before.priority_order, ...owner };
-      asked.wishes.push({ action: 'adopt', resource, command: kept, at });
+      asked.wishes.push({ action: 'adopt', resource, command: ownerChange(policyKey.type, before, document.set), at });
     }
     const decision = decideFleet(fleet, save);
     if (!decision.ok || decision.value.length > 0) asked.wishes.push({ action: 'update', resource, command: save, at });

@@ -22,6 +22,8 @@ export interface Wanted {
   /** The fields that an edit sets, where what is left out is kept; all of them when absent. */
   readonly edited?: JsonObject;
   readonly deploy: boolean;
+  /** The document leaves its key, or its certificate, as it is. */
+  readonly keepsKey?: boolean;
   /** Where it is in the document, for sentences. */
   readonly at: readonly PropertyKey[];
 }

@@ -1,16 +1,38 @@
 /**
- * The sets of the fleet as a file, each with the document that was applied last, and the event that begins each command of
- * an apply. Which resource belongs to which set is with the resource (`managed_by`). Implements
- * `docs/contract/automation.md#the-fleet-as-a-file`.
+ * The sets of the fleet as a file, each with the base of its drift: the apply that it is compared with. Which resource
+ * belongs to which set is with the resource (`managed_by`); what was changed by hand since is in `hand-changes.ts`. And the
+ * events that begin the commands about many resources. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
+import type { Actor } from '../../kernel/event.js';
 import { eventAudit } from '../resource/audit-change.js';
 import type { Singleton } from '../resource/declaration.js';
-import type { SingletonKey } from '../resource/fleet-view.js';
+
+/** What an apply says besides what it does: what its document leaves open, which is no drift. */
+export interface FleetSaid {
+  /**
+   * Ids of the chains whose deployment, and of the credentials whose key, the document leaves as they are; `all` when they
+   * are too many to name.
+   */
+  readonly open?: 'all' | readonly string[];
+  /** The fields of the settings that the document names. */
+  readonly settings?: readonly string[];
+}
+
+/** An apply, as the base of drift of its set. */
+export interface DriftBase extends FleetSaid {
+  readonly apply_id: string;
+  readonly document_sha256: string;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly actor: Actor;
+  /** Of the first event of the apply: what was changed by hand behind it is drift. */
+  readonly revision: number;
+}
 
 /** The first event of a command that carries out a document; the other events do what it asks for. */
 export interface FleetApplied {
   readonly type: 'FleetApplied';
-  readonly data: {
+  readonly data: FleetSaid & {
     readonly apply_id: string;
     /** The set; null for resources that no set owns. */
     readonly name: string | null;
@@ -18,37 +40,62 @@ export interface FleetApplied {
     /** Which of the commands of the apply this is, from 1, and how many there are. */
     readonly part: number;
     readonly parts: number;
+    /** The base before the apply, to which its revert goes back. */
+    readonly former?: DriftBase | null;
   };
 }
 
-interface AppliedSet {
-  readonly apply_id: string;
-  readonly document_sha256: string;
+/** The first event of a command that takes an apply back, or brings it back, or lets go of what a set owns. */
+export interface FleetBaseMoved {
+  readonly type: 'FleetBaseMoved';
+  readonly data: {
+    readonly apply_id: string;
+    readonly name: string | null;
+    /** Both alike when the base stays. */
+    readonly base: { readonly from: DriftBase | null; readonly to: DriftBase | null };
+    /** The revision of the event that began the apply's command; null when no apply is taken back. */
+    readonly undoes: number | null;
+  };
 }
 
-type AppliedSets = { readonly [set: string]: AppliedSet };
+export type FleetSetEvent = FleetApplied | FleetBaseMoved;
 
-export const setsKey: SingletonKey<AppliedSets> = { singleton: 'fleet' };
+export type DriftBases = { readonly [set: string]: DriftBase };
 
-export const fleetSets: Singleton<'fleet', 'sets', AppliedSets, FleetApplied, never> = {
-  type: 'fleet',
+export const fleetSetType = 'fleet';
+
+/** The base of a set; undefined for a set that no document was applied to. */
+export function baseOf(bases: DriftBases, set: string | null): DriftBase | undefined {
+  return set !== null && Object.hasOwn(bases, set) ? bases[set] : undefined;
+}
+
+function withBase(bases: DriftBases, set: string, base: DriftBase | null): DriftBases {
+  const others = Object.entries(bases).filter(([name]) => name !== set);
+  return Object.fromEntries(base === null ? others : [...others, [set, base]]);
+}
+
+export const fleetSets: Singleton<'fleet', 'sets', DriftBases, FleetSetEvent, never> = {
+  type: fleetSetType,
   id: 'fleet',
   idField: 'apply_id',
   checkpointField: 'sets',
   initial: {},
+  // Their events begin commands that are decided as a whole (`domain/fleet-file`).
   decide: {},
-  evolve(state, { data: { apply_id, name, document_sha256 } }) {
-    return name === null ? state : { ...state, [name]: { apply_id, document_sha256 } };
+  evolve(bases, { type, data }, { at, actor, revision }) {
+    const { name } = data;
+    if (name === null) return bases;
+    if (type === 'FleetBaseMoved') return withBase(bases, name, data.base.to);
+    const { apply_id, document_sha256, part, open, settings } = data;
+    // The base is the document that the apply began with, whatever its later commands are.
+    if (part > 1) return bases;
+    const said = { ...(open === undefined ? {} : { open }), ...(settings === undefined ? {} : { settings }) };
+    return withBase(bases, name, { apply_id, document_sha256, at, actor, revision, ...said });
   },
   withoutNode: (state) => state,
   withNode: (state) => state,
   events: {
-    FleetApplied: {
-      schemaVersion: 1,
-      audit: () =>
-        eventAudit('apply', [], 'an apply is not taken back as a whole; apply the document that was there before'),
-      undo: null,
-      touches: () => [],
-    },
+    FleetApplied: { schemaVersion: 1, audit: () => eventAudit('apply', []), undo: null, touches: () => [] },
+    FleetBaseMoved: { schemaVersion: 1, audit: () => eventAudit('update', []), undo: null, touches: () => [] },
   },
 };

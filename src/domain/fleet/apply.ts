@@ -5,14 +5,22 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
+import type { Json } from '../../kernel/json.js';
+import { jsonEqual } from '../../kernel/json.js';
 import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
+import { deployedField } from '../chain/chain.js';
+import type { FleetApplied } from '../fleet-set/declaration.js';
+import { baseOf } from '../fleet-set/declaration.js';
+import type { ChangedField } from '../fleet-set/hand-changes.js';
+import { handOf, withChange, withNewBase } from '../fleet-set/hand-changes.js';
 import type { Claim } from '../listeners/claims.js';
 import { claimKey } from '../listeners/claims.js';
 import { namesHeads } from '../log-chain/heads.js';
 import type { Owner } from '../references/references.js';
 import { ownerOf, splitOwner } from '../references/references.js';
+import type { Changes } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
 import { nameIndexKey } from '../resource/meta.js';
@@ -44,8 +52,9 @@ export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySe
 
 function applyEvents(fleet: Fleet, command: RecordedCommand, revision: number): ReadonlySet<string> {
   const touched = new Set<string>();
+  const [first] = command.events;
   for (const event of command.events) {
-    for (const nodeId of applyEvent(fleet, event)) touched.add(nodeId);
+    for (const nodeId of applyEvent(fleet, event, first)) touched.add(nodeId);
   }
   for (const nodeId of touched) if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, revision);
   rememberKey(fleet.idempotency, command.events[0], resourceOf(command.events[0]).id);
@@ -53,8 +62,11 @@ function applyEvents(fleet: Fleet, command: RecordedCommand, revision: number): 
   return touched;
 }
 
-/** @returns ids of the nodes that the event touches, and of the node that it deletes */
-function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
+/**
+ * @param first the first event of its command, which says whose work it is
+ * @returns ids of the nodes that the event touches, and of the node that it deletes
+ */
+function applyEvent(fleet: Fleet, recorded: RecordedEvent, first: RecordedEvent): Iterable<string> {
   const event = fleetEvent(recorded);
   const { occurred_at: at, command, actor } = recorded.metadata;
   const eventId = command.count === 1 ? undefined : recorded.id;
@@ -64,16 +76,19 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   const declaring = declaringResource(event);
   if (declaring.kind === 'singleton') {
     const cell = fleet.singletons[declaring.type] as Cell<unknown>;
+    if (event.type === 'FleetApplied') keepChangesBehind(fleet, event.data);
     cell.set(declaring.declaration.evolve(cell.value, event, context));
+    if (event.type === 'ConnectivityUpdated') noteSettings(fleet, event.data.changes, recorded, first);
     return touches;
   }
   const { id } = resourceOf(event);
   const before = tableOf(fleet, declaring.type).get(id);
   const after = declaring.declaration.evolve(before, event, context);
-  replaceResource(fleet, declaring.type, id, after);
-  if (event.type === 'NodeRestored' && before === undefined) restoreWithNode(fleet, event.data, context);
+  const by: By = { event: recorded, first };
+  replaceResource(fleet, declaring.type, id, after, by);
+  if (event.type === 'NodeRestored' && before === undefined) restoreWithNode(fleet, event.data, context, by);
   if (declaring.type !== 'node' || before === undefined || after !== undefined) return touches;
-  forgetNode(fleet, id);
+  forgetNode(fleet, id, by);
   return [...touches, id];
 }
 
@@ -88,19 +103,20 @@ function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
   return fleet.tables[type] as unknown as Table<AnyState>;
 }
 
-function forgetNode(fleet: Fleet, nodeId: string): void {
+function forgetNode(fleet: Fleet, nodeId: string, by: By): void {
   fleet.touched.delete(nodeId);
   for (const { type, id } of fleet.contributorsTo(nodeId)) {
-    if (resourceOfType(type)?.ownedByNode !== undefined) replaceResource(fleet, type as ResourceType, id, undefined);
+    if (resourceOfType(type)?.ownedByNode !== undefined)
+      replaceResource(fleet, type as ResourceType, id, undefined, by);
   }
   setSingletons(fleet, ({ withoutNode }, value) => withoutNode(value, nodeId));
 }
 
 /** The resources that the delete of the node took along. */
-function restoreWithNode(fleet: Fleet, node: object, context: EventContext): void {
+function restoreWithNode(fleet: Fleet, node: object, context: EventContext, by: By): void {
   for (const type of resourceTypes) {
     const owned = (resources[type] as unknown as AnyResource).ownedByNode?.restoredWith(node, context) ?? [];
-    for (const state of owned) replaceResource(fleet, type, state.id, state);
+    for (const state of owned) replaceResource(fleet, type, state.id, state, by);
   }
   setSingletons(fleet, ({ withNode }, value) => withNode(value, node));
 }
@@ -117,8 +133,9 @@ function setSingletons(fleet: Fleet, next: (declaration: AnySingleton, value: un
  * Stores what an event leaves of a resource. The ids of what belongs to a node come back, so their versions begin above all
  * that were deleted: else an entity tag of the former content would fit the new one.
  */
-function replaceResource(fleet: Fleet, type: ResourceType, id: string, after: AnyState | undefined): void {
+function replaceResource(fleet: Fleet, type: ResourceType, id: string, after: AnyState | undefined, by: By): void {
   const before = tableOf(fleet, type).get(id);
+  noteChanges(fleet, type, before, after, by);
   const { ownedByNode } = resources[type] as unknown as AnyResource;
   if (ownedByNode === undefined || (before === undefined) === (after === undefined)) {
     return putResource(fleet, type, id, after);
@@ -126,6 +143,73 @@ function replaceResource(fleet: Fleet, type: ResourceType, id: string, after: An
   const { deletedVersion } = fleet;
   if (before !== undefined) deletedVersion.set(Math.max(deletedVersion.value, before.version));
   putResource(fleet, type, id, after && { ...after, version: Math.max(after.version, deletedVersion.value + 1) });
+}
+
+/** An event, and the first one of its command. */
+interface By {
+  readonly event: RecordedEvent;
+  readonly first: RecordedEvent;
+}
+
+/** Notes what is changed by hand of a resource that a set owns. */
+function noteChanges(
+  fleet: Fleet,
+  type: ResourceType,
+  before: AnyState | undefined,
+  after: AnyState | undefined,
+  by: By,
+): void {
+  const state = before ?? after;
+  const set = state?.managed_by ?? null;
+  if (state === undefined || set === null) return;
+  const { fields, sealed = [] } = resources[type] as unknown as AnyResource;
+  const value = (of: AnyState | undefined, field: string): Json =>
+    of === undefined ? null : ((Reflect.get(of, field) as Json | undefined) ?? null);
+  const changed = [...fields.filter((field) => !sealed.includes(field)), deployedField].flatMap((field) => {
+    const [from, to] = [value(before, field), value(after, field)];
+    return from === to || jsonEqual(from, to) ? [] : [[field, from] as const];
+  });
+  note(fleet, ownerOf(type, state.id), set, (after ?? state).name, changed, by);
+}
+
+/** Notes the fields of the settings that are changed by hand although a document names them. */
+function noteSettings(fleet: Fleet, changes: Changes, event: RecordedEvent, first: RecordedEvent): void {
+  for (const [set, { settings = [] }] of Object.entries(fleet.singletons.fleet.value)) {
+    const changed = settings.flatMap((field) => {
+      const change = changes[field];
+      return change === undefined ? [] : [[field, change.from] as const];
+    });
+    const { type, id } = singletons.connectivity;
+    note(fleet, ownerOf(type, id), set, id, changed, { event, first });
+  }
+}
+
+function note(
+  { handChanges, singletons: { fleet: bases } }: Fleet,
+  owner: Owner,
+  set: string,
+  name: string,
+  fields: readonly ChangedField[],
+  { event, first }: By,
+): void {
+  const base = baseOf(bases.value, set);
+  if (base === undefined || fields.length === 0) return;
+  const known = handChanges.get(owner);
+  const next = withChange(known, base, { hand: handOf(bases.value, first, set), set, name, fields, event });
+  if (next === known) return;
+  if (next === undefined) handChanges.delete(owner);
+  else handChanges.set(owner, next);
+}
+
+/** A new base of a set: what was changed by hand before the present one is forgotten. */
+function keepChangesBehind({ handChanges, singletons: { fleet: bases } }: Fleet, applied: FleetApplied['data']): void {
+  if (applied.part > 1) return;
+  const ofSet = [...handChanges.entries()].filter(([, { set }]) => set === applied.name);
+  for (const [owner, known] of ofSet) {
+    const next = withNewBase(known, baseOf(bases.value, applied.name));
+    if (next === undefined) handChanges.delete(owner);
+    else handChanges.set(owner, next);
+  }
 }
 
 /** Stores a resource's new state, undefined to delete it, and updates the index entries that differ. */

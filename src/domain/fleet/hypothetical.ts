@@ -6,8 +6,8 @@ import type { JsonObject } from '../../kernel/json.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
 import type { Fleet } from './fleet.js';
 
-/** @param events at least one, in their current shape */
-export function hypothetical(fleet: Fleet, events: readonly AnyEvent[]): RecordedCommand {
+/** @param events at least one, in their current shape @param revertOf the entry that they revert */
+export function hypothetical(fleet: Fleet, events: readonly AnyEvent[], revertOf?: string): RecordedCommand {
   const [first, ...rest] = events.map(({ type, data }, index): RecordedEvent => ({
     id: '',
     stream: streams.fleet,
@@ -21,6 +21,7 @@ export function hypothetical(fleet: Fleet, events: readonly AnyEvent[]): Recorde
       request_id: '',
       occurred_at: timestamp(0),
       schema_version: 1,
+      ...(revertOf === undefined ? {} : { revert_of: revertOf }),
     },
   }));
   if (first === undefined) throw new RangeError('a command has at least one event');

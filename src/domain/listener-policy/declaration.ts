@@ -112,8 +112,8 @@ function undoUpdated(event: Extract<PolicyEvent, { readonly type: 'ListenerPolic
     ...undo.updated(event),
     command(fleet: FleetView) {
       const policy = fleet.get(policyKey, policy_id);
-      const key = policy && pick(policy, ['node_id', 'transport', 'listen_addr', 'listen_port']);
-      return { ...key, ...earlierValues(changes), type: 'SaveListenerPolicy', ifMatch: undefined };
+      const definition = policy && pick(policy, policyFields);
+      return { ...definition, ...earlierValues(changes), type: 'SaveListenerPolicy', ifMatch: undefined };
     },
   };
 }

@@ -6,6 +6,7 @@
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
+import type { Result } from '../../kernel/result.js';
 import { err, ok } from '../../kernel/result.js';
 import { alreadyReverted, notRevertible, standingRevert } from '../aggregate/reverts.js';
 import { describeCommand, auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
@@ -40,11 +41,14 @@ export function versionOfSubject(fleet: Fleet, { events: [first] }: RecordedComm
   return fleet.get<ResourceMeta>({ type }, id)?.version;
 }
 
+/** What a refusal says when the history no longer holds. */
+export const changedMeanwhile = 'the resource was changed while its history was read; try again';
+
 export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision<FleetEvent> {
   const refusal = entryRefusal(fleet, entry);
   if (refusal !== undefined) return err(refusal);
   if (versionOfSubject(fleet, entry) !== history.version) {
-    return refuse('conflict', 'the resource was changed while its history was read; try again');
+    return refuse('conflict', changedMeanwhile);
   }
   const { state: draft } = draftFleet(fleet);
   const events: FleetEvent[] = [];
@@ -70,26 +74,37 @@ export function tryRevert(fleet: Fleet, revert: Revert): Decision<FleetEvent> {
 }
 
 /** Why the entry cannot be reverted, whatever became of its resource. */
-function entryRefusal(fleet: Fleet, entry: RecordedCommand): Refusal | undefined {
+export function entryRefusal(fleet: Fleet, entry: RecordedCommand): Refusal | undefined {
   const because = describeCommand(entry)?.notRevertibleBecause;
   if (because !== null) return notRevertible(because ?? 'it is none of the audit');
   return alreadyReverted(fleet.reverts, entry.events[0].metadata.command.id);
 }
 
 function decideUndo(fleet: Fleet, recorded: RecordedEvent, undo: Undo, history: History): Decision<FleetEvent> {
+  const command = undoCommand(fleet, recorded, undo, history);
+  return command.ok ? asConflict(decideFleet(fleet, command.value)) : command;
+}
+
+/** The command that undoes an event, or why it would overwrite later work. */
+export function undoCommand(
+  fleet: Fleet,
+  recorded: RecordedEvent,
+  undo: Undo,
+  history: History,
+): Result<FleetCommand, Refusal> {
   const subject = resourceOf(recorded);
-  const decide = (command: AnyCommand): Decision<FleetEvent> => asConflict(decideFleet(fleet, command as FleetCommand));
+  const given = (command: AnyCommand): Result<FleetCommand, Refusal> => ok(command as FleetCommand);
   switch (undo.kind) {
     case 'change': {
       const conflicts = conflictsOf(fleet, undo);
       if (conflicts === undefined) return refuse('conflict', gone(subject, history));
       if (conflicts.length > 0) return refuse('conflict', fieldConflicts(conflicts, history));
-      return decide(undo.command(fleet));
+      return given(undo.command(fleet));
     }
     case 'delete': {
       if (!fleet.has(subject.type, subject.id)) return refuse('conflict', gone(subject, history));
       const work = laterWork(history, (id) => standingRevert(fleet.reverts, id) !== undefined);
-      if (work.length === 0) return decide(undo.command);
+      if (work.length === 0) return given(undo.command);
       const name = fleet.nameOf(subject.type, subject.id) ?? subject.id;
       return refuse(
         'conflict',
@@ -102,7 +117,7 @@ function decideUndo(fleet: Fleet, recorded: RecordedEvent, undo: Undo, history: 
         return refuse('conflict', `the ${subject.type} ${subject.id} exists again: ${by}`);
       }
       if (history.former === undefined) throw new Error('the revert of a delete needs what was before it');
-      return decide(undo.command(history.former));
+      return given(undo.command(history.former));
     }
     default:
       return unreachable(undo);

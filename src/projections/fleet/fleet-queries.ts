@@ -4,6 +4,7 @@
  * `docs/contract/rest.md#dashboard`.
  */
 import { planDeploy } from '../../domain/compile/plan.js';
+import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { referrersOf } from '../../domain/fleet/referrers.js';
 import { intendedLinks } from '../../domain/port-table/intended-links.js';
 import { portRows, liveListeners } from '../../domain/port-table/port-table.js';
@@ -43,6 +44,8 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     liveListeners: createLiveListeners(fleet),
     resourceCounts: createFleetCounts({ fleet, clock }),
     plan: (chainId) => planDeploy(fleet(), chainId),
+    sets: () => setsOf(fleet()),
+    drift: (set) => (hasSet(fleet(), set) ? driftOf(fleet(), set) : undefined),
     revision: () => fleet().revision.value,
   };
 }

@@ -4,6 +4,7 @@
  * Implements `docs/contract/rest.md#audit`.
  */
 import { apiTokenType } from '../../domain/accounts/declaration.js';
+import { fleetSetType } from '../../domain/fleet-set/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
@@ -304,8 +305,8 @@ export function auditTrail(
         const groups = [auditGroups.resource(id)];
         const items = await open().audit.find({ groups, direction: 'desc', skip, limit });
         for (const { id: entryId, fields } of items) {
-          // An apply is about many resources.
-          const isAbout = fields.resource_type === type || fields.action === 'fleet.apply';
+          // An apply is about many resources, and so is its revert.
+          const isAbout = fields.resource_type === type || fields.resource_type === fleetSetType;
           if (!isAbout || fields.position <= behind) continue;
           const { action, actor_type: actor, at, position, count: events } = fields;
           yield { id: entryId, action, actor, at, position, events };

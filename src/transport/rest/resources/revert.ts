@@ -10,7 +10,8 @@ import { notRevertible } from '../../../domain/aggregate/reverts.js';
 import { describeCommand } from '../../../domain/audit/describe.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
-import { lastEvent, streams } from '../../../kernel/event.js';
+import { streams } from '../../../kernel/event.js';
+import { loggedEntry } from '../../../projections/models/audit-entry.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { auditChange, auditedResource, entryNoun, entrySchema, readableEntry } from './audit.js';
 import { commandContext, ofStoredCommand, setCommandHeaders } from '../checks/consistency.js';
@@ -39,6 +40,8 @@ const previewSchema = z
 
 const dryRun = z.enum(['true', 'false'], { error: expected('true or false') }).optional();
 
+export const dryRunQuery = query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) });
+
 export function revertRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'POST',
@@ -52,7 +55,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
         'with the entry that changed it, or what else is in the way. With `dry_run=true` it answers what it would change.',
       tags: ['audit'],
       params: idParams,
-      querystring: query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) }),
+      querystring: dryRunQuery,
       headers: postHeaders,
       response: answers(
         z.union([entrySchema, previewSchema]).meta({ description: 'The new entry, or what it would change' }),
@@ -105,21 +108,13 @@ async function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: 
   const command: RecordedCommand = { stream: first.stream, events: [first, ...rest] };
   const entry = describeCommand(command);
   if (entry === null) throw new Error('a revert always has an entry');
-  const { metadata } = first;
-  const { resource, action, changes, notRevertibleBecause } = entry;
+  const { resource, notRevertibleBecause } = entry;
+  const nameThen = (type: string, id: string | null): string | null =>
+    id === resource.id ? outcome.result.name : (deps.fleet.nameOf(type, id ?? '') ?? null);
   return {
-    id: outcome.commandId,
-    at: metadata.occurred_at,
-    actor: metadata.actor,
-    token: metadata.token ?? null,
-    action,
-    resource: { ...resource, name: resource.name ?? outcome.result.name },
-    changes,
-    request_id: metadata.request_id,
-    position: `${first.stream}@${lastEvent(command).revision}`,
+    ...loggedEntry(command, entry, nameThen),
     revertible: notRevertibleBecause === null,
     not_revertible_because: notRevertibleBecause,
-    reverts: metadata.revert_of ?? null,
     reverted_by: null,
   };
 }

@@ -1,0 +1,211 @@
+/**
+ * The handlers of applies that were carried out: what became of one, its revert, and a set that is let go. The rules are in
+ * `src/domain/fleet-file`. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
+ */
+import { acceptedKey } from '../domain/aggregate/idempotency.js';
+import { alreadyReverted, notRevertible, standingRevert } from '../domain/aggregate/reverts.js';
+import { describeCommand } from '../domain/audit/describe.js';
+import { hasSet } from '../domain/fleet-file/drift.js';
+import type { ReleaseSet } from '../domain/fleet-file/release.js';
+import { ownersIn } from '../domain/fleet-file/release.js';
+import { previewReverts } from '../domain/fleet-file/revert.js';
+import { fleetSetType } from '../domain/fleet-set/declaration.js';
+import { timestamp } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import { lastEvent, streams } from '../kernel/event.js';
+import type { FleetFileOptions } from './fleet-file.js';
+import type { ApplyRequest, CommandHandlers, FileApplied, FleetReverted } from './handlers-port.js';
+import type { CommandContext, CommandOutcome } from './port.js';
+import { auditHolds } from './revert.js';
+import { tuning } from './tuning.js';
+
+type Done = Extract<FileApplied, { readonly kind: 'done' }>;
+
+export interface AppliesHandlers extends Pick<CommandHandlers['fleetFile'], 'went' | 'revert' | 'release'> {
+  /** The apply that a repeated key stands for, if it is one. */
+  repeated(context: CommandContext, request: ApplyRequest): Promise<FileApplied | undefined>;
+}
+
+const idOf = ({ events: [first] }: RecordedCommand): string => first.metadata.command.id;
+
+export function createAppliesHandlers(options: FleetFileOptions): AppliesHandlers {
+  const { gateway, audit, clock } = options;
+
+  /** The commands about an apply, oldest first: its own, their reverts, and reverts of these. */
+  async function commandsAbout(id: string): Promise<readonly RecordedCommand[]> {
+    const commands: RecordedCommand[] = [];
+    for await (const { id: entryId } of audit.about(fleetSetType, id, -1)) {
+      const command = await audit.command(entryId);
+      if (command !== undefined) commands.unshift(command);
+    }
+    return commands;
+  }
+
+  const isApply = ({ events: [{ type }] }: RecordedCommand): boolean => type === 'FleetApplied';
+
+  function asDone(applyId: string, commands: readonly RecordedCommand[], position: number): Done {
+    const { name } = commands[0]?.events[0].data ?? {};
+    const events = commands.flatMap((command) => command.events);
+    const issued = new Set(events.flatMap(({ type, data }) => (type === 'NodePskIssued' ? [data['node_id']] : [])));
+    const nodes = events.filter(({ type, data }) => type === 'NodeCreated' && issued.has(data['node_id']));
+    return {
+      kind: 'done',
+      applyId,
+      set: typeof name === 'string' ? name : null,
+      commands,
+      // They were shown once.
+      controlPsks: nodes.map(({ data }) => ({ node: String(data['name']), controlPsk: null })),
+      incomplete: incompleteOf(commands),
+      position,
+    };
+  }
+
+  /** What a key was accepted for before, once the audit holds it; undefined when it is new, or of another body. */
+  async function acceptedBefore({ idempotency }: CommandContext): Promise<string | undefined> {
+    if (idempotency === undefined) return undefined;
+    const now = clock.now();
+    const { key, revision } = await gateway.read((fleet) => ({
+      key: acceptedKey(fleet.idempotency, idempotency.key_hash, now),
+      revision: fleet.revision.value,
+    }));
+    if (key === undefined || key.body_hash !== idempotency.body_hash) return undefined;
+    await auditHolds(options.projections, streams.fleet, revision);
+    return key.resource_id;
+  }
+
+  /** The reverts of an apply's commands, newest last. */
+  function revertsIn(about: readonly RecordedCommand[]): readonly RecordedCommand[] {
+    const applied = new Set(about.filter(isApply).map(idOf));
+    return about.filter(({ events: [{ metadata }] }) => applied.has(metadata.revert_of ?? ''));
+  }
+
+  /** @throws ServiceError `not_found`, or `conflict` when nothing of it can be taken back */
+  async function revertible(applyId: string): Promise<{
+    readonly newestFirst: readonly RecordedCommand[];
+    readonly rotations: readonly RecordedCommand[];
+    readonly about: readonly RecordedCommand[];
+  }> {
+    const revision = await gateway.read((fleet) => fleet.revision.value);
+    await auditHolds(options.projections, streams.fleet, revision);
+    const about = await commandsAbout(applyId);
+    const commands = about.filter(isApply);
+    const [first] = commands;
+    if (first === undefined) throw new ServiceError('not_found', `there is no apply ${applyId}`);
+    const becauseOf = (command: RecordedCommand): string | null =>
+      describeCommand(command)?.notRevertibleBecause ?? null;
+    const newestFirst = commands.filter((command) => becauseOf(command) === null).toReversed();
+    const rotations = commands.filter((command) => becauseOf(command) !== null);
+    if (newestFirst.length === 0) {
+      const { code, message } = notRevertible(becauseOf(first) ?? '');
+      throw new ServiceError(code, `nothing can be taken back: ${message}`);
+    }
+    return { newestFirst, rotations, about };
+  }
+
+  async function revert(context: CommandContext, applyId: string, dryRun: boolean): Promise<FleetReverted> {
+    const { newestFirst, rotations, about } = await revertible(applyId);
+    if ((await acceptedBefore(context)) === applyId) {
+      return { commands: revertsIn(about), notReverted: rotations, position: options.fleet().position.value };
+    }
+    const { reverts } = options.fleet();
+    const standing = newestFirst.filter((command) => standingRevert(reverts, idOf(command)) === undefined);
+    const [newest] = newestFirst;
+    if (standing.length === 0 && newest !== undefined) {
+      throw new ServiceError('conflict', alreadyReverted(reverts, idOf(newest))?.message ?? 'it stands reverted');
+    }
+    // Before the first is written, so that all are or none is.
+    const histories = await Promise.all(standing.map((entry) => options.reverts.historiesOf(entry)));
+    const decided = await gateway.read((fleet) =>
+      previewReverts(
+        fleet,
+        standing.map((entry, index) => ({ entry, histories: histories[index] ?? new Map() })),
+      ),
+    );
+    if (!decided.ok) throw new ServiceError(decided.error.code, decided.error.message);
+    if (dryRun) {
+      const commands = decided.value.map((command) => asGivenBy(context, command));
+      return { commands, notReverted: rotations, position: options.fleet().position.value };
+    }
+    const commands: RecordedCommand[] = [];
+    let given = context;
+    let position = options.fleet().position.value;
+    for (const entry of standing) {
+      const outcome: CommandOutcome<unknown> = await options.reverts.revert(given, entry);
+      given = { ...context, idempotency: undefined };
+      ({ position } = outcome);
+      if (outcome.kind !== 'done') throw new ServiceError('conflict', 'the same revert is under way; try again');
+      const [first, ...rest] = outcome.events;
+      if (first !== undefined) commands.push({ stream: streams.fleet, events: [first, ...rest] });
+    }
+    return { commands, notReverted: rotations, position };
+  }
+
+  /** A command that was only tried, as it would be if its caller had given it now. */
+  function asGivenBy(
+    { actor, requestId, token }: CommandContext,
+    { stream, events }: RecordedCommand,
+  ): RecordedCommand {
+    const id = options.ids.next();
+    const [first, ...rest] = events.map((event) => ({
+      ...event,
+      metadata: {
+        ...event.metadata,
+        command: { ...event.metadata.command, id },
+        actor,
+        request_id: requestId,
+        occurred_at: timestamp(clock.now()),
+        ...(token === undefined ? {} : { token }),
+      },
+    }));
+    if (first === undefined) throw new Error('a revert always has events');
+    return { stream, events: [first, ...rest] };
+  }
+
+  async function release(context: CommandContext, set: string): Promise<Omit<FleetReverted, 'notReverted'>> {
+    const known = await acceptedBefore(context);
+    if (known !== undefined) {
+      return { commands: await commandsAbout(known), position: options.fleet().position.value };
+    }
+    const owners = await gateway.read((fleet) => (hasSet(fleet, set) ? ownersIn(fleet, set) : undefined));
+    if (owners === undefined) throw new ServiceError('not_found', `there is no set "${set}"`);
+    const releaseId = options.ids.next();
+    const commands: RecordedCommand[] = [];
+    let position = options.fleet().position.value;
+    for (let from = 0; from === 0 || from < owners.length; from += tuning.releasedAtOnce) {
+      const some = owners.slice(from, from + tuning.releasedAtOnce);
+      const command: ReleaseSet = { type: 'ReleaseSet', releaseId, set, owners: some };
+      const given = from === 0 ? context : { ...context, idempotency: undefined };
+      const outcome = await gateway.execute(command, given, () => undefined);
+      ({ position } = outcome);
+      if (outcome.kind !== 'done') throw new ServiceError('conflict', 'the same release is under way; try again');
+      const [first, ...rest] = outcome.events;
+      if (first !== undefined) commands.push({ stream: streams.fleet, events: [first, ...rest] });
+    }
+    return { commands, position };
+  }
+
+  return {
+    async repeated(context, request) {
+      const applyId = await acceptedBefore(context);
+      if (applyId === undefined) return undefined;
+      const commands = (await commandsAbout(applyId)).filter(isApply);
+      const done = asDone(applyId, commands, options.fleet().position.value);
+      return { ...done, controlPsks: request.issuePsks ? done.controlPsks : [] };
+    },
+    async went(applyId) {
+      const commands = (await commandsAbout(applyId)).filter(isApply);
+      const last = commands.at(-1);
+      return last === undefined ? undefined : asDone(applyId, commands, lastEvent(last).position);
+    },
+    revert,
+    release,
+  };
+}
+
+/** Commands of an apply that were never written. */
+function incompleteOf(commands: readonly RecordedCommand[]): Done['incomplete'] {
+  const parts = Number(commands[0]?.events[0].data['parts'] ?? 0);
+  const left = parts - commands.length;
+  return left <= 0 ? null : { error: 'conflict: a later command of the apply was refused', commandsLeft: left };
+}

@@ -1,0 +1,128 @@
+/**
+ * The revert of an entry about many resources, as an apply is: the inverse of each of its events, newest first, by the rules
+ * of every revert (`domain/revert`), checked as a result. Ownership goes back with the resources, and the base of drift with
+ * the apply that is the base. Implements `docs/contract/automation.md#the-fleet-as-a-file`, revert.
+ */
+import { oversizedSnapshot } from '../compile/size.js';
+import { applyCommand } from '../fleet/apply.js';
+import type { Fleet } from '../fleet/fleet.js';
+import { draftFleet } from '../fleet/fleet.js';
+import { hypothetical } from '../fleet/hypothetical.js';
+import type { FleetEvent } from '../fleet/resources.js';
+import { resourceOf } from '../fleet/resources.js';
+import type { FleetBaseMoved, FleetSetEvent } from '../fleet-set/declaration.js';
+import { baseOf, fleetSetType } from '../fleet-set/declaration.js';
+import type { Owner } from '../references/references.js';
+import { ownerOf } from '../references/references.js';
+import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import type { Result } from '../../kernel/result.js';
+import { err, ok } from '../../kernel/result.js';
+import type { Decision, Refusal } from '../resource/refusal.js';
+import { refuse } from '../resource/refusal.js';
+import type { Undo } from '../resource/undo.js';
+import { changedMeanwhile, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
+import type { History } from '../revert/history.js';
+import { commandAbout, undoOf } from '../revert/history.js';
+import { obstaclesOf } from './carry-out.js';
+import type { Attempt } from './together.js';
+import { triedTogether, withoutPause } from './together.js';
+
+export interface RevertSeveral {
+  readonly type: 'RevertSeveral';
+  readonly entry: RecordedCommand;
+  /** Of each of its resources. */
+  readonly histories: ReadonlyMap<Owner, History>;
+}
+
+/** Whether an entry is about many resources, and reverted as such. */
+export const isAboutSeveral = ({ events: [first] }: RecordedCommand): boolean =>
+  resourceOf(first).type === fleetSetType;
+
+/** What an entry is about, each resource with the events about it. */
+export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedCommand> {
+  const subjects = new Map<Owner, RecordedCommand>();
+  for (const event of entry.events) {
+    const { type, id } = resourceOf(event);
+    const owner = ownerOf(type, id);
+    if (type === fleetSetType || subjects.has(owner)) continue;
+    const about = commandAbout(entry, id);
+    if (about !== undefined) subjects.set(owner, about);
+  }
+  return subjects;
+}
+
+export function decideRevertSeveral(fleet: Fleet, revert: RevertSeveral): Decision<FleetEvent> {
+  for (const [owner, about] of subjectsOf(revert.entry)) {
+    if (versionOfSubject(fleet, about) !== revert.histories.get(owner)?.version) {
+      return refuse('conflict', changedMeanwhile);
+    }
+  }
+  return undone(fleet, revert);
+}
+
+type Reverting = Pick<RevertSeveral, 'entry' | 'histories'>;
+
+/** Several entries, newest first, as the commands that would revert them. */
+export function previewReverts(
+  fleet: Fleet,
+  reverts: readonly Reverting[],
+): Result<readonly RecordedCommand[], Refusal> {
+  const { state: draft } = draftFleet(fleet);
+  const commands: RecordedCommand[] = [];
+  for (const revert of reverts) {
+    const decision = undone(draft, revert);
+    if (!decision.ok) return decision;
+    const command = hypothetical(draft, decision.value, revert.entry.events[0].metadata.command.id);
+    const refusal = oversizedSnapshot(draft, applyCommand(draft, command));
+    if (refusal !== undefined) return err(refusal);
+    commands.push(command);
+  }
+  return ok(commands);
+}
+
+interface UndoneEvent extends Attempt {
+  readonly recorded: RecordedEvent;
+  readonly undo: Undo;
+}
+
+/** As a plan would call it. */
+const actions = { delete: 'delete', restore: 'create', change: 'update' } as const;
+
+function undone(fleet: Fleet, { entry, histories }: Reverting): Decision<FleetEvent> {
+  const refusal = entryRefusal(fleet, entry);
+  if (refusal !== undefined) return err(refusal);
+  const moved = baseBack(fleet, entry.events[0]);
+  const { state: draft } = draftFleet(fleet);
+  applyCommand(draft, hypothetical(draft, [moved]));
+  const attempts = entry.events.toReversed().flatMap((recorded): readonly UndoneEvent[] => {
+    const undo = undoOf(recorded);
+    if (undo === undefined) return [];
+    const { type, id } = resourceOf(recorded);
+    const action = recorded.type === 'ChainDeployed' ? 'deploy' : actions[undo.kind];
+    return [{ action, resource: { type, id, name: fleet.nameOf(type, id) ?? id }, recorded, undo }];
+  });
+  const { held, refused } = withoutPause(
+    triedTogether(draft, attempts, ({ recorded, undo, resource: { type, id } }, on) => {
+      const history = histories.get(ownerOf(type, id));
+      if (history === undefined) throw new Error(`the revert of an entry needs the history of the ${type} ${id}`);
+      return undoCommand(on, recorded, undo, history);
+    }),
+  );
+  if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
+  return ok([moved, ...held.flatMap(({ events }) => events)]);
+}
+
+/** The base of drift goes back if it is the apply that is taken back, and again if that is brought back. */
+function baseBack(fleet: Fleet, first: RecordedEvent): FleetBaseMoved {
+  const event = first as unknown as FleetSetEvent;
+  const { apply_id, name } = event.data;
+  const now = baseOf(fleet.singletons.fleet.value, name) ?? null;
+  if (event.type === 'FleetApplied') {
+    const to = now?.apply_id === apply_id ? (event.data.former ?? null) : now;
+    return { type: 'FleetBaseMoved', data: { apply_id, name, base: { from: now, to }, undoes: first.revision } };
+  }
+  const { base, undoes } = event.data;
+  const isAsLeft = base.from?.apply_id !== base.to?.apply_id && now?.apply_id === base.to?.apply_id;
+  const to = isAsLeft ? base.from : now;
+  return { type: 'FleetBaseMoved', data: { apply_id, name, base: { from: now, to }, undoes } };
+}

@@ -1,0 +1,101 @@
+/**
+ * The routes of applies that were carried out: what became of one, and its revert. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`.
+ */
+import { z } from 'zod';
+import { describeCommand } from '../../../domain/audit/describe.js';
+import type { RecordedCommand } from '../../../kernel/event.js';
+import { loggedEntry } from '../../../projections/models/audit-entry.js';
+import type { AuditEntry } from '../../../projections/port.js';
+import { answers, ok } from '../answers/envelope.js';
+import { commandContext, untilStored } from '../checks/consistency.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented } from '../openapi/openapi-text.js';
+import { entrySchema } from '../resources/audit.js';
+import { dryRunQuery } from '../resources/revert.js';
+import { postHeaders, readHeaders } from '../schemas/headers.js';
+import { noQuery } from '../schemas/query.js';
+import { entriesOf, pastApplySchema, pastApplyView } from './apply-view.js';
+import { tags } from './plan-schema.js';
+import type { Sections } from './sections.js';
+
+const what = 'apply';
+
+interface RevertedView {
+  readonly commands: readonly AuditEntry[];
+  readonly not_reverted: readonly AuditEntry[];
+}
+
+const revertedSchema: z.ZodType<RevertedView> = z
+  .object({
+    commands: documented(z.array(entrySchema), 'The new entries; with `dry_run=true` as they would be'),
+    not_reverted: documented(z.array(entrySchema), 'Entries of the apply that cannot be taken back'),
+  })
+  .meta({ id: 'FleetReverted', description: 'What the revert of an apply did' });
+
+export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
+  app.route({
+    method: 'GET',
+    url: '/api/fleet/applies/:id',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: {
+      operationId: 'getFleetApply',
+      summary: 'An apply, as it went',
+      description: 'The answer that the apply had, without its PSKs, with its set and whether it was taken back.',
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(pastApplySchema),
+    },
+    handler: async (request) => {
+      const apply = orNotFound(await deps.commands.fleetFile.went(pathId(request.params, what)), what);
+      return ok(await pastApplyView(deps, sections, apply));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/fleet/applies/:id/revert',
+    config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true },
+    schema: {
+      operationId: 'revertFleetApply',
+      summary: 'Take an apply back',
+      description:
+        'Undoes its commands, newest first, by the rules of reverts and checked as a result; rotations of keys stay. Ownership goes back with it, and so does what drift is counted from. A 409 names all that is in the way. With `dry_run=true` nothing is written.',
+      tags,
+      params: idParams,
+      querystring: dryRunQuery,
+      headers: postHeaders,
+      response: answers(revertedSchema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, what);
+      const dryRun = request.query.dry_run === 'true';
+      const outcome = await deps.commands.fleetFile.revert(commandContext(request), id, dryRun);
+      if (!dryRun) {
+        void reply.header('x-position', String(outcome.position));
+        await untilStored(deps, request, reply);
+      }
+      return ok({
+        commands: dryRun
+          ? outcome.commands.map((command) => wouldBe(deps, command))
+          : await entriesOf(deps, outcome.commands),
+        not_reverted: await entriesOf(deps, outcome.notReverted),
+      });
+    },
+  });
+}
+
+/** The entry that a command would have. */
+function wouldBe(deps: RestDeps, command: RecordedCommand): AuditEntry {
+  const described = describeCommand(command);
+  if (described === null) throw new Error('a revert always has an entry');
+  return {
+    ...loggedEntry(command, described, (type, id) => deps.fleet.nameOf(type, id ?? '') ?? null),
+    revertible: true,
+    not_revertible_because: null,
+    reverted_by: null,
+  };
+}

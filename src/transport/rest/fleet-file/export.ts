@@ -1,0 +1,99 @@
+/**
+ * The export of the fleet as documents, one for each set, of one log revision and streamed. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, export.
+ */
+import { z } from 'zod';
+import { streams } from '../../../kernel/event.js';
+import { limits } from '../../../kernel/limits.js';
+import { yieldToEventLoop } from '../../../kernel/background.js';
+import type { WholeFleet } from '../../../projections/port.js';
+import { answers } from '../answers/envelope.js';
+import { sendPieces } from '../answers/streamed-json.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented } from '../openapi/openapi-text.js';
+import { text } from '../schemas/fields.js';
+import { readHeaders } from '../schemas/headers.js';
+import { query } from '../schemas/query.js';
+import { exampleDocument, tags } from './plan-schema.js';
+import { defaultSet } from './read-document.js';
+import type { Sections } from './sections.js';
+import { changedSettings, documentLines } from './write-document.js';
+
+const exported = z
+  .object({
+    documents: documented(
+      z.array(
+        z
+          .object({
+            set: documented(z.string().nullable(), 'The set; null for what no set owns', 'edge-eu'),
+            document: documented(z.string(), 'YAML', exampleDocument),
+          })
+          .meta({ id: 'FleetDocument', description: 'What one set owns' }),
+      ),
+      'One for each set',
+    ),
+    cursor: documented(z.string().nullable(), 'Place in the event feed that they belong to', 'AQ'),
+  })
+  .meta({ id: 'FleetExport', description: 'The fleet as documents' });
+
+export function exportRoute(app: RestApp, deps: RestDeps, sections: Sections): void {
+  app.route({
+    method: 'GET',
+    url: '/api/fleet/export',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'exportFleet',
+      summary: 'The fleet as documents, one for each set',
+      description:
+        'Secrets, defaults and what the service assigns are left out. A self-signed certificate is its names. `?set=` without a value gives what no set owns; an unknown set gives no document.',
+      tags,
+      querystring: query({
+        set: text(0, limits.rest.nameChars)
+          .optional()
+          .meta({ description: 'Only this set; empty for what no set owns', examples: ['edge-eu'] }),
+      }),
+      headers: readHeaders,
+      response: answers(exported),
+    },
+    handler: async (request, reply) => {
+      const whole = deps.fleet.whole();
+      const { set } = request.query;
+      const asked = set === undefined ? undefined : set === '' ? null : set;
+      const { cursor } = whole.revision < 0 ? { cursor: null } : await deps.feed.behind(streams.fleet, whole.revision);
+      return sendPieces(reply, exportPieces(sections, whole, asked, cursor));
+    },
+  });
+}
+
+/** The sets of a fleet; the default one for the settings alone, too. */
+function setsOf(sections: Sections, whole: WholeFleet): readonly (string | null)[] {
+  const sets = new Set<string | null>();
+  for (const type of [...sections.all.map((section) => section.type), 'listener_policy']) {
+    for (const { managed_by } of whole.states(type)) sets.add(managed_by ?? null);
+  }
+  if (Object.keys(changedSettings(whole.settings)).length > 0) sets.add(defaultSet);
+  return [...sets].sort((a, b) => (a === null ? 1 : b === null ? -1 : a < b ? -1 : 1));
+}
+
+const linesPerTurn = 200;
+
+async function* exportPieces(
+  sections: Sections,
+  whole: WholeFleet,
+  asked: string | null | undefined,
+  cursor: string | null,
+): AsyncGenerator<string, void> {
+  let before = '{"documents":[';
+  let lines = 0;
+  for (const set of setsOf(sections, whole)) {
+    if (asked !== undefined && asked !== set) continue;
+    yield `${before}{"set":${JSON.stringify(set)},"document":"`;
+    before = '"},';
+    for (const line of documentLines(sections, whole, set, set === defaultSet)) {
+      yield JSON.stringify(line).slice(1, -1);
+      lines += 1;
+      if (lines % linesPerTurn === 0) await yieldToEventLoop();
+    }
+  }
+  yield `${before === '"},' ? '"}' : before}],"cursor":${JSON.stringify(cursor)}}`;
+}

@@ -1,0 +1,130 @@
+/**
+ * The routes that plan and apply a document. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
+ */
+import { createHash } from 'node:crypto';
+import type { FilePlan, FileRequest } from '../../../commands/handlers-port.js';
+import type { FileFlags, FleetDocument } from '../../../domain/fleet-file/document.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import { limits } from '../../../kernel/limits.js';
+import { createSemaphore } from '../../../kernel/semaphore.js';
+import { answers, ok } from '../answers/envelope.js';
+import { callerOf, commandContext, untilStored } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { applyHeaders, postHeaders } from '../schemas/headers.js';
+import { tuning } from '../tuning.js';
+import { appliedSchema, appliedView } from './apply-view.js';
+import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags } from './plan-schema.js';
+import type { ReadDocument } from './read-document.js';
+import { readDocument, refusal } from './read-document.js';
+import type { Sections } from './sections.js';
+
+/** One at a time on an instance: each holds a whole document. @throws ServiceError `rate_limited` */
+function createTurns(app: RestApp, what: string): <R>(run: () => Promise<R>) => Promise<R> {
+  const places = createSemaphore({ places: 1, waiting: limits.fleetFile.waiting, waitMs: tuning.documentWaitMs });
+  app.addHook('preClose', async () => places.close());
+  return async (run) => {
+    const leave = await places.enter();
+    if (leave === undefined) {
+      const hints = { retryAfterSeconds: tuning.waitingRetrySeconds };
+      const message = `one ${what} at a time, and ${limits.fleetFile.waiting} may wait; nothing was written, try again later`;
+      throw new ServiceError('rate_limited', message, { hints });
+    }
+    try {
+      return await run();
+    } finally {
+      leave();
+    }
+  };
+}
+
+export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
+  const planning = createTurns(app, 'plan');
+  const applying = createTurns(app, 'apply');
+
+  app.route({
+    method: 'POST',
+    url: '/api/fleet/plan',
+    config: {
+      access: 'anyone',
+      takes: 'document',
+      bodyBytes: limits.fleetFile.bodyBytes,
+      mayOnlyLook: true,
+      refuses: ['rate_limited'],
+    },
+    schema: {
+      operationId: 'planFleet',
+      summary: 'What a document would change; writes nothing',
+      description:
+        'The steps of an apply in their order, the rules of nodes that change, and the obstacles for which an apply would be a 409. Secrets that are left out count as kept, or as given where they are new. Mistakes of the document are a 400 with `line:column path: sentence` for each. The body may be the document itself, as `application/yaml`.',
+      tags,
+      querystring: flagQuery,
+      // A repeat of what writes nothing is a plan anew.
+      headers: postHeaders,
+      body: planBody,
+      response: answers(planSchema),
+    },
+    handler: (request) =>
+      planning(async () => {
+        const { document } = request.body;
+        const read = await readDocument(document, sections, deps.ids);
+        if (callerOf(request).role === 'viewer' && hasSecrets(read.document)) {
+          throw new ServiceError('forbidden', 'expected a document without secrets; a viewer plans without them');
+        }
+        return ok(await planned(deps, read, requestOf(read, document, flagsOf(request.body, request.query))));
+      }),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/fleet/apply',
+    config: {
+      access: 'operator',
+      takes: 'document',
+      bodyBytes: limits.fleetFile.bodyBytes,
+      mayOnlyLook: true,
+      refuses: ['conflict', 'rate_limited'],
+    },
+    schema: {
+      operationId: 'applyFleet',
+      summary: 'Carry out what a document asks for, as one command',
+      description:
+        'All of it or nothing, as one audit entry, with one generation for each touched node. New keys and certificates of credentials that exist come first, in a command of their own. With the `etag` of a plan as `If-Match`, it does what that plan says or is a 412. Obstacles are a 409. The body may be the document itself, as `application/yaml`.',
+      tags,
+      querystring: applyQuery,
+      headers: applyHeaders,
+      body: applyBody,
+      response: answers(appliedSchema),
+    },
+    handler: (request, reply) =>
+      applying(async () => {
+        const text = request.body.document;
+        const read = await readDocument(text, sections, deps.ids);
+        const issuePsks = request.body.issue_psks ?? request.query.issue_psks ?? false;
+        const wanted = { ...requestOf(read, text, flagsOf(request.body, request.query)), issuePsks };
+        const ifMatch = request.headers['if-match'];
+        const outcome = await deps.commands.fleetFile.apply(commandContext(request), wanted, ifMatch);
+        if (outcome.kind === 'mistakes') {
+          throw refusal(outcome.mistakes.map(({ at, message }) => read.mistake(at, message)));
+        }
+        if (outcome.commands.length > 0) void reply.header('x-position', String(outcome.position));
+        await untilStored(deps, request, reply);
+        return ok(await appliedView(deps, sections, outcome));
+      }),
+  });
+}
+
+function requestOf({ document }: ReadDocument, text: string, flags: FileFlags): FileRequest {
+  return { document, flags, digest: createHash('sha256').update(text).digest('hex') };
+}
+
+/** @throws ServiceError `invalid_request` with the mistakes that only the fleet shows */
+async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<FilePlan> {
+  const plan = await deps.commands.fleetFile.plan(request);
+  if (plan.mistakes.length > 0) throw refusal(plan.mistakes.map(({ at, message }) => read.mistake(at, message)));
+  return plan;
+}
+
+const secretFields = ['private_key', 'private_key_pem'] as const;
+
+const hasSecrets = ({ resources }: FleetDocument): boolean =>
+  resources.some(({ fields }) => secretFields.some((field) => typeof fields[field] === 'string'));

@@ -1,0 +1,209 @@
+/**
+ * The routes of sets: what each owns, what was changed by hand since its last apply, and letting go of one. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`.
+ */
+import { z } from 'zod';
+import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import type { Json } from '../../../kernel/json.js';
+import type { AuditEntry } from '../../../projections/port.js';
+import { answers, ok } from '../answers/envelope.js';
+import { commandContext, untilStored } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented, sample } from '../openapi/openapi-text.js';
+import { actorSchema, entrySchema } from '../resources/audit.js';
+import { postHeaders, readHeaders } from '../schemas/headers.js';
+import { noQuery } from '../schemas/query.js';
+import { idOf } from '../schemas/shared-schemas.js';
+import { entriesOf } from './apply-view.js';
+import { tags } from './plan-schema.js';
+import type { Sections } from './sections.js';
+
+interface SetView {
+  readonly set: string;
+  readonly resources: { readonly [type: string]: number };
+  readonly applied_at: string | null;
+  readonly actor: AuditEntry['actor'] | null;
+  readonly document_sha256: string | null;
+  readonly drift: number;
+}
+
+const setsSchema: z.ZodType<{ readonly items: readonly SetView[] }> = z
+  .object({
+    items: documented(
+      z.array(
+        z
+          .object({
+            set: documented(z.string(), 'Its name', 'edge-eu'),
+            resources: documented(z.record(z.string(), z.int()), 'How many resources of each type it owns', {
+              node: 2,
+            }),
+            applied_at: documented(
+              z.string().nullable(),
+              'When its document was applied last; null when that was taken back',
+              sample.time,
+            ),
+            actor: documented(actorSchema.nullable(), 'Who applied it'),
+            document_sha256: documented(
+              z.string().nullable(),
+              'SHA-256 of that document, in hexadecimal digits',
+              '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+            ),
+            drift: documented(z.int(), 'How many resources were changed by hand since, and still are otherwise', 0),
+          })
+          .meta({ id: 'FleetSet', description: 'A set: resources that one document describes' }),
+      ),
+      'By name',
+    ),
+  })
+  .meta({ id: 'FleetSets', description: 'The sets' });
+
+interface DriftView {
+  readonly items: readonly {
+    readonly resource: { readonly type: string; readonly id: string; readonly name: string };
+    readonly changes: readonly {
+      readonly path: string;
+      readonly applied: Json;
+      readonly now: Json;
+      readonly entry_id: string;
+    }[];
+  }[];
+}
+
+const json = z.unknown() as z.ZodType<Json>;
+
+const driftSchema: z.ZodType<DriftView> = z
+  .object({
+    items: documented(
+      z.array(
+        z
+          .object({
+            resource: documented(
+              z
+                .object({
+                  type: documented(z.string(), 'Type of the resource', 'l4_upstream'),
+                  id: documented(z.string(), 'Its id', sample.upstream),
+                  name: documented(z.string(), 'Its name, the last one if it is gone', 'web'),
+                })
+                .meta({ id: 'FleetDriftResource', description: 'A resource of the set' }),
+              'What was changed',
+            ),
+            changes: documented(
+              z.array(
+                z
+                  .object({
+                    path: documented(z.string(), 'JSON path of the field; `deployed.` for what runs', 'endpoint'),
+                    applied: documented(json, 'Its value as the apply left it', '203.0.113.5:443'),
+                    now: documented(json, 'Its value now; null when the resource is gone', '203.0.113.9:443'),
+                    entry_id: idOf('The newest audit entry that changed it', sample.entry),
+                  })
+                  .meta({ id: 'FleetDriftChange', description: 'A field that was changed by hand' }),
+              ),
+              'The fields, with names in place of ids; secrets are left out',
+            ),
+          })
+          .meta({ id: 'FleetDriftItem', description: 'A resource that was changed by hand' }),
+      ),
+      'By type and name; empty when nothing was changed by hand',
+    ),
+  })
+  .meta({ id: 'FleetDrift', description: 'What was changed by hand' });
+
+const releasedSchema: z.ZodType<{ readonly commands: readonly AuditEntry[] }> = z
+  .object({ commands: documented(z.array(entrySchema), 'The audit entries; one, unless the set is large') })
+  .meta({ id: 'FleetReleased', description: 'A set that was let go' });
+
+const setParams = z.object({
+  set: z.string().meta({ description: 'Name of the set', examples: ['edge-eu'] }),
+});
+
+const unknownSet = (set: string): ServiceError => new ServiceError('not_found', `there is no set "${set}"`);
+
+export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
+  app.route({
+    method: 'GET',
+    url: '/api/fleet/sets',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listFleetSets',
+      summary: 'The sets, with how much of each has drifted',
+      description:
+        'A set is there while it owns something or a document of it was applied. What no set owns is in none.',
+      tags,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(setsSchema),
+    },
+    handler: () =>
+      ok({
+        items: deps.fleet.sets().map(({ set, resources, base, drift }) => ({
+          set,
+          resources,
+          applied_at: base?.at ?? null,
+          actor: base?.actor ?? null,
+          document_sha256: base?.document_sha256 ?? null,
+          drift,
+        })),
+      }),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/fleet/sets/:set/drift',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'getFleetSetDrift',
+      summary: 'What of a set was changed by hand since its last apply',
+      description:
+        'Edits, deletions and deploys that still make a difference. PSKs, refreshes and what agents report are none, nor is what the document leaves open.',
+      tags,
+      params: setParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(driftSchema),
+    },
+    handler: (request) => {
+      const { set } = request.params;
+      const drift = deps.fleet.drift(set);
+      if (drift === undefined) throw unknownSet(set);
+      const nameOf = (type: string, id: string): string => deps.fleet.nameOf(type, id) ?? id;
+      return ok({
+        items: drift.map(({ resource, changes }) => {
+          const references = sections.referenceFields.get(resource.type) ?? noReferences;
+          const named = changes.map((change) => changeWithNames(change, references, nameOf));
+          return {
+            resource,
+            changes: named.map(({ path, before, after, entry_id }) => ({
+              path,
+              applied: before,
+              now: after,
+              entry_id,
+            })),
+          };
+        }),
+      });
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/fleet/sets/:set/release',
+    config: { access: 'operator', takes: 'none' },
+    schema: {
+      operationId: 'releaseFleetSet',
+      summary: 'Let go of a set',
+      description: 'Its resources stay as they are and belong to no set; nothing else changes. It can be reverted.',
+      tags,
+      params: setParams,
+      querystring: noQuery,
+      headers: postHeaders,
+      response: answers(releasedSchema),
+    },
+    handler: async (request, reply) => {
+      const { commands, position } = await deps.commands.fleetFile.release(commandContext(request), request.params.set);
+      void reply.header('x-position', String(position));
+      await untilStored(deps, request, reply);
+      return ok({ commands: await entriesOf(deps, commands) });
+    },
+  });
+}
