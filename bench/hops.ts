@@ -26,8 +26,8 @@ interface Amounts {
 
 /** A flow of UDP lasts for a minute and a socket has 8,192, and 500 handshakes a second are answered: fewer clients come over UDP. */
 const amounts = {
-  tcp: { rounds: 5, mebibytes: 64, visits: 500, staying: { first: 1_000, measured: 1_000 } },
-  udp: { rounds: 5, mebibytes: 16, visits: 300, staying: { first: 1_000, measured: 1_000 } },
+  tcp: { rounds: 3, mebibytes: 64, visits: 500, staying: { first: 1_000, measured: 1_000 } },
+  udp: { rounds: 3, mebibytes: 16, visits: 300, staying: { first: 1_000, measured: 1_000 } },
 } as const;
 const quickly = { rounds: 1, mebibytes: 2, visits: 40, staying: { first: 40, measured: 40 } } as const;
 
