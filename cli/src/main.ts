@@ -2,7 +2,7 @@
  * `svcctl`, the command line of the gateway control service: everything that it does goes through the public API. Nothing of the
  * service is imported. Implements `docs/contract/automation.md#the-command-line-svcctl`.
  */
-import { argv, stdout } from 'node:process';
+import { argv, stderr, stdout } from 'node:process';
 import { CommanderError } from 'commander';
 import { Failure, exitCodes } from './exit.js';
 import { sayFailure } from './output.js';
@@ -16,11 +16,13 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 try {
   await createProgram().parseAsync(argv);
-  // A stream that is still open, as that of top, does not keep the process.
-  process.exit(process.exitCode ?? exitCodes.done);
 } catch (error) {
-  process.exit(exitCodeOf(error));
+  process.exitCode = exitCodeOf(error);
 }
+// What a slow reader has not taken yet would be lost with the process.
+await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
+// A stream that is still open, as that of top, does not keep the process.
+process.exit(process.exitCode ?? exitCodes.done);
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;

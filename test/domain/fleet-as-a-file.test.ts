@@ -13,6 +13,7 @@ import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { readDocument } from '../../src/transport/rest/fleet-file/read-document.js';
+import { textsInPlace } from '../../src/transport/rest/fleet-file/texts.js';
 import { documentLines } from '../../src/transport/rest/fleet-file/write-document.js';
 import { declaredSections, wholeOf } from '../support/fleet-file.js';
 import { histories } from '../support/fleet-histories.js';
@@ -26,7 +27,7 @@ const exportOf = (fleet: Fleet, set: string | null): string =>
   [...documentLines(sections, wholeOf(fleet), set, false)].join('');
 
 async function compared(fleet: Fleet, text: string): Promise<Comparison> {
-  const { document } = await readDocument(text, sections, randomIds);
+  const { document } = await readDocument(text, sections, randomIds, textsInPlace);
   const keyed = await withKeys(fleet, document, { now: 0, presume: true, psk: () => null, seal: () => sealed });
   return withoutPause(compareWithFleet(fleet, keyed.document, flags));
 }

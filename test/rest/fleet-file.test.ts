@@ -1,5 +1,6 @@
 /** The fleet as a file over REST: export and plan (`docs/contract/automation.md#the-fleet-as-a-file`). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import type { Call, JsonData, RestFixture } from '../support/rest-fixture.js';
 import { startRest } from '../support/rest-fixture.js';
 
@@ -112,6 +113,19 @@ describe('a plan', () => {
     ],
   ])('refuses %s', async (_, document, sentence) => {
     expect(await refused(document)).toEqual([400, expect.stringMatching(sentence)]);
+  });
+
+  it('takes JSON as it takes YAML, and finds in it what YAML may not have', async () => {
+    const { steps } = await plan(JSON.stringify(parse(wholeFleet)));
+    expect(steps).toEqual((await plan(wholeFleet)).steps);
+    expect(
+      await refused('{"svc": 1, "nodes": {"a": {}, "b": {"labels": {"x": "1", "X": "2", "\\u0078": "3"}}}}'),
+    ).toEqual([400, 'invalid_request: 1:68 nodes.b.labels.x: expected each key once']);
+    expect(await refused('{"svc": 1, "nodes": {"a": {}, "A": {}}}')).toEqual([
+      400,
+      expect.stringContaining('1:31 nodes.A: '),
+    ]);
+    expect(await refused('{"svc": 1, "__proto__": {}}')).toEqual([400, expect.stringContaining('1:12 __proto__: ')]);
   });
 
   it('takes YAML with flags in the query, and no secrets from viewers', async () => {

@@ -117,7 +117,7 @@ export function builtPrograms(): readonly string[] {
   const text = readFileSync(join(projectRoot, 'package.json'), 'utf8');
   return [...text.matchAll(/dist\/((?:src|scripts)\/\S+)\.js/g)]
     .map(([, program = '']) => program)
-    .concat('src/projections/history/worker', 'scripts/simulate/process');
+    .concat('src/projections/history/worker', 'src/transport/rest/fleet-file/texts-worker', 'scripts/simulate/process');
 }
 
 function testPrograms(): readonly string[] {

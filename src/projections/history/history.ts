@@ -5,16 +5,17 @@
  * for the answer. Implements `docs/contract/rest.md#nodes`.
  */
 import { on } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { isPast } from '../../domain/compile/earlier.js';
 import type { ChainBreak } from '../../domain/log-chain/links.js';
 import { chainBreakText } from '../../domain/log-chain/links.js';
 import type { NodeSnapshot } from '../../domain/snapshot/snapshot.js';
 import { withDeadline } from '../../kernel/background.js';
-import { ServiceError, errorText, unreachable } from '../../kernel/errors.js';
+import { ServiceError, unreachable } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import { createSemaphore } from '../../kernel/semaphore.js';
+import { ThreadLostError, startThread, threadBeside } from '../../kernel/worker-thread.js';
 import type { LogChain, LogChainKey } from '../../security/log-chain/log-chain.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loadCheckpoint } from '../fleet/fold-checkpoint.js';
@@ -56,14 +57,6 @@ export interface History {
   close(): Promise<void>;
 }
 
-/** The thread failed: it threw, or needed more memory than it may have. */
-class ThreadLostError extends Error {
-  constructor(reason: string) {
-    super(`a worker thread was lost: ${reason}`);
-    this.name = 'ThreadLostError';
-  }
-}
-
 export interface HistoryOptions {
   readonly eventStore: EventStore;
   readonly logChain: Pick<LogChain, 'key' | 'found'>;
@@ -85,7 +78,7 @@ const endMs = 5_000;
 
 export function createHistory(options: HistoryOptions): History {
   const { eventStore, logChain, logger, waiting = 16, waitMs = 30_000, answerMs = 180_000 } = options;
-  const entry = options.entry ?? entryBeside(import.meta.url);
+  const entry = options.entry ?? threadBeside(import.meta.url, 'worker');
   // One thread: the machine's other core is the main thread's, and a fold of a large fleet takes memory.
   const turns = createSemaphore({ places: 1, waiting, waitMs });
   const closing = new AbortController();
@@ -106,7 +99,7 @@ export function createHistory(options: HistoryOptions): History {
       const checkpoint = await loadCheckpoint(eventStore, (revision) => !isPast(revision, generation));
       failed.signal.throwIfAborted();
       const question: Question = { nodeId, generation, chainKey: logChain.key, checkpoint: own(checkpoint) };
-      worker = startThread(entry, question, (reason) => failed.abort(new ThreadLostError(reason)));
+      worker = startThread(entry, { workerData: question, resourceLimits, lost: (error) => failed.abort(error) });
       return converse(eventStore, worker, generation, failed.signal);
     };
     try {
@@ -161,19 +154,6 @@ export function createHistory(options: HistoryOptions): History {
   };
 }
 
-/** @param lost called when the thread ends by itself, and when it is ended */
-function startThread(entry: URL, question: Question, lost: (reason: string) => void): Worker {
-  // Settings of the service, secrets among them, are not for a thread that only computes.
-  const worker = new Worker(programOf(entry), { workerData: question, env: {}, resourceLimits });
-  // A thread keeps no process alive.
-  worker.unref();
-  // Never removed: an error without a listener would end the process.
-  worker.on('error', (error) => lost(errorText(error)));
-  worker.on('messageerror', (error) => lost(errorText(error)));
-  worker.on('exit', (code) => lost(`it ended with code ${code}`));
-  return worker;
-}
-
 /** Sends the events that can be part of the generation, a part whenever the thread asks for more, until it answers. */
 async function converse(
   eventStore: EventStore,
@@ -226,18 +206,4 @@ function rejected(signal: AbortSignal): Promise<never> {
     if (signal.aborted) reject(signal.reason);
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-}
-
-/** The thread's program beside this module, TypeScript if this module is. */
-function entryBeside(base: string): URL {
-  return new URL(base.endsWith('.ts') ? './worker.ts' : './worker.js', base);
-}
-
-/** The program of a thread, with a compiler before it where it is TypeScript, as in `npm run dev`. */
-function programOf(entry: URL): URL {
-  if (!entry.pathname.endsWith('.ts')) return entry;
-  // A development package, which is installed wherever TypeScript is run.
-  const compiler = import.meta.resolve('tsx/esm/api');
-  const text = `import { register } from ${JSON.stringify(compiler)}; register(); await import(${JSON.stringify(entry.href)});`;
-  return new URL(`data:text/javascript,${encodeURIComponent(text)}`);
 }

@@ -21,6 +21,8 @@ export const tuning = {
   /** How long a document waits for the one before it. */
   documentWaitMs: 60_000,
   waitingRetrySeconds: 5,
+  /** From this length on a document is read by a thread, which may take so long and so much memory, and has so long to end. */
+  documentTexts: { longChars: 32 * 1024, withinMs: 120_000, memoryMib: 3072, endMs: 5_000 },
   /** How long open requests may take once the service stops. */
   closeWithinMs: 5_000,
   /** How much of a too large body is read and dropped, so that its sender sees the 413. */

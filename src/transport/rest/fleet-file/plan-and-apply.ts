@@ -15,8 +15,9 @@ import { tuning } from '../tuning.js';
 import { appliedSchema, appliedView } from './apply-view.js';
 import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags } from './plan-schema.js';
 import type { ReadDocument } from './read-document.js';
-import { readDocument, refusal } from './read-document.js';
+import { readDocument } from './read-document.js';
 import type { Sections } from './sections.js';
+import { createTexts } from './texts.js';
 
 /** One at a time on an instance: each holds a whole document. @throws ServiceError `rate_limited` */
 function createTurns(app: RestApp, what: string): <R>(run: () => Promise<R>) => Promise<R> {
@@ -38,6 +39,8 @@ function createTurns(app: RestApp, what: string): <R>(run: () => Promise<R>) => 
 }
 
 export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
+  const texts = createTexts(deps.logger);
+  app.addHook('preClose', async () => texts.close());
   const planning = createTurns(app, 'plan');
   const applying = createTurns(app, 'apply');
 
@@ -66,7 +69,7 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
     handler: (request) =>
       planning(async () => {
         const { document } = request.body;
-        const read = await readDocument(document, sections, deps.ids);
+        const read = await readDocument(document, sections, deps.ids, texts);
         if (callerOf(request).role === 'viewer' && hasSecrets(read.document)) {
           throw new ServiceError('forbidden', 'expected a document without secrets; a viewer plans without them');
         }
@@ -98,14 +101,12 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
     handler: (request, reply) =>
       applying(async () => {
         const text = request.body.document;
-        const read = await readDocument(text, sections, deps.ids);
+        const read = await readDocument(text, sections, deps.ids, texts);
         const issuePsks = request.body.issue_psks ?? request.query.issue_psks ?? false;
         const wanted = { ...requestOf(read, text, flagsOf(request.body, request.query)), issuePsks };
         const ifMatch = request.headers['if-match'];
         const outcome = await deps.commands.fleetFile.apply(commandContext(request), wanted, ifMatch);
-        if (outcome.kind === 'mistakes') {
-          throw refusal(outcome.mistakes.map(({ at, message }) => read.mistake(at, message)));
-        }
+        if (outcome.kind === 'mistakes') throw await read.refusal(outcome.mistakes);
         if (outcome.commands.length > 0) void reply.header('x-position', String(outcome.position));
         await untilStored(deps, request, reply);
         return ok(await appliedView(deps, sections, outcome));
@@ -120,7 +121,7 @@ function requestOf({ document }: ReadDocument, text: string, flags: FileFlags): 
 /** @throws ServiceError `invalid_request` with the mistakes that only the fleet shows */
 async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<FilePlan> {
   const plan = await deps.commands.fleetFile.plan(request);
-  if (plan.mistakes.length > 0) throw refusal(plan.mistakes.map(({ at, message }) => read.mistake(at, message)));
+  if (plan.mistakes.length > 0) throw await read.refusal(plan.mistakes);
   return plan;
 }
 

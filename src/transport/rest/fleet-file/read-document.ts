@@ -22,13 +22,13 @@ import { name as nameField } from '../schemas/fields.js';
 import { settingsBody } from '../resources/settings.js';
 import type { Section, Sections } from './sections.js';
 import { policyBody, policyReferences, settingsReferences } from './sections.js';
-import type { Path, YamlText } from './yaml-text.js';
-import { readYaml } from './yaml-text.js';
+import type { Texts } from './texts.js';
+import type { Path } from './yaml-text.js';
 
 export interface ReadDocument {
   readonly document: FleetDocument;
-  /** A sentence about a place in the text, with its line and column. */
-  mistake(at: Path, message: string): string;
+  /** The refusal of the text for mistakes, each with its line and column. @throws ServiceError `unavailable` */
+  refusal(mistakes: readonly Mistake[]): Promise<ServiceError>;
 }
 
 /** The set of a document that names none. */
@@ -38,13 +38,19 @@ const what = 'document';
 const perPiece = 100;
 
 /** @throws ServiceError `invalid_request` with every mistake of text and shape, up to a bound */
-export async function readDocument(text: string, { all, referenceFields }: Sections, ids: Ids): Promise<ReadDocument> {
-  const sectionNames = new Set(all.map(({ name }) => name));
-  const yaml = readYaml(text, (at) => at.length === 1 && sectionNames.has(String(at[0])));
-  if (yaml.mistakes.length > 0) throw refusal(yaml.mistakes);
+export async function readDocument(
+  text: string,
+  { all, referenceFields }: Sections,
+  ids: Ids,
+  texts: Texts,
+): Promise<ReadDocument> {
+  const sectionNames = all.map(({ name }) => name);
+  const { value: top, mistakes } = await texts.read(text, sectionNames);
+  if (mistakes.length > 0) throw refusedFor(mistakes);
+  const refusal = async (found: readonly Mistake[]): Promise<ServiceError> =>
+    refusedFor(await texts.sentences(text, found));
   const reader = createReader(ids);
-  const top = isObject(yaml.value) ? yaml.value : undefined;
-  if (top === undefined) throw refusal([yaml.mistake([], 'expected a mapping with svc: 1')]);
+  if (!isObject(top)) throw await refusal([{ at: [], message: 'expected a mapping with svc: 1' }]);
   const known = new Set(['svc', 'set', 'policies', 'settings', ...sectionNames]);
   for (const key of Object.keys(top)) {
     if (!known.has(key)) reader.note({ at: [key], message: `not a field of this ${what}`, ofKey: true });
@@ -65,30 +71,22 @@ export async function readDocument(text: string, { all, referenceFields }: Secti
       const wanted = readOne(section, name, value, reader);
       if (wanted !== undefined) resources.push(wanted);
       if (resources.length > limits.fleetFile.resources) {
-        throw refusal([yaml.mistake([section.name], `expected at most ${limits.fleetFile.resources} resources`)]);
+        const message = `expected at most ${limits.fleetFile.resources} resources`;
+        throw await refusal([{ at: [section.name], message }]);
       }
       if (resources.length % perPiece === 0) await yieldToEventLoop();
     }
   }
   const policies = readPolicies(top['policies'], reader);
   const settings = readSettings(top['settings'], set, reader);
-  if (reader.mistakes.length > 0) throw refusal(sentences(yaml, reader.mistakes));
+  if (reader.mistakes.length > 0) throw await refusal(reader.mistakes);
   const references = [...reader.references.values()];
   const document = { set, resources, sections, policies, settings, references, referenceFields };
-  return { document, mistake: (at, message) => yaml.mistake(at, message) };
+  return { document, refusal };
 }
 
-/** In the order of the text. */
-function sentences(yaml: YamlText, mistakes: readonly Mistake[]): readonly string[] {
-  const place = (sentence: string): number => {
-    const [line = '0', column = '0'] = sentence.split(/[: ]/);
-    return Number(line) * 1e6 + Number(column);
-  };
-  return mistakes.map(({ at, message, ofKey }) => yaml.mistake(at, message, ofKey)).sort((a, b) => place(a) - place(b));
-}
-
-/** The refusal of a document for its mistakes, as many as one answer names. */
-export function refusal(mistakes: readonly string[]): ServiceError {
+/** As many mistakes as one answer names. */
+function refusedFor(mistakes: readonly string[]): ServiceError {
   return new ServiceError('invalid_request', mistakes.slice(0, limits.fleetFile.mistakes).join('; '), {
     // The sentences hold names of the document.
     hints: { logged: `the document has ${mistakes.length} mistakes` },

@@ -8,6 +8,7 @@ import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } f
 import { nameKey } from '../../../domain/resource/meta.js';
 import { limits } from '../../../kernel/limits.js';
 import { propertyPath } from '../checks/json-path.js';
+import type { Mistake } from '../checks/validation.js';
 
 /** A place in the value. */
 export type Path = readonly PropertyKey[];
@@ -16,8 +17,8 @@ export interface YamlText {
   readonly value: unknown;
   /** `line:column path: sentence`, in the order of the text, at most as many as are shown. */
   readonly mistakes: readonly string[];
-  /** A sentence about a place. @param ofKey true for the key of an entry, else its value */
-  mistake(at: Path, message: string, ofKey?: boolean): string;
+  /** Sentences about places, in the order of the text. */
+  sentences(mistakes: readonly Mistake[]): readonly string[];
 }
 
 interface Found {
@@ -26,8 +27,8 @@ interface Found {
   readonly message: string;
 }
 
-/** @param caseless whether keys of the mapping at a path may not differ by case alone */
-export function readYaml(text: string, caseless: (at: Path) => boolean): YamlText {
+/** @param caseless keys whose mappings have keys that may not differ by case alone */
+export function readYaml(text: string, caseless: readonly string[]): YamlText {
   const lines = new LineCounter();
   const document = parseDocument(text, {
     version: '1.2',
@@ -47,11 +48,15 @@ export function readYaml(text: string, caseless: (at: Path) => boolean): YamlTex
   };
   for (const { pos, message } of document.errors) found.push({ offset: pos[0], at: [], message: inOneLine(message) });
   const value = document.errors.length > 0 ? undefined : plainValue(document, text.length, caseless, found);
-  found.sort((a, b) => a.offset - b.offset);
+  const inOrder = (all: readonly Found[]): readonly string[] =>
+    [...all].sort((a, b) => a.offset - b.offset).map(sentence);
   return {
     value,
-    mistakes: found.slice(0, limits.fleetFile.mistakes).map(sentence),
-    mistake: (at, message, ofKey = false) => sentence({ offset: offsetOf(document, at, ofKey), at, message }),
+    mistakes: inOrder(found).slice(0, limits.fleetFile.mistakes),
+    sentences: (mistakes) =>
+      inOrder(
+        mistakes.map(({ at, message, ofKey = false }) => ({ offset: offsetOf(document, at, ofKey), at, message })),
+      ),
   };
 }
 
@@ -64,12 +69,7 @@ function inOneLine(message: string): string {
 /** Thrown when the text stands for much more than it is. */
 class TooMuch extends Error {}
 
-function plainValue(
-  document: Document.Parsed,
-  length: number,
-  caseless: (at: Path) => boolean,
-  found: Found[],
-): unknown {
+function plainValue(document: Document.Parsed, length: number, caseless: readonly string[], found: Found[]): unknown {
   const bound = Math.max(10 * length, limits.fleetFile.expansionBytes);
   let expanded = 0;
   const open = new Set<Node>();
@@ -125,7 +125,7 @@ function plainValue(
         note(item.key, where, key === '<<' ? 'expected no merge key' : 'not a field of this document');
         continue;
       }
-      const compared = caseless(at) ? nameKey(key) : key.normalize('NFC');
+      const compared = at.length === 1 && caseless.includes(String(at[0])) ? nameKey(key) : key.normalize('NFC');
       const before = seen.get(compared);
       if (before !== undefined) {
         note(item.key, where, `expected each key once${before === key ? '' : `, "${before}" is the same`}`);
