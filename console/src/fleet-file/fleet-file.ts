@@ -15,7 +15,7 @@ export const planFile = ({ issue_psks: _psks, ...body }: Request): Promise<Plan>
 export const applyFile = (body: Request, etag: string, idempotencyKey: string): Promise<Done<Applied>> =>
   doneOf(
     api.POST('/api/fleet/apply', {
-      params: { header: { 'if-match': etag, 'idempotency-key': idempotencyKey } },
+      params: { header: { 'if-match': `"${etag}"`, 'idempotency-key': idempotencyKey } },
       body,
     }),
   );

@@ -1,0 +1,201 @@
+/** Journeys over the pages of resources and of administration (`docs/contract/console.md#pages`, `#rules`). */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openBrowser } from './support/browser.js';
+import { openSite, seriousFaults } from './support/site.js';
+import type { Site } from './support/site.js';
+
+const browser = await openBrowser();
+
+interface Resource {
+  readonly id: string;
+  readonly name: string;
+}
+
+describe.skipIf(browser === undefined)('resources and administration', () => {
+  let site: Site;
+  let upstream: Resource;
+  let certificate: Resource;
+  beforeAll(async () => {
+    site = await openSite(browser!);
+    const make = (path: string, body: object): Promise<Resource> => site.admin.call('POST', path, body);
+    upstream = await make('/api/l4-upstreams', { name: 'web', endpoint: '203.0.113.5:443' });
+    certificate = await make('/api/credentials', {
+      name: 'web-cert',
+      key_type: 'tls_cert',
+      self_signed: { common_name: 'web.example' },
+    });
+    const node = await make('/api/nodes', { name: 'edge-1', address: '192.0.2.1' });
+    await make('/api/l4-chains', {
+      name: 'front',
+      payload: 'tcp',
+      hops: [{ node_id: node.id, listen_port: 443, outer: 'tcp', security: 'tls', credential_id: certificate.id }],
+      target: { upstream_id: upstream.id },
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await site.close();
+    await browser!.close();
+  });
+
+  const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+  const endpointOf = async (): Promise<string> =>
+    (await site.admin.call<{ endpoint: string }>('GET', `/api/l4-upstreams/${upstream.id}`)).endpoint;
+
+  test('two people edit one resource: the second sees who was faster and both versions, keeps theirs, and can undo it', async () => {
+    const page = await site.openAs('operator', `/upstreams/${upstream.id}/edit`);
+    await page.getByLabel('Endpoint').fill('203.0.113.7:443');
+    await site.admin.call('PUT', `/api/l4-upstreams/${upstream.id}`, { endpoint: '203.0.113.6:443' });
+    const overtaken = page.getByRole('alert');
+    await overtaken.getByText(/^Changed by admin/).waitFor();
+    expect(await overtaken.innerText()).toMatch(/203\.0\.113\.7:443\s+203\.0\.113\.6:443/);
+    expect(await page.getByLabel('Endpoint').inputValue()).toBe('203.0.113.7:443');
+    expect(await button(page, 'Save').isDisabled()).toBe(true);
+    await button(page, 'Keep mine, to save it over theirs').click();
+    await button(page, 'Save').click();
+    await page.getByText('Upstream web is changed.').waitFor();
+    expect(await endpointOf()).toBe('203.0.113.7:443');
+    await button(page, 'Undo').click();
+    await page.getByText('Undone.').waitFor();
+    expect(await endpointOf()).toBe('203.0.113.6:443');
+  });
+
+  test('from a resource one comes to its history, sees what an undo would change, and does it', async () => {
+    const page = await site.openAs('operator', `/upstreams/${upstream.id}`);
+    const set = (endpoint: string) => site.admin.call('PUT', `/api/l4-upstreams/${upstream.id}`, { endpoint });
+    await set('203.0.113.20:443');
+    await set('203.0.113.8:443');
+    await page.getByText('203.0.113.8:443').waitFor();
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.getByRole('link', { name: 'l4_upstream.update' }).first().click();
+    const entry = page.getByRole('dialog');
+    await button(page, 'What would undoing change?').click();
+    await entry.getByText(/It has not happened yet/).waitFor();
+    expect(await endpointOf()).toBe('203.0.113.8:443');
+    await button(page, 'Undo it').click();
+    await entry.getByText(/^It was undone by/).waitFor();
+    expect(await endpointOf()).toBe('203.0.113.20:443');
+    // Its address opens it for others, whatever their list shows first.
+    const other = await site.openAs(
+      'viewer',
+      new URL(page.url()).pathname.replace('/console', '') + new URL(page.url()).search,
+    );
+    await other
+      .getByRole('dialog')
+      .getByText(/^It was undone by/)
+      .waitFor();
+    expect(await button(other, /undo/i).count()).toBe(0);
+  });
+
+  test('a viewer sees no button that would be refused, an operator none of administration', async () => {
+    const viewer = await site.openAs('viewer', `/credentials/${certificate.id}`);
+    await viewer.getByRole('heading', { name: 'web-cert' }).waitFor();
+    for (const name of ['Edit', 'Rotate', 'Delete']) {
+      expect([name, await viewer.getByText(name, { exact: true }).count()]).toEqual([name, 0]);
+    }
+    await viewer.goto(`/console/upstreams/${upstream.id}/edit`);
+    await viewer.getByLabel('Endpoint').waitFor();
+    expect(await button(viewer, 'Save').count()).toBe(0);
+    expect(await viewer.getByLabel('Endpoint').isDisabled()).toBe(true);
+    const menu = viewer.getByRole('navigation');
+    expect(await menu.getByText('API tokens').count()).toBe(1);
+    const operator = await site.openAs('operator', `/credentials/${certificate.id}`);
+    await button(operator, 'Delete').waitFor();
+    for (const page of [viewer, operator]) {
+      for (const name of ['Users', 'Webhooks']) {
+        expect(await page.getByRole('navigation').getByText(name, { exact: true }).count()).toBe(0);
+      }
+    }
+  });
+
+  test('a delete that would be refused names what stands in the way, and its dialog has an address', async () => {
+    const page = await site.openAs('operator', `/credentials/${certificate.id}?dialog=delete`);
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('front').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Delete' }).count()).toBe(0);
+    expect(await seriousFaults(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Cancel' }).last().click();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(new URL(page.url()).search).toBe('');
+  });
+
+  test('a fleet file that is dropped on the page is shown as a plan first, and applied as planned', async () => {
+    const page = await site.openAs('operator', '/fleet-file');
+    const drop = async (document: string): Promise<void> => {
+      const data = await page.evaluateHandle(`(() => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([${JSON.stringify(document)}], 'edge.yaml', { type: 'application/yaml' }));
+        return transfer;
+      })()`);
+      await page.getByText(/^One document says/).dispatchEvent('drop', { dataTransfer: data });
+    };
+    await drop('svc: 1\nset: edge\nupstreams:\n  app: {endpoint: nowhere}\n');
+    await button(page, 'Show what it would change').click();
+    await page.getByText(/4:19 upstreams\.app\.endpoint: .*\(request [\w-]+\)/).waitFor();
+    await drop(
+      'svc: 1\nset: edge\nnodes: {edge-2: {address: 192.0.2.2}}\nupstreams:\n  app: {endpoint: "203.0.113.9:443"}\n',
+    );
+    await page.getByText('Issue the PSKs of new nodes, and show them once').click();
+    await button(page, 'Show what it would change').click();
+    const plan = page.getByRole('region', { name: 'Plan' });
+    await plan.getByText('203.0.113.9:443').waitFor();
+    const upstreams = async (): Promise<readonly Resource[]> =>
+      (await site.admin.call<{ items: Resource[] }>('GET', '/api/l4-upstreams')).items;
+    expect((await upstreams()).map(({ name }) => name)).toEqual(['web']);
+    await plan.getByRole('button', { name: 'Apply' }).click();
+    await page.getByText('The document is applied.').waitFor();
+    expect((await upstreams()).map(({ name }) => name)).toEqual(['app', 'web']);
+    expect(await page.getByLabel('PSK of edge-2').inputValue()).toMatch(/^svcpsk1_/);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Apply a document' }).waitFor();
+    expect(await page.getByLabel('PSK of edge-2').count()).toBe(0);
+  });
+
+  test('a webhook is made, and its secret is shown once', async () => {
+    const page = await site.openAs('admin', '/webhooks/new');
+    await page.getByRole('textbox', { name: 'Name' }).fill('pager');
+    await page.getByLabel('URL').fill('ftp://hooks.example/x');
+    await button(page, 'Add webhook').click();
+    await page.getByText(/^Url: .*\(request [\w-]+\)/).waitFor();
+    await page.getByLabel('URL').fill('https://hooks.example/x');
+    await button(page, 'Add webhook').click();
+    const secret = await page.getByRole('textbox', { name: 'Secret' }).inputValue();
+    expect(secret).toMatch(/^whsec_/);
+    await button(page, 'I have kept it').click();
+    await button(page, 'Ping').waitFor();
+    const held = await page.evaluate('JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }])');
+    expect(held).not.toContain(secret);
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Add a webhook' }).waitFor();
+    expect(await page.content()).not.toContain(secret);
+  });
+
+  test('no page has a serious fault, or is wider than a window of 360 px, in the dark', async () => {
+    const page = await site.openAs('operator', '/credentials', {
+      colorScheme: 'dark',
+      viewport: { width: 360, height: 740 },
+    });
+    const faults: Record<string, readonly string[]> = {};
+    for (const path of [
+      '/credentials',
+      `/credentials/${certificate.id}`,
+      '/credentials/new',
+      '/routes/new',
+      '/l3-networks/new',
+      '/listener-policies',
+      '/audit',
+      '/fleet-file',
+      '/tokens/new',
+      '/account',
+      '/settings',
+      '/settings/edit',
+    ]) {
+      await page.goto(`/console${path}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.waitForFunction(`document.querySelector('[aria-busy=true]') === null`);
+      const wide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+      faults[path] = [...(wide === true ? ['too wide'] : []), ...(await seriousFaults(page))];
+    }
+    expect(Object.entries(faults).filter(([, found]) => found.length > 0)).toEqual([]);
+  });
+});
