@@ -13,6 +13,7 @@ import type { ProposedEvent } from '../src/kernel/event.js';
 import { streams } from '../src/kernel/event.js';
 import { uuidFromName } from '../src/kernel/ids.js';
 import { limits } from '../src/kernel/limits.js';
+import type { LogChain } from '../src/security/log-chain/log-chain.js';
 import type { EventStore } from '../src/storage/event-store.js';
 
 export interface FleetShape {
@@ -163,6 +164,12 @@ function* commandsOfAgents(nodes: number, own: number): Generator<FleetCommand, 
   }
 }
 
+/** An empty log, and the chain that its commands are links of. */
+export interface BenchLog {
+  readonly eventStore: EventStore;
+  readonly logChain: Pick<LogChain, 'link'>;
+}
+
 /** Appends that may wait for their flush at the same time. */
 const inFlight = 32;
 
@@ -171,16 +178,20 @@ const inFlight = 32;
  * @param shape of the fleet; by the number of events when absent
  * @throws Error when a command is refused or an append is not written
  */
-export function writeFleetLog(store: EventStore, events: number, shape: FleetShape = shapeFor(events)): Promise<void> {
-  return writeLog(store, commandsOf(shape), events);
+export function writeFleetLog(log: BenchLog, events: number, shape: FleetShape = shapeFor(events)): Promise<void> {
+  return writeLog(log, commandsOf(shape), events);
 }
 
 /** Fills an empty store with a fleet for `nodes` agents, the first `own` of which have an upstream of their own. */
-export function writeAgentFleetLog(store: EventStore, nodes: number, own: number): Promise<void> {
-  return writeLog(store, commandsOfAgents(nodes, own), Number.POSITIVE_INFINITY);
+export function writeAgentFleetLog(log: BenchLog, nodes: number, own: number): Promise<void> {
+  return writeLog(log, commandsOfAgents(nodes, own), Number.POSITIVE_INFINITY);
 }
 
-async function writeLog(store: EventStore, commands: Iterable<FleetCommand>, events: number): Promise<void> {
+async function writeLog(
+  { eventStore, logChain }: BenchLog,
+  commands: Iterable<FleetCommand>,
+  events: number,
+): Promise<void> {
   const { decide, stream } = fleetAggregate;
   const fleet = emptyFleet();
   const context = { actor, requestId: 'bench' };
@@ -195,7 +206,7 @@ async function writeLog(store: EventStore, commands: Iterable<FleetCommand>, eve
     const [events, expected] = [group, appended];
     appended += events.length;
     [group, bytes] = [[], 0];
-    const written = store.append(stream, expected < 0 ? 'no_stream' : expected, events).then((outcome) => {
+    const written = eventStore.append(stream, expected < 0 ? 'no_stream' : expected, events).then((outcome) => {
       if (outcome.kind !== 'appended') throw new Error(`an append was not written: ${outcome.kind}`);
     });
     // Awaited below; without this a failure before that would be an unhandled rejection.
@@ -209,7 +220,11 @@ async function writeLog(store: EventStore, commands: Iterable<FleetCommand>, eve
     const decision = decide(fleet, command);
     if (!decision.ok) throw new Error(`${command.type} was refused: ${decision.error.message}`);
     if (decision.value.length === 0) continue;
-    const proposal = propose(decision.value, context, systemClock, ids);
+    const proposal = propose(decision.value, context, systemClock, ids, (proposed) => {
+      const { link, head } = logChain.link(fleet.logChain.value, stream, proposed);
+      fleet.logChain.set(head);
+      return { link };
+    });
     applyCommand(fleet, asRecorded(streams.fleet, proposal, fleet.revision.value));
     if (
       group.length + proposal.events.length > limits.events.appendEvents ||

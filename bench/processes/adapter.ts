@@ -117,7 +117,7 @@ async function sample(): Promise<string> {
 
 async function fill(events: number): Promise<number> {
   const { eventStore } = await open();
-  await writeFleetLog(eventStore, events);
+  await writeFleetLog({ eventStore, logChain: createLogChain(benchChainKey) }, events);
   return ((await lastRevision(eventStore, streams.fleet)) ?? -1) + 1;
 }
 

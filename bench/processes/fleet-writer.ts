@@ -1,9 +1,14 @@
-/** A separate process, for its own memory, that writes the log of a fleet of a given size into a data folder. */
+/**
+ * A separate process, for its own memory, that writes the log of a fleet of a given size into a new data folder: with the keyring
+ * of a first start, since no service takes a log that is not chained under its key.
+ */
+import { openInstallation } from '../../src/app/installation/installation.js';
 import { systemClock } from '../../src/kernel/clock.js';
+import { createClosers } from '../../src/kernel/closers.js';
+import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { EventStore } from '../../src/storage/event-store.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { answerParent } from '../child.js';
+import type { BenchLog } from '../fleet-log.js';
 import { writeAgentFleetLog, writeFleetLog } from '../fleet-log.js';
 
 const [dataDir = ''] = process.argv.slice(2);
@@ -14,12 +19,18 @@ export interface AgentFleet {
   readonly own: number;
 }
 
-async function withStore(use: (store: EventStore) => Promise<void>): Promise<void> {
-  const stores = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
+async function withLog(use: (log: BenchLog) => Promise<void>): Promise<void> {
+  const closers = createClosers(silentLogger);
   try {
-    await use(stores.eventStore);
+    const masterKey = { inline: undefined, file: undefined };
+    const settings = { dataDir, eventStoreUrl: undefined, mongoUrl: undefined, masterKey };
+    const onTakenOver = (sentence: string): never => {
+      throw new Error(sentence);
+    };
+    const deps = { clock: systemClock, ids: randomIds, logger: silentLogger, closers, onTakenOver };
+    await use(await openInstallation(settings, deps));
   } finally {
-    await stores.close();
+    await closers.closeAll();
   }
 }
 
@@ -27,8 +38,8 @@ answerParent({
   /** Each node has a chain to the next one, and each chain an upstream of its own. */
   async write(nodes: number) {
     const events = 1 + 4 * nodes;
-    await withStore((store) => writeFleetLog(store, events, { nodes, upstreams: nodes, chains: nodes }));
+    await withLog((log) => writeFleetLog(log, events, { nodes, upstreams: nodes, chains: nodes }));
     return events;
   },
-  agents: ({ nodes, own }: AgentFleet) => withStore((store) => writeAgentFleetLog(store, nodes, own)),
+  agents: ({ nodes, own }: AgentFleet) => withLog((log) => writeAgentFleetLog(log, nodes, own)),
 });

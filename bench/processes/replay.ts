@@ -42,7 +42,7 @@ const openBare = () =>
 /** Writes the log, and a copy of its events for the bare read. */
 async function write(events: number): Promise<number> {
   return withStores(async ({ eventStore }) => {
-    await writeFleetLog(eventStore, events);
+    await writeFleetLog({ eventStore, logChain: createLogChain(benchChainKey) }, events);
     const bare = openBare();
     let written: Promise<unknown> = Promise.resolve();
     const all = eventStore.read(streams.fleet, {
