@@ -1,0 +1,71 @@
+/** An agent that the kit starts and stops, as a process of its own. */
+import { spawn } from 'node:child_process';
+import type { PlayedNode } from './node.js';
+
+/** What an agent is told by its environment. */
+export type AgentEnvironment = Readonly<Record<string, string>>;
+
+export interface StartedAgent {
+  /** Asks it to stop, as SIGTERM does. Resolves when it is gone, true if it went by itself. */
+  stop(): Promise<boolean>;
+  /** Starts it anew, after `stop`. */
+  start(): Promise<void>;
+}
+
+/** Starts agents; tests start them inside their own process. */
+export type AgentStarter = (environment: AgentEnvironment) => StartedAgent;
+
+/** As the source names these variables. */
+export function environmentOf(endpoint: string, node: PlayedNode): AgentEnvironment {
+  return { SVC_AGENT_ID: node.nodeId, SVC_CONTROL_ENDPOINT: endpoint, SVC_CONTROL_PSK: node.controlPsk };
+}
+
+/** How long an agent may take to stop. */
+const stopWithinMs = 6_000;
+
+/**
+ * @param command for a shell, which it should replace by `exec` if it is more than one program
+ * @param heard gets what the agent writes
+ */
+export function agentCommand(command: string, heard: (text: string) => void): AgentStarter {
+  return (environment) => {
+    let running: { readonly gone: Promise<void>; kill(signal: NodeJS.Signals): void } | undefined;
+    return {
+      async start() {
+        // A group of its own, so that the agent is reached behind a shell.
+        const child = spawn(command, { shell: true, detached: true, env: { ...process.env, ...environment } });
+        child.stdout.on('data', (data: Buffer) => heard(data.toString()));
+        child.stderr.on('data', (data: Buffer) => heard(data.toString()));
+        const gone = new Promise<void>((resolve) => {
+          child.on('close', () => resolve());
+          child.on('error', (error) => {
+            heard(`${error.message}\n`);
+            resolve();
+          });
+        });
+        const kill = (signal: NodeJS.Signals): void => {
+          try {
+            if (child.pid !== undefined) process.kill(-child.pid, signal);
+          } catch {
+            // It is gone already.
+          }
+        };
+        running = { gone, kill };
+      },
+      async stop() {
+        if (running === undefined) return true;
+        const { gone, kill } = running;
+        kill('SIGTERM');
+        let timer: NodeJS.Timeout | undefined;
+        const late = new Promise<false>((resolve) => {
+          timer = setTimeout(() => resolve(false), stopWithinMs);
+        });
+        const inTime = await Promise.race([gone.then(() => true), late]);
+        clearTimeout(timer);
+        if (!inTime) kill('SIGKILL');
+        await gone;
+        return inTime;
+      },
+    };
+  };
+}

@@ -1,0 +1,53 @@
+/** Clocks that differ: the agent takes the service's time from the refusal, once, and keeps it. */
+import { limits } from '../../../src/kernel/limits.js';
+import type { OpenAttempt } from '../node.js';
+import { CannotGoOn, expectOf, firstSession, nextSession } from '../play.js';
+import type { Play, Scenario } from '../play.js';
+
+const hourMs = 3_600_000;
+/** "At once" leaves no room for a backoff of half a second. */
+const atOnceMs = 400;
+/** A service that refuses every offer for its clock; the agent may try twice per wait. */
+const stubbornMs = 3_000;
+const stubbornAttempts = 12;
+
+const isSkewed = ({ offer }: OpenAttempt, offsetMs: number): boolean =>
+  Math.abs(Number(offer?.timestampMs ?? 0n) - (Date.now() + offsetMs)) > limits.agent.clockSkewMs;
+
+async function accepted(play: Play, from: number): Promise<void> {
+  const { node, check } = play;
+  const first = await expectOf(play, 'messageOne', 'no OpenSession', () => node.opens[from], play.patienceMs);
+  const second = await expectOf(play, 'skewOffset', 'no second OpenSession', () => node.opens[from + 1]);
+  const observed = `the offer after the refusal is still ${Math.round((Date.now() - Number(second.offer?.timestampMs ?? 0n)) / 1000)} s old`;
+  if (!check('skewOffset', second.granted, observed)) throw new CannotGoOn(observed);
+  const waitedMs = second.at - first.at;
+  check('skewOffset', waitedMs < atOnceMs, `it tried again after ${Math.round(waitedMs)} ms`);
+}
+
+export const clockSkew: Scenario = {
+  name: 'clock-skew',
+  about: "the service's clock is an hour ahead, later two hours; then every offer is refused for its clock",
+  async play(play) {
+    const { node, check } = play;
+    const from = node.opens.length;
+    node.plays.clockOffsetMs = hourMs;
+    await accepted(play, from);
+    const session = await firstSession(play);
+    const known = node.sessions.length;
+    play.cut(session.granted.peer);
+    const next = await nextSession(play, known);
+    const offer = node.opens.findLast(({ granted }) => granted);
+    const isKept = offer !== undefined && !isSkewed(offer, hourMs) && node.opens.length === from + 3;
+    check('skewOffset', isKept, 'the next connection began without the offset');
+    node.plays.clockOffsetMs = 2 * hourMs;
+    node.plays.refuse = () => ({
+      code: 9,
+      trailer: { 'server-time-ms': String(Date.now() + node.plays.clockOffsetMs) },
+    });
+    const before = node.opens.length;
+    play.cut(next.granted.peer);
+    await node.until(() => node.opens[before + stubbornAttempts], stubbornMs);
+    const attempts = node.opens.length - before;
+    check('backoff', attempts < stubbornAttempts, `${attempts} offers in ${stubbornMs / 1000} s while each is refused`);
+  },
+};

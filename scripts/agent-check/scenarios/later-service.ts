@@ -1,0 +1,73 @@
+/** A later service: payloads, fields and values that this release of the protocol does not have. */
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import { ConfigApplyStatus, RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
+import { expectOf, firstSession, saidOf } from '../play.js';
+import type { Play, Scenario } from '../play.js';
+import type { PlayedSession } from '../session.js';
+import { freePort, makeSnapshot } from '../site.js';
+
+/** Numbers that no message has. */
+const unknownNumber = 1_000;
+const unknownText = new BinaryWriter().tag(unknownNumber, 2).bytes(Buffer.from('from a later service')).finish();
+const unknownCount = new BinaryWriter()
+  .tag(unknownNumber + 1, 0)
+  .uint64(7n)
+  .finish();
+const unknown = Buffer.concat([unknownText, unknownCount]);
+
+/** A message as a field of another one, with unknown fields in it. */
+const nested = (number: number, bytes: Uint8Array): Buffer =>
+  Buffer.from(
+    new BinaryWriter()
+      .tag(number, 2)
+      .bytes(Buffer.concat([bytes, unknown]))
+      .finish(),
+  );
+
+/** Field numbers of `ServicePayload` and `ConfigUpdate`. */
+const heartbeatResponse = 1;
+const configUpdate = 2;
+const snapshotOfUpdate = 1;
+
+/** The agent goes on: another heartbeat comes, on the same session. */
+async function goesOn(play: Play, session: PlayedSession, what: string, sentence: 'unknownPayload' | 'unknownFields') {
+  const before = saidOf(session, 'heartbeat').length;
+  await expectOf(play, sentence, `no heartbeat after ${what}`, () => saidOf(session, 'heartbeat')[before]);
+}
+
+export const laterService: Scenario = {
+  name: 'later-service',
+  about: 'unknown payloads, an empty one, unknown fields at every depth',
+  async play(play) {
+    const { node, site, check } = play;
+    const session = await firstSession(play);
+    session.sendBytes(unknown);
+    session.sendBytes(Buffer.alloc(0));
+    session.sendBytes(Buffer.concat([nested(configUpdate, Buffer.alloc(0)), unknown]));
+    await goesOn(play, session, 'payloads that it does not know', 'unknownPayload');
+
+    const response = HeartbeatResponse.encode({
+      ok: true,
+      ackSequence: 0n,
+      commands: [],
+      heartbeatIntervalSecs: 1,
+      metricsIntervalSecs: 1,
+    }).finish();
+    session.sendBytes(Buffer.concat([nested(heartbeatResponse, response), unknown]));
+    await goesOn(play, session, 'a HeartbeatResponse with unknown fields', 'unknownFields');
+
+    const snapshot = makeSnapshot(node, site, { ports: [await freePort()] });
+    node.watch.sent(snapshot);
+    const encoded = RuntimeConfigSnapshot.encode(snapshot).finish();
+    session.sendBytes(Buffer.concat([nested(configUpdate, nested(snapshotOfUpdate, encoded)), unknown]));
+    const find = () => saidOf(session, 'applyReport').find(({ generation }) => generation === snapshot.generation);
+    const report = await expectOf(play, 'unknownFields', 'no report on a snapshot with unknown fields', find);
+    check(
+      'unknownFields',
+      report.status === ConfigApplyStatus.APPLIED,
+      'a snapshot was rejected for fields of a later service',
+    );
+    check('unknownPayload', session.endedAt === undefined, 'the session ended');
+  },
+};

@@ -1,0 +1,66 @@
+/** A session that is replaced: in time, in the right order, and not at all while the service refuses. */
+import { status } from '@grpc/grpc-js';
+import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
+import { applied, expectOf, firstSession, nextSession, saidOf } from '../play.js';
+import type { Scenario } from '../play.js';
+import type { PlayedSession } from '../session.js';
+import { makeSnapshot } from '../site.js';
+
+const rekeySeconds = 2;
+/** A tenth of jitter, and time to open the session. */
+const inTimeMs = { least: rekeySeconds * 1_000 * 0.9 - 50, most: rekeySeconds * 1_000 * 1.1 + 2_000 };
+/** The service takes so long to end the old stream. */
+const endDelayMs = 400;
+const refusalsInARow = 2;
+
+const closeOf = (session: PlayedSession): number | undefined =>
+  session.said.find(({ message }) => message.$case === 'close' && message.value.reason === SessionCloseReason.REKEY)
+    ?.at;
+
+export const rekey: Scenario = {
+  name: 'rekey',
+  about: 'a session of two seconds is replaced; the next replacement is refused twice; then a stream is not ended',
+  async play(play) {
+    const { node, site, check } = play;
+    node.plays.grant.rekeyAfterSecs = rekeySeconds;
+    node.plays.endDelayMs = endDelayMs;
+    // The first connection of a scenario may have come with another grant.
+    const session = await firstSession(play);
+    await applied(play, makeSnapshot(node, site, {}));
+    const known = node.sessions.indexOf(session) + 1;
+    const second = await expectOf(play, 'rekeyInTime', 'no new session', () => node.sessions[known], 8_000);
+    const afterMs = second.granted.at - session.granted.at;
+    const isInTime = afterMs >= inTimeMs.least && afterMs <= inTimeMs.most;
+    check('rekeyInTime', isInTime, `it opened the next session after ${Math.round(afterMs)} ms of ${rekeySeconds} s`);
+    const closedAt = closeOf(session);
+    check('rekeyClose', closedAt !== undefined, 'no SessionClose REKEY on the old stream');
+    const wasOpened = closedAt === undefined || second.granted.at < closedAt;
+    check('rekeyClose', wasOpened, 'it closed the old session before the new one was open');
+    const hasEnded = session.endedAt !== undefined && session.endedAt <= second.attachedAt;
+    check('rekeyClose', hasEnded, 'it did not wait for the end of the old stream');
+    await nextSession(play, known, 'rekeyThenHello');
+
+    let refused = 0;
+    node.plays.refuse = () => {
+      refused += 1;
+      return refused <= refusalsInARow ? { code: status.UNAVAILABLE } : undefined;
+    };
+    const beats = saidOf(second, 'heartbeat').length;
+    const missing = 'the rekey was refused, and not tried again';
+    const third = await expectOf(play, 'rekeyRefused', missing, () => node.sessions[known + 1], 15_000);
+    const heard = saidOf(second, 'heartbeat').length - beats;
+    check(
+      'rekeyRefused',
+      heard > 0 && closeOf(second) !== undefined,
+      'the old session ended when its rekey was refused',
+    );
+    check('rekeyRefused', refused > refusalsInARow, `it left the old session after ${refused} refusals`);
+
+    // A service that never ends the old stream holds the agent for two seconds at most.
+    node.plays.refuse = undefined;
+    node.plays.endDelayMs = 10_000;
+    const fourth = await expectOf(play, 'rekeyClose', 'no further session', () => node.sessions[known + 2], 12_000);
+    const waitedMs = fourth.attachedAt - (closeOf(third) ?? fourth.attachedAt);
+    check('rekeyClose', waitedMs < 4_000, `it waited ${Math.round(waitedMs)} ms for an end that did not come`);
+  },
+};

@@ -1,0 +1,27 @@
+/** A service that reads slowly: it says nothing for a while and catches up. */
+import { sleep } from '../../../src/kernel/background.js';
+import { applied, expectOf, firstSession, saidOf } from '../play.js';
+import type { Scenario } from '../play.js';
+import { makeSnapshot } from '../site.js';
+
+/** Two heartbeats wait for their answers meanwhile; with three the agent would be right to leave. */
+const pauseMs = 2_200;
+
+export const slowService: Scenario = {
+  name: 'slow-service',
+  about: 'the service stops reading for two heartbeats, then catches up',
+  async play(play) {
+    const { node, site, check } = play;
+    const session = await firstSession(play);
+    await applied(play, makeSnapshot(node, site, {}));
+    await expectOf(play, 'heartbeat', 'no heartbeat', () => saidOf(session, 'heartbeat')[0]);
+    session.pause();
+    const before = saidOf(session, 'heartbeat').length;
+    await sleep(pauseMs);
+    session.resume();
+    await expectOf(play, 'heartbeat', 'no heartbeat of the pause', () => saidOf(session, 'heartbeat')[before + 1]);
+    const observed = 'it left a service that read late, with fewer than three answers missing';
+    check('unanswered', session.endedAt === undefined && node.sessions.at(-1) === session, observed);
+    await applied(play, makeSnapshot(node, site, {}));
+  },
+};

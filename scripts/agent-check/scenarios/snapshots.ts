@@ -1,0 +1,53 @@
+/** Snapshots that are older, repeated, or many at once. */
+import { status } from '@grpc/grpc-js';
+import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
+import { snapshotUpdate } from '../node.js';
+import { applied, expectOf, firstSession, nextSession, reportOn, saidOf, staysAway } from '../play.js';
+import type { Scenario } from '../play.js';
+import { freePort, makeSnapshot, openClient, relays } from '../site.js';
+
+/** Within this an agent that takes a snapshot up reports on it. */
+const noReportMs = 1_500;
+const burst = 20;
+
+export const snapshots: Scenario = {
+  name: 'snapshots',
+  about: 'an older snapshot, the same one again, a burst of twenty, and one with another listener',
+  async play(play) {
+    const { node, site, check } = play;
+    const session = await firstSession(play);
+    const [port, other] = [await freePort(), await freePort()];
+    const older = makeSnapshot(node, site, {});
+    const newest = makeSnapshot(node, site, { ports: [port] });
+    await applied(play, newest);
+    const client = await openClient(port);
+
+    const reports = saidOf(session, 'applyReport').length;
+    session.send(snapshotUpdate(older));
+    const isIgnored = await staysAway(play, () => saidOf(session, 'applyReport')[reports], noReportMs);
+    const observed = `it reported on generation ${older.generation} after it had applied ${newest.generation}`;
+    check('olderIgnored', isIgnored, observed);
+    check('olderIgnored', await relays(port), `it applied generation ${older.generation} after ${newest.generation}`);
+
+    const again = await reportOn(play, newest);
+    check(
+      'applyWhole',
+      again.status === ConfigApplyStatus.APPLIED,
+      'the snapshot that it runs was rejected when it came again',
+    );
+    check('staysOpen', (await client?.echoes()) ?? false, 'a connection ended when the same snapshot came again');
+    client?.close();
+
+    const many = Array.from({ length: burst }, () => makeSnapshot(node, site, { ports: [port] }));
+    const last = makeSnapshot(node, site, { ports: [port, other] });
+    for (const snapshot of many) node.serve(snapshot);
+    await applied(play, last);
+    check('newestReplaces', await relays(other), `the newest of ${burst + 1} snapshots does not run`);
+
+    // Another session asks for what the newest one is, by generation and checksum.
+    const known = node.sessions.length;
+    session.drop(status.UNAVAILABLE);
+    const next = await nextSession(play, known, 'bareStatus');
+    await expectOf(play, 'heartbeat', 'no heartbeat', () => saidOf(next, 'heartbeat')[0]);
+  },
+};

@@ -1,0 +1,167 @@
+/**
+ * What every agent must keep to whatever the scenario: handshakes, the order of first payloads, what a report repeats, counters
+ * that do not fall. Remembers what the agent's process has been sent and has reported.
+ */
+import { ConfigApplyReport, ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
+import type { ConfigRequest, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
+import type { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
+import type { OpenSessionRequest, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
+import { limits } from '../../src/kernel/limits.js';
+import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
+import type { Granted, PlayedSession } from './session.js';
+import type { Verdicts } from './verdicts.js';
+
+/** What the agent's process holds, by its own reports. */
+interface Held {
+  applied: { readonly generation: bigint; readonly checksum: Buffer } | undefined;
+  lastReport: ConfigApplyReport | undefined;
+}
+
+export interface Watch {
+  readonly held: Readonly<Held>;
+  /** @returns false if nothing more can be said of this attempt */
+  offered(request: OpenSessionRequest, offer: SessionOffer | undefined): boolean;
+  attached(granted: Granted, peer: string): void;
+  sent(snapshot: RuntimeConfigSnapshot): void;
+  said(message: AgentMessage, session: PlayedSession): void;
+  /** A new process follows, which holds nothing. */
+  forget(): void;
+}
+
+const ephemeralBytes = 32;
+
+export function createWatch(verdicts: () => Verdicts): Watch {
+  const ephemerals = new Set<string>();
+  const nonces = new Set<string>();
+  /** Checksums of what was sent, by generation. */
+  const sent = new Map<bigint, Set<string>>();
+  /** Snapshots that no report has answered yet. */
+  let outstanding = 0;
+  let processId = '';
+  let counters = new Map<string, bigint>();
+  let held: Held = { applied: undefined, lastReport: undefined };
+  const check: Verdicts['check'] = (...given) => verdicts().check(...given);
+
+  const forget = (): void => {
+    held = { applied: undefined, lastReport: undefined };
+    counters = new Map();
+    processId = '';
+    outstanding = 0;
+  };
+
+  const hello = (id: Buffer, isFirst: boolean): void => {
+    if (!isFirst) return void check('firstPayloads', false, 'a second hello on one session');
+    if (id.length === 0) return;
+    const text = id.toString('hex');
+    check('processId', processId === '' || processId === text, 'process_id changed while the process went on');
+    processId = text;
+  };
+
+  const request = ({ configVersion, checksum }: ConfigRequest, session: PlayedSession, isFirst: boolean): void => {
+    // What is being applied at this moment may be named or not.
+    if (outstanding > 0) return;
+    const { applied } = held;
+    const isFresh = configVersion === 0n;
+    const isApplied =
+      configVersion === applied?.generation && (checksum.length === 0 || checksum.equals(applied.checksum));
+    const expected = applied === undefined ? '0' : `${applied.generation} with its checksum`;
+    const observed = `it names ${configVersion} with checksum ${checksum.toString('hex') || '(none)'}, expected ${expected}`;
+    check('request', isApplied || (isFresh && (applied === undefined || !isFirst)), observed);
+    if (isFirst) repeats(session);
+  };
+  const repeats = (session: PlayedSession): void => {
+    if (held.lastReport === undefined) return;
+    const repeated = session.said.find(({ message }) => message.$case === 'applyReport')?.message;
+    const isSame = repeated?.$case === 'applyReport' && bytesOf(repeated.value).equals(bytesOf(held.lastReport));
+    const observed =
+      repeated === undefined
+        ? 'no report before the ConfigRequest of a new session'
+        : 'another report than the last one';
+    check('repeatsReport', isSame, observed);
+  };
+
+  const report = (value: ConfigApplyReport, isNew: boolean): void => {
+    const checksums = sent.get(value.generation);
+    const wasSent = checksums !== undefined;
+    if (check('report', wasSent, `a report on generation ${value.generation}, which was never sent`)) {
+      const isEcho = checksums?.has(value.checksum.toString('hex')) ?? false;
+      check(
+        'checksumEchoed',
+        isEcho,
+        `checksum ${value.checksum.toString('hex') || '(none)'} for generation ${value.generation}`,
+      );
+    }
+    const isKnown = value.status === ConfigApplyStatus.APPLIED || value.status === ConfigApplyStatus.REJECTED;
+    check('report', isKnown, `status ${value.status}`);
+    check('errorsBound', value.errors.length <= limits.agent.applyErrors, `${value.errors.length} errors`);
+    if (isNew) outstanding = 0;
+    held.lastReport = value;
+    if (value.status !== ConfigApplyStatus.APPLIED) return;
+    held.applied = { generation: value.generation, checksum: value.checksum };
+  };
+
+  const rises = (name: string, value: bigint | undefined): void => {
+    if (value === undefined) return;
+    const before = counters.get(name) ?? 0n;
+    check('countersRise', value >= before, `${name} fell from ${before} to ${value}`);
+    counters.set(name, value);
+  };
+  const heartbeat = ({ runtimeListeners }: HeartbeatRequest): void => {
+    for (const { transport, listenAddr, listenPort, bytesIn, bytesOut, totalSessions } of runtimeListeners) {
+      const name = `${transport} ${listenAddr}:${listenPort}`;
+      rises(`bytes_in of ${name}`, bytesIn);
+      rises(`bytes_out of ${name}`, bytesOut);
+      rises(`total_sessions of ${name}`, totalSessions);
+    }
+  };
+  const metrics = ({ connections, bandwidth }: MetricsReport): void => {
+    rises('connections.accepted', connections?.accepted);
+    rises('bandwidth.bytes_in', bandwidth?.bytesIn);
+    rises('bandwidth.bytes_out', bandwidth?.bytesOut);
+  };
+
+  return {
+    get held() {
+      return held;
+    },
+    offered({ protocolVersion, handshake }, offer) {
+      check('protocolVersion', protocolVersion === limits.agent.protocolVersion, `protocol_version ${protocolVersion}`);
+      const { min, max } = limits.agent.handshakeBytes;
+      const isSized = handshake.length >= min && handshake.length <= max;
+      const ephemeral = handshake.subarray(0, ephemeralBytes).toString('hex');
+      check('newMessageOne', !ephemerals.has(ephemeral), 'message 1 has an ephemeral key that was used before');
+      ephemerals.add(ephemeral);
+      const observed = isSized
+        ? 'message 1 does not authenticate: see the handshake vectors of examples/fixtures'
+        : `handshake has ${handshake.length} bytes`;
+      if (!check('messageOne', isSized && offer !== undefined, observed) || offer === undefined) return false;
+      const nonce = offer.nonce.toString('hex');
+      check('nonce', offer.nonce.length === limits.agent.nonceBytes, `nonce of ${offer.nonce.length} bytes`);
+      check('newMessageOne', !nonces.has(nonce), 'a nonce that was used before');
+      nonces.add(nonce);
+      return true;
+    },
+    attached(granted, peer) {
+      check('oneConnection', granted.peer === peer, 'Control came on another connection than OpenSession');
+    },
+    sent(snapshot) {
+      outstanding += 1;
+      const known = sent.get(snapshot.generation) ?? new Set();
+      sent.set(snapshot.generation, known.add(snapshot.checksum.toString('hex')));
+    },
+    said(message, session) {
+      const before = session.said.slice(0, -1).map((said) => said.message);
+      if (before.length === 0) check('helloFirst', message.$case === 'hello', `the first payload is ${message.$case}`);
+      if (message.$case === 'hello') hello(message.value.processId, before.length === 0);
+      const asked = before.some(({ $case }) => $case === 'configRequest');
+      if (message.$case === 'configRequest') request(message.value, session, !asked);
+      if (message.$case === 'applyReport') report(message.value, asked);
+      if (message.$case === 'heartbeat') heartbeat(message.value);
+      if (message.$case === 'metrics') metrics(message.value);
+    },
+    forget,
+  };
+}
+
+const bytesOf = (report: ConfigApplyReport): Buffer => Buffer.from(ConfigApplyReport.encode(report).finish());
