@@ -16,6 +16,7 @@ const alone = [
 
 /** Mostly wait, for programs that they start and for stores. */
 const programs = [
+  'agent-check',
   'console',
   'e2e',
   'golden',

@@ -21,6 +21,8 @@ export interface CheckOptions {
   readonly scenarios: readonly Scenario[];
   /** Absent: a person starts the agent, with the environment that `announce` shows. */
   readonly starter?: AgentStarter;
+  /** Agents that run at once, where the kit starts them: 6 if absent. */
+  readonly atOnce?: number;
   readonly announce?: (environment: AgentEnvironment) => void;
   readonly onResult?: (result: ScenarioResult) => void;
   readonly signal?: AbortSignal;
@@ -38,13 +40,11 @@ export interface ScenarioResult {
   readonly broken: readonly Broken[];
 }
 
-/** Agents that run at once. */
-const atOnce = 6;
 const patience = { startedByKit: 30_000, startedByHand: 90_000 };
 
 /** @returns the results in the order of the scenarios; those that had not begun when the signal aborted are left out */
 export async function checkAgent(options: CheckOptions): Promise<readonly ScenarioResult[]> {
-  const { starter, scenarios, signal } = options;
+  const { starter, scenarios, signal, atOnce = 6 } = options;
   const service = await startCheckService(options.at);
   const site = await openSite();
   const results: (ScenarioResult | undefined)[] = scenarios.map(() => undefined);

@@ -1,6 +1,7 @@
 /** What a scenario is, and the steps that many of them share. */
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
 import type { StartedAgent } from './agent-process.js';
 import type { PlayedNode } from './node.js';
@@ -37,6 +38,8 @@ export class CannotGoOn extends Error {}
 
 /** Anything that the agent does by itself on an open session. */
 export const soonMs = 10_000;
+/** Coming back after a session that was answered: a first backoff of a second at most, and time to connect. */
+export const backWithinMs = 15_000;
 
 /**
  * What `find` returns as soon as it is not undefined.
@@ -71,7 +74,7 @@ export async function nextSession(
   play: Play,
   known: number,
   sentence: SentenceName = 'reconnects',
-  withinMs = play.patienceMs,
+  withinMs = known === 0 ? play.patienceMs : backWithinMs,
 ): Promise<PlayedSession> {
   const session = await expectOf(play, sentence, 'no new session', () => play.node.sessions[known], withinMs);
   await expectOf(play, 'request', 'no ConfigRequest on a new session', () => saidOf(session, 'configRequest')[0]);
@@ -102,7 +105,14 @@ export async function reportOn(
   return expectOf(play, sentence, `no report on generation ${snapshot.generation}`, find);
 }
 
-/** The same, for a snapshot that the agent must be able to run. */
+/** The session that is open now: a machine that was late may have cost an earlier one. */
+export function liveSession({ node }: Play): PlayedSession {
+  const live = node.sessions.findLast(({ endedAt }) => endedAt === undefined) ?? node.sessions.at(-1);
+  if (live === undefined) throw new Error('no session yet');
+  return live;
+}
+
+/** The same, for a snapshot that the agent must be able to run. When it returns, the agent has had an answer of the service. */
 export async function applied(play: Play, snapshot: RuntimeConfigSnapshot): Promise<void> {
   const report = await reportOn(play, snapshot);
   const why = report.errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
@@ -111,11 +121,13 @@ export async function applied(play: Play, snapshot: RuntimeConfigSnapshot): Prom
     throw new CannotGoOn(why);
 }
 
-/** The ports that the newest heartbeat of a session shows as running. */
-export async function nextTable(play: Play, session: PlayedSession): Promise<readonly number[]> {
-  const before = saidOf(session, 'heartbeat').length;
-  const heartbeat = await expectOf(play, 'heartbeat', 'no heartbeat', () => saidOf(session, 'heartbeat')[before]);
-  return heartbeat.runtimeListeners.filter(({ state }) => state === 'running').map(({ listenPort }) => listenPort);
+/** The ports that the next heartbeat shows as running. */
+export async function nextTable(play: Play): Promise<readonly number[]> {
+  const heartbeats = (): readonly HeartbeatRequest[] =>
+    play.node.sessions.flatMap((session) => saidOf(session, 'heartbeat'));
+  const before = heartbeats().length;
+  const { runtimeListeners } = await expectOf(play, 'heartbeat', 'no heartbeat', () => heartbeats()[before]);
+  return runtimeListeners.filter(({ state }) => state === 'running').map(({ listenPort }) => listenPort);
 }
 
 /** Whether nothing that `find` looks for has come in this time. */

@@ -216,7 +216,7 @@ export const notChecked: readonly { readonly sentence: Sentence; readonly why: s
     why: 'it is no fault to send more: the service reads later',
   },
   {
-    sentence: protocol('connection', '[reality.md](reality.md) describes the handshake before.'),
+    sentence: protocol('connection', 'Where the operator has turned on REALITY, the same is spoken inside it'),
     why: 'the kit speaks h2c only; REALITY has vectors of its own',
   },
   {

@@ -8,6 +8,7 @@ import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { projectRoot } from '../support/project-root.js';
+import { examplePython } from '../agent-check/example-python.js';
 import { goGenerator, pythonGenerator } from '../typed-client/generators.js';
 import { dataPlaneBinary } from './data-plane-process.js';
 import { ferretDbBinary } from './ferretdb-process.js';
@@ -49,6 +50,7 @@ function pythonProgram(name: string, folder: string, packages: string, binary: s
 }
 
 const pythonPackages = 'test/typed-client/python/requirements.txt';
+const examplePackages = 'examples/agent-py/requirements.txt';
 const oapiCodegen = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen';
 
 const programs: readonly TestProgram[] = [
@@ -58,6 +60,7 @@ const programs: readonly TestProgram[] = [
   goProgram('stock Xray', 'xray', xrayBinary, 'github.com/xtls/xray-core/main'),
   goProgram('the generator of Go clients', '../typed-client/go', goGenerator, oapiCodegen),
   pythonProgram('the generator of Python clients', '../typed-client/python', pythonPackages, pythonGenerator),
+  pythonProgram('the example agent in Python', '../../examples/agent-py', examplePackages, examplePython),
 ];
 
 /** Of one step; modules and packages come over the network. */

@@ -2,7 +2,7 @@
 import { ServicePayload } from '../../../src/gen/svc/control/v1/session.js';
 import type { SecureFrame } from '../../../src/gen/svc/control/v1/session.js';
 import { snapshotUpdate } from '../node.js';
-import { CannotGoOn, expectOf, firstSession, nextSession, saidOf } from '../play.js';
+import { CannotGoOn, applied, firstSession, nextSession, saidOf } from '../play.js';
 import type { Play, Scenario } from '../play.js';
 import type { PlayedSession } from '../session.js';
 import { freePort, makeSnapshot } from '../site.js';
@@ -48,7 +48,7 @@ const badFrames: readonly BadFrame[] = [
 
 async function refuses(play: Play, session: PlayedSession, { what, send }: BadFrame): Promise<PlayedSession> {
   const { node, site, check } = play;
-  await expectOf(play, 'heartbeat', 'no heartbeat', () => saidOf(session, 'heartbeat')[0]);
+  await applied(play, makeSnapshot(node, site));
   const snapshot = makeSnapshot(node, site, { ports: [await freePort()] });
   const payload = ServicePayload.encode({ payload: snapshotUpdate(snapshot) }).finish();
   const known = node.sessions.length;

@@ -1,7 +1,7 @@
 /** Snapshots that cannot be applied: nothing of them runs, and what ran goes on. */
 import { status } from '@grpc/grpc-js';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
-import { CannotGoOn, applied, firstSession, nextSession, nextTable, reportOn } from '../play.js';
+import { CannotGoOn, applied, firstSession, liveSession, nextSession, nextTable, reportOn } from '../play.js';
 import type { Scenario } from '../play.js';
 import { freePort, makeSnapshot, relays } from '../site.js';
 
@@ -14,7 +14,8 @@ export const rejects: Scenario = {
     'a certificate that is none, beside a rule that could run; later 1,100 of them; then an older generation that can run',
   async play(play) {
     const { node, site, check } = play;
-    const session = await firstSession(play);
+    node.plays.grant.heartbeatIntervalSecs = 2;
+    await firstSession(play);
     const [port, fresh, bad, later] = [await freePort(), await freePort(), await freePort(), await freePort()];
     await applied(play, makeSnapshot(node, site, { ports: [port] }));
 
@@ -35,14 +36,14 @@ export const rejects: Scenario = {
     check('keepsWhatRan', (message ?? '') !== '', 'an error without a message');
     check('keepsWhatRan', await relays(port), `port ${port} ran before and does not after a reject`);
     check('applyWhole', !(await relays(fresh)), `a part of the rejected snapshot runs: port ${fresh}`);
-    const table = await nextTable(play, session);
+    const table = await nextTable(play);
     check('keepsWhatRan', table.join() === String(port), `the table has [${table.join(', ')}] after a reject`);
 
     const many = Array.from({ length: tooMany }, (_, index) => 40_000 + index);
     const bounded = await reportOn(play, makeSnapshot(node, site, { broken: many }));
     check('errorsBound', bounded.errors.length <= 1_000, `${bounded.errors.length} errors in one report`);
     const known = node.sessions.length;
-    session.drop(status.UNAVAILABLE);
+    liveSession(play).drop(status.UNAVAILABLE);
     // The next session repeats the reject and names what runs: `watch.ts` checks both.
     await nextSession(play, known, 'bareStatus');
 

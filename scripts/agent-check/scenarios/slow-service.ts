@@ -4,14 +4,15 @@ import { applied, expectOf, firstSession, saidOf } from '../play.js';
 import type { Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
-/** Two heartbeats wait for their answers meanwhile; with three the agent would be right to leave. */
-const pauseMs = 2_200;
+/** One or two heartbeats wait for their answers meanwhile; with three the agent would be right to leave. */
+const pauseMs = 3_000;
 
 export const slowService: Scenario = {
   name: 'slow-service',
-  about: 'the service stops reading for two heartbeats, then catches up',
+  about: 'the service stops reading for longer than a heartbeat, then catches up',
   async play(play) {
     const { node, site, check } = play;
+    node.plays.grant.heartbeatIntervalSecs = 2;
     const session = await firstSession(play);
     await applied(play, makeSnapshot(node, site, {}));
     await expectOf(play, 'heartbeat', 'no heartbeat', () => saidOf(session, 'heartbeat')[0]);

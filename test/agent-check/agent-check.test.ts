@@ -1,0 +1,142 @@
+/**
+ * The conformance kit finds nothing in the reference agent and in both examples, and names the sentence of each planted mistake.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentCommand } from '../../scripts/agent-check/agent-process.js';
+import type { AgentStarter } from '../../scripts/agent-check/agent-process.js';
+import { checkAgent } from '../../scripts/agent-check/check.js';
+import type { ScenarioResult } from '../../scripts/agent-check/check.js';
+import { isConforming, jsonReport, scenarioText } from '../../scripts/agent-check/report.js';
+import { scenarios } from '../../scripts/agent-check/scenarios.js';
+import { notChecked, sentences } from '../../scripts/agent-check/sentences.js';
+import type { SentenceName } from '../../scripts/agent-check/sentences.js';
+import { startAgent } from '../../src/agent/agent.js';
+import { readAgentConfig } from '../../src/agent/config.js';
+import { projectRoot } from '../support/project-root.js';
+import { examplePython } from './example-python.js';
+import { inProcess, mistakes, openFaultyBuilds } from './mistakes.js';
+import type { FaultyBuilds, Mistake } from './mistakes.js';
+
+const at = { host: '127.0.0.1', port: 0 };
+const quick = scenarios.filter(({ isSlow }) => isSlow !== true);
+const timeoutMs = 120_000;
+const protocol = 'svc/control/v1';
+
+let folder: string;
+beforeAll(() => {
+  mkdirSync(join(projectRoot, 'dist'), { recursive: true });
+  folder = mkdtempSync(join(projectRoot, 'dist', 'agent-check-'));
+});
+const exampleTypeScript = (): string => join(folder, 'example-agent.mjs');
+/** The code that Python's protoc makes of proto/. */
+const generated = (): string => join(folder, 'python');
+// Before everything else: meanwhile this process hears nothing.
+beforeAll(() => {
+  const entryPoints = [join(projectRoot, 'examples', 'agent-ts', 'agent.ts')];
+  const outfile = exampleTypeScript();
+  buildSync({ entryPoints, outfile, bundle: true, packages: 'external', platform: 'node', format: 'esm' });
+  if (!existsSync(examplePython)) return;
+  mkdirSync(generated());
+  const out = [`--python_out=${generated()}`, `--grpc_python_out=${generated()}`];
+  const files = readdirSync(join(projectRoot, 'proto', protocol)).map((file) => `${protocol}/${file}`);
+  const ran = spawnSync(examplePython, ['-I.', ...out, ...files], {
+    cwd: join(projectRoot, 'proto'),
+    encoding: 'utf8',
+  });
+  expect({ status: ran.status, stderr: ran.stderr }).toEqual({ status: 0, stderr: '' });
+}, timeoutMs);
+
+/** Some at once, because they mostly wait. */
+const found = new Map<Mistake, Promise<ScenarioResult | undefined>>();
+const mistakesAtOnce = 7;
+let builds: FaultyBuilds;
+beforeAll(async () => {
+  builds = await openFaultyBuilds(folder);
+  const lanes: Promise<unknown>[] = Array.from({ length: mistakesAtOnce }, () => Promise.resolve());
+  let agents: Promise<unknown> = Promise.resolve();
+  for (const [index, mistake] of mistakes.entries()) {
+    const agent = agents.then(() => builds.agentWith(mistake));
+    agents = agent.catch(() => undefined);
+    const lane = lanes[index % mistakesAtOnce] ?? Promise.resolve();
+    const result = lane.then(async () => {
+      const chosen = scenarios.filter(({ name }) => name === mistake.scenario);
+      return (await checkAgent({ at, scenarios: chosen, starter: inProcess(await agent) }))[0];
+    });
+    found.set(mistake, result);
+    lanes[index % mistakesAtOnce] = result.catch(() => undefined);
+  }
+});
+afterAll(() => builds.close());
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** All quick scenarios. */
+const check = (starter: AgentStarter): Promise<readonly ScenarioResult[]> =>
+  checkAgent({ at, scenarios: quick, starter, atOnce: 7 });
+
+/** What went wrong, to be compared with nothing. */
+const faults = (results: readonly ScenarioResult[]): readonly string[] =>
+  results.filter(({ outcome }) => outcome !== 'kept').map(scenarioText);
+
+it('quotes sentences that stand in their documents, under their headings', () => {
+  const all = [...Object.values(sentences), ...notChecked.map(({ sentence }) => sentence)];
+  const missing = all.filter(({ document, anchor, text }) => !sectionOf(document, anchor).includes(text));
+  expect(missing).toEqual([]);
+});
+
+/** The text under a heading, with single spaces. */
+function sectionOf(document: string, anchor: string): string {
+  const sections = readFileSync(join(projectRoot, document), 'utf8').split(/^#+ /m);
+  const section = sections.find((text) => {
+    const [heading = ''] = text.split('\n');
+    return (
+      heading
+        .toLowerCase()
+        .replace(/[^\w -]/g, '')
+        .replaceAll(' ', '-') === anchor
+    );
+  });
+  return (section ?? '').replaceAll(/\s+/g, ' ');
+}
+
+const inOwnProcess = inProcess({ startAgent, readAgentConfig });
+
+describe.concurrent('an agent in this process', () => {
+  const one = 'that is the reference agent breaks nothing, and every sentence is checked';
+  it(one, { timeout: timeoutMs }, async () => {
+    const results = await check(inOwnProcess);
+    expect(faults(results)).toEqual([]);
+    expect(isConforming(results)).toBe(true);
+    const report = JSON.parse(jsonReport(results)) as { readonly kept: readonly { readonly name: SentenceName }[] };
+    // What only a broken agent shows is not among them.
+    const never: readonly SentenceName[] = ['firstPayloads', 'limits', 'ownNodeId', 'textBound', 'unsupported'];
+    const expected = Object.keys(sentences).filter((name) => !never.some((sentence) => sentence === name));
+    expect(report.kept.map(({ name }) => name).toSorted()).toEqual(expected.toSorted());
+  });
+
+  it.each(mistakes)('that $what breaks a sentence, which is named', { timeout: timeoutMs }, async (mistake) => {
+    const result = await found.get(mistake);
+    expect(result?.broken.map(({ sentence }) => sentence)).toContain(mistake.sentence);
+    const { text, document, anchor } = sentences[mistake.sentence];
+    expect(scenarioText(result!)).toContain(text);
+    expect(scenarioText(result!)).toContain(`${document}#${anchor}`);
+  });
+});
+
+describe.concurrent('an example', () => {
+  it('in TypeScript breaks nothing', { timeout: timeoutMs }, async () => {
+    const command = `PROTO_FOLDER='${join(projectRoot, 'proto')}' exec '${process.execPath}' '${exampleTypeScript()}'`;
+    expect(faults(await check(agentCommand(command, () => undefined)))).toEqual([]);
+  });
+
+  const python = it.skipIf(!existsSync(examplePython));
+  python('in Python breaks nothing', { timeout: timeoutMs }, async () => {
+    const interpreter = join(examplePython, '..', 'python');
+    const agent = join(projectRoot, 'examples', 'agent-py', 'agent.py');
+    const command = `PYTHONPATH='${generated()}' PYTHONDONTWRITEBYTECODE=1 exec '${interpreter}' '${agent}'`;
+    expect(faults(await check(agentCommand(command, () => undefined)))).toEqual([]);
+  });
+});
