@@ -37,9 +37,9 @@ export interface Scenario {
 export class CannotGoOn extends Error {}
 
 /** Anything that the agent does by itself on an open session. */
-export const soonMs = 10_000;
+const soonMs = 10_000;
 /** Coming back after a session that was answered: a first backoff of a second at most, and time to connect. */
-export const backWithinMs = 15_000;
+const backWithinMs = 15_000;
 
 /**
  * What `find` returns as soon as it is not undefined.
