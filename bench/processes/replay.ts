@@ -4,18 +4,14 @@
  */
 import { open } from 'lmdb';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createLogChain } from '../../src/security/log-chain/log-chain.js';
-import { benchChainKey } from './chain-key.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { answerParent } from '../child.js';
 import { writeFleetLog } from '../fleet-log.js';
+import { withInstallation } from '../installation.js';
 
 const [dataDir = '', bareDir = ''] = process.argv.slice(2);
 
@@ -27,22 +23,13 @@ export interface Replayed {
 
 const peakBytes = (): number => process.resourceUsage().maxRSS * 1024;
 
-async function withStores<T>(use: (stores: EmbeddedStores) => Promise<T>): Promise<T> {
-  const stores = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
-  try {
-    return await use(stores);
-  } finally {
-    await stores.close();
-  }
-}
-
 const openBare = () =>
   open<RecordedEvent, number>({ path: bareDir, encoding: 'msgpack', sharedStructuresKey: Symbol.for('structures') });
 
 /** Writes the log, and a copy of its events for the bare read. */
 async function write(events: number): Promise<number> {
-  return withStores(async ({ eventStore }) => {
-    await writeFleetLog({ eventStore, logChain: createLogChain(benchChainKey) }, events);
+  return withInstallation(dataDir, async ({ eventStore, logChain }) => {
+    await writeFleetLog({ eventStore, logChain }, events);
     const bare = openBare();
     let written: Promise<unknown> = Promise.resolve();
     const all = eventStore.read(streams.fleet, {
@@ -61,13 +48,13 @@ async function write(events: number): Promise<number> {
 }
 
 async function fold(): Promise<Replayed> {
-  return withStores(async ({ eventStore }) => {
+  return withInstallation(dataDir, async ({ eventStore, logChain }) => {
     const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
     const began = performance.now();
     const folded = await openCommittedFleet({
       eventStore,
       logger: silentLogger,
-      logChain: createLogChain(benchChainKey),
+      logChain,
       checkpointEvery: Number.MAX_SAFE_INTEGER,
     });
     const follower = followInMemory({ eventStore, logger: silentLogger, folds: [folded] });
@@ -93,7 +80,7 @@ async function bareRead(): Promise<Replayed> {
 /** Stores a checkpoint of an unknown version, so that the next start replays the log. */
 async function spoilCheckpoint(): Promise<void> {
   const spoiled = { foldVersion: 0, revision: 0, position: 0, sha256: '', bytes: Buffer.from('-') };
-  await withStores(({ eventStore }) => eventStore.saveFoldCheckpoint(streams.fleet, spoiled));
+  await withInstallation(dataDir, ({ eventStore }) => eventStore.saveFoldCheckpoint(streams.fleet, spoiled));
 }
 
 answerParent({ write, fold, bareRead, spoilCheckpoint });
