@@ -1,6 +1,12 @@
-/** The resources of the API by the names that a person types. One table serves get, create, edit, delete and completion. */
+/**
+ * The resources of the API by the names that a person types, and the requests about one. One table serves get, create, edit,
+ * delete and completion.
+ */
+import { randomUUID } from 'node:crypto';
 import { Failure, exitCodes, usage } from './exit.js';
 import type { Column, Row } from './output.js';
+import { shown } from './output.js';
+import { deletePolicy, listenerOf, pagesOfPolicies, savePolicy } from './policies.js';
 import type { Api } from './service.js';
 import { dataOf, doneOf } from './service.js';
 
@@ -14,6 +20,8 @@ export interface ResourceType {
   readonly path: string;
   readonly columns: readonly Column[];
   readonly nameField: 'name' | 'username';
+  /** It has no id and no address of its own: see `policies.ts`. */
+  readonly ofListener?: true;
   /** An API token may not change it: the password is asked for anew. */
   readonly byPerson?: true;
 }
@@ -128,6 +136,14 @@ const types: readonly ResourceType[] = [
     ],
   },
   {
+    plural: 'policies',
+    aliases: ['policy', 'listener-policies', 'listener-policy'],
+    path: '/api/nodes/ports',
+    nameField: 'name',
+    ofListener: true,
+    columns: [name, column('ORDER', 'priorityOrder')],
+  },
+  {
     plural: 'webhooks',
     aliases: ['webhook'],
     path: '/api/webhooks',
@@ -190,9 +206,10 @@ const pageSize = 200;
 /** All pages of a list. @param query the API's own filters @throws Failure */
 export async function* pagesOf(
   api: Api,
-  { path }: Pick<ResourceType, 'path'>,
+  { path, ofListener }: Pick<ResourceType, 'path' | 'ofListener'>,
   query: Readonly<Record<string, string>> = {},
 ): AsyncGenerator<readonly Row[]> {
+  if (ofListener === true) return yield* pagesOfPolicies(api, query);
   for (let page = 1, seen = 0; ; page += 1) {
     const asked = { page_size: pageSize, ...query, page } as never;
     const { items, total } = await dataOf(api.GET(path as typeof anyList, { params: { query: asked } }));
@@ -203,6 +220,7 @@ export async function* pagesOf(
 }
 
 export interface Found {
+  /** The name, where there is no id. */
   readonly id: string;
   readonly name: string;
   readonly fields: Row;
@@ -211,6 +229,7 @@ export interface Found {
 
 /** The resource of a name or an id. @throws Failure when there is none */
 export async function findOne(api: Api, type: ResourceType, nameOrId: string): Promise<Found> {
+  if (type.ofListener === true) return findPolicy(api, type, nameOrId);
   const wanted = uuid.test(nameOrId) ? nameOrId : await idOfName(api, type, nameOrId);
   const { data, etag } = await doneOf(
     api.GET(`${type.path}/{id}` as typeof anyOne, { params: { path: { id: wanted } } }),
@@ -218,6 +237,57 @@ export async function findOne(api: Api, type: ResourceType, nameOrId: string): P
   const fields = data as unknown as Row;
   return { id: wanted, name: String(fields[type.nameField]), fields, etag };
 }
+
+async function findPolicy(api: Api, { plural, path }: ResourceType, wanted: string): Promise<Found> {
+  for await (const page of pagesOf(api, { path, ofListener: true })) {
+    const fields = page.find((row) => nameKey(String(row['name'])) === nameKey(wanted));
+    if (fields !== undefined) return { id: wanted, name: String(fields['name']), fields, etag: null };
+  }
+  throw refused(`none of the ${plural} is of the listener ${wanted}`);
+}
+
+/** @param called the name; undefined when the fields have it @returns the new resource @throws Failure */
+export async function createOne(
+  api: Api,
+  { path, nameField, ofListener }: ResourceType,
+  called: string | undefined,
+  given: Row,
+): Promise<Row> {
+  if (ofListener === true) {
+    const fields = called === undefined ? given : { ...given, ...(await listenerOf(api, called)) };
+    await savePolicy(api, fields);
+    return { name: called, ...fields };
+  }
+  const body = (called === undefined ? given : { ...given, [nameField]: called }) as never;
+  const header = { 'idempotency-key': randomUUID() };
+  return (await dataOf(api.POST(path as typeof anyList, { params: { header }, body }))) as unknown as Row;
+}
+
+/** @throws Failure, a 412 when it was changed since it was read */
+export async function changeOne(
+  api: Api,
+  { path, ofListener }: ResourceType,
+  found: Found,
+  changes: Row,
+): Promise<void> {
+  if (ofListener === true) {
+    const { name: _, ...fields } = found.fields;
+    return savePolicy(api, { ...fields, ...changes });
+  }
+  await dataOf(api.PUT(`${path}/{id}` as typeof anyOne, { params: paramsOf(found), body: changes as never }));
+}
+
+/** @throws Failure, a 412 when it was changed since it was read */
+export async function deleteOne(api: Api, { path, ofListener }: ResourceType, found: Found): Promise<void> {
+  if (ofListener === true) return deletePolicy(api, found.fields);
+  await dataOf(api.DELETE(`${path}/{id}` as typeof anyOne, { params: paramsOf(found) }));
+}
+
+const paramsOf = ({ id: of, etag }: Found) => ({ path: { id: of }, header: etag === null ? {} : { 'if-match': etag } });
+
+/** As messages call it. */
+export const labelOf = ({ plural, ofListener }: ResourceType, called: unknown, of: unknown): string =>
+  `${plural}/${shown(called)}${ofListener === true ? '' : ` (${shown(of)})`}`;
 
 /** Names are compared as the service compares them. */
 const nameKey = (text: string): string => text.normalize('NFC').toLowerCase();

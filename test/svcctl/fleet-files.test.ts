@@ -226,6 +226,37 @@ describe('apply', () => {
     ]);
   });
 
+  test('is compared with what was changed by hand since, and is taken back as a whole', async () => {
+    const file = write(
+      'site.yaml',
+      'svc: 1\nset: site\nupstreams:\n  site-a: {endpoint: "192.0.2.41:80"}\n  site-b: {endpoint: "192.0.2.42:80"}\n',
+    );
+    await exits(script.run(['apply', '-f', file, '--yes']), 0, {});
+    await exits(script.run(['drift', 'site']), 0, { out: /^no drift\n$/ });
+    await exits(
+      script.run(['edit', 'upstreams', 'site-a'], { env: { EDITOR: 'sed -i s/192.0.2.41/192.0.2.49/' } }),
+      0,
+      {},
+    );
+    const byHand =
+      /~ l4_upstream site-a\n {4}- endpoint: 192\.0\.2\.41:80\n {4}\+ endpoint: 192\.0\.2\.49:80\n {6}by entry [0-9a-f-]{36}\n$/;
+    await exits(script.run(['drift', 'site']), 2, { out: byHand });
+    await exits(script.run(['drift']), 2, { out: /^set site:\n/ });
+    await exits(script.run(['drift', 'nope']), 1, { err: /there is no set "nope"/ });
+    const { out } = await exits(script.run(['apply', '-f', file, '--yes']), 0, { out: /~ update l4_upstream site-a/ });
+    const apply = /\(apply (\S+)\)/.exec(out)![1]!;
+    await exits(script.run(['drift']), 0, { out: /^no drift\n$/ });
+    await exits(script.run(['revert', apply, '--dry-run']), 0, {
+      out: /^would change l4_upstream site-a endpoint: 192\.0\.2\.41:80 → 192\.0\.2\.49:80\n$/,
+    });
+    await exits(script.run(['drift']), 0, {});
+    await exits(script.run(['revert', apply]), 0, {
+      out: /^changed l4_upstream site-a endpoint: .*\nfleet\.\S+ site \(entry [0-9a-f-]{36}\)\n$/,
+    });
+    await exits(script.run(['drift', 'site']), 2, { out: byHand });
+    await exits(script.run(['revert', apply]), 1, { err: /conflict: / });
+  });
+
   test('prunes what the file no longer has, and is refused with what is in the way', async () => {
     const file = write('fleet.yaml', 'svc: 1\nset: applied\nnodes:\n  new-1: {address: 192.0.2.31}\nupstreams: {}\n');
     await exits(script.run(['apply', '-f', file, '--prune', '--max-deletes', '1', '--yes']), 1, {

@@ -242,6 +242,27 @@ describe('resources', () => {
   });
 });
 
+test('listener policies are resources that are called by their listener', async () => {
+  const policy = 'edge-1/tcp/0.0.0.0/8080';
+  const order = 'priorityOrder=[raw, tls]';
+  expect(await done(script.run(['create', 'policies', policy, '--set', order]))).toBe(`created policies/${policy}\n`);
+  expect(await done(script.run(['get', 'policies']))).toBe(
+    `NAME                     ORDER\n${policy}  ["raw","tls","reality","noise"]\n`,
+  );
+  const written = join(folder, 'policy.yaml');
+  writeFileSync(written, 'priorityOrder: [tls, raw]\n');
+  const swap = { EDITOR: `cp ${written}` };
+  expect(await done(script.run(['edit', 'policies', policy], { env: swap }))).toBe(
+    `changed priorityOrder of policies/${policy}\n`,
+  );
+  expect(JSON.parse(await done(script.run(['get', 'policies', policy, '-o', 'json'])))).toMatchObject({
+    priorityOrder: ['tls', 'raw', 'reality', 'noise'],
+  });
+  expect(await done(script.run(['delete', 'policies', policy, '--yes']))).toBe(`deleted policies/${policy}\n`);
+  await fails(script.run(['get', 'policies', policy]), 1, /none of the policies is of the listener edge-1/);
+  await fails(script.run(['create', 'policies', 'nobody/tcp/::/1']), 3, /there is no node nobody/);
+});
+
 describe('operating', () => {
   test('a deploy that nobody can apply is said, and is exit code 1 with --wait', async () => {
     expect(await done(script.run(['deploy', 'front']))).toMatch(/^edge-1 {2}generation \d+ {2}offline\n$/);

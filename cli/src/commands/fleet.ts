@@ -1,4 +1,4 @@
-/** plan, apply, export: the fleet as a file. */
+/** plan, apply, export, drift: the fleet as a file. */
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { FleetDocument } from '../fleet/documents.js';
 import { readDocuments } from '../fleet/documents.js';
 import { fillSecrets } from '../fleet/secrets.js';
 import type { Plan } from '../fleet/show.js';
-import { showPlan, summary } from '../fleet/show.js';
+import { showDrift, showPlan, summary } from '../fleet/show.js';
 import { line, say, shown, write } from '../output.js';
 import { collect, wholeNumber } from '../options.js';
 import { findOne, typeOf } from '../resources.js';
@@ -51,6 +51,14 @@ export function fleetCommands(program: Command): void {
     .option('--psk-dir <folder>', 'issue PSKs for new nodes, and write the environment file of each there')
     .addHelpText('after', '\nExample:\n  svcctl apply -f fleet.yaml --prune --yes')
     .action(async (_options, command: Command) => apply(command.optsWithGlobals<ApplyOptions>()));
+
+  program
+    .command('drift [set]')
+    .summary('what was changed by hand since a set was applied; exit code 2 when something was')
+    .addHelpText('after', '\nExample:\n  svcctl drift default')
+    .action(async (set: string | undefined, _options, command: Command) =>
+      drift(set, command.optsWithGlobals<GlobalOptions>()),
+    );
 
   program
     .command('export')
@@ -165,6 +173,25 @@ function keepEnvironment(folder: string, node: string, text: string): string {
   writeFileSync(fresh, text, { mode: 0o600 });
   renameSync(fresh, path);
   return path;
+}
+
+async function drift(only: string | undefined, options: GlobalOptions): Promise<void> {
+  const { api } = await openSession(options);
+  const sets = only === undefined ? await driftedSets(api) : [only];
+  let changed = false;
+  for (const set of sets) {
+    const { items } = await dataOf(api.GET('/api/fleet/sets/{set}/drift', { params: { path: { set } } }));
+    if (only === undefined && items.length > 0) await line(`set ${shown(set)}:`);
+    await showDrift(items);
+    changed ||= items.length > 0;
+  }
+  if (changed) process.exitCode = exitCodes.changes;
+  else await line('no drift');
+}
+
+async function driftedSets(api: Api): Promise<readonly string[]> {
+  const { items } = await dataOf(api.GET('/api/fleet/sets'));
+  return items.filter((one) => one.drift > 0).map(({ set }) => set);
 }
 
 interface ExportOptions extends GlobalOptions {

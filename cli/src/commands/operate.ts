@@ -8,7 +8,7 @@ import type { Colour } from '../output.js';
 import { line, paint, printValue, shown, unreachable, write, yamlOf } from '../output.js';
 import { findOne, typeOf } from '../resources.js';
 import type { Api, Schemas } from '../service.js';
-import { dataOf } from '../service.js';
+import { dataOf, refusalOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
 import { describeItem, feedPages } from './events.js';
@@ -83,7 +83,7 @@ export function operateCommands(program: Command): void {
     });
 
   program
-    .command('revert <entry>')
+    .command('revert <entry-or-apply>')
     .summary('take back what an audit entry, or an apply of a fleet file, has done')
     .option('--dry-run', 'only say what it would do')
     .addHelpText('after', '\nExample:\n  svcctl revert 01a21a4f-0c34-7b1e-a1c9-6d2a5b7c8d9e --dry-run')
@@ -94,6 +94,7 @@ export function operateCommands(program: Command): void {
   program
     .command('node')
     .summary('what the machine of a node needs')
+    .addHelpText('after', '\nExample:\n  svcctl node env edge-1')
     .command('env <node>')
     .summary("the environment file of a node's agent")
     .option('--issue', 'with a new PSK, which ends the sessions of the old one')
@@ -203,14 +204,37 @@ function coloured(text: string): string {
   return text.startsWith('-') ? paint('red', escaped) : escaped;
 }
 
+type Entry = Pick<Schemas['AuditEntry'], 'changes' | 'changes_total'>;
+
 async function revert(id: string, options: GlobalOptions & { readonly dryRun?: true }): Promise<void> {
   const { api } = await openSession(options);
-  const query = options.dryRun === true ? ({ dry_run: 'true' } as never) : {};
-  const header = { 'idempotency-key': randomUUID() };
-  const reverted = await dataOf(api.POST('/api/audit/{id}/revert', { params: { path: { id }, query, header } }));
-  const verb = options.dryRun === true ? 'would change' : 'changed';
-  for (const { path, before, after } of reverted.changes) {
-    await line(`${verb} ${shown(path)}: ${shown(before)} → ${shown(after)}`);
+  const dryRun = options.dryRun === true;
+  const query = dryRun ? ({ dry_run: 'true' } as never) : {};
+  const params = { path: { id }, query, header: { 'idempotency-key': randomUUID() } };
+  if (await isApply(api, id)) {
+    const { commands, not_reverted } = await dataOf(api.POST('/api/fleet/applies/{id}/revert', { params }));
+    for (const entry of commands) await showReverted(entry, dryRun);
+    for (const { action, id: kept } of not_reverted) await line(`cannot be taken back: ${action} (entry ${kept})`);
+    for (const entry of dryRun ? [] : commands)
+      await line(`${entry.action} ${shown(entry.resource.name)} (entry ${entry.id})`);
+    return;
   }
+  const reverted = await dataOf(api.POST('/api/audit/{id}/revert', { params }));
+  await showReverted(reverted, dryRun);
   if ('action' in reverted) await line(`${reverted.action} ${shown(reverted.resource.name)} (entry ${reverted.id})`);
+}
+
+async function isApply(api: Api, id: string): Promise<boolean> {
+  const { response, error } = await api.GET('/api/fleet/applies/{id}', { params: { path: { id } } });
+  if (!response.ok && response.status !== 404) throw refusalOf(response, error);
+  return response.ok;
+}
+
+async function showReverted({ changes, changes_total = changes.length }: Entry, dryRun: boolean): Promise<void> {
+  const verb = dryRun ? 'would change' : 'changed';
+  for (const { path, before, after, resource } of changes) {
+    const of = resource === undefined ? '' : `${resource.type} ${shown(resource.name)} `;
+    await line(`${verb} ${of}${shown(path)}: ${shown(before)} → ${shown(after)}`);
+  }
+  if (changes_total > changes.length) await line(`and ${changes_total - changes.length} more fields`);
 }

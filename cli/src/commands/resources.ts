@@ -1,6 +1,5 @@
 /** get, create, edit, delete: the same for every resource. */
 import { spawnSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,9 +12,8 @@ import type { Format, Row } from '../output.js';
 import { line, once, printList, printValue, say, shown, yamlOf } from '../output.js';
 import { collect, filterOption, filtersOf, formatOption, pair } from '../options.js';
 import type { ResourceType } from '../resources.js';
-import { findOne, pagesOf, typeNames, typeOf } from '../resources.js';
+import { changeOne, createOne, deleteOne, findOne, labelOf, pagesOf, typeNames, typeOf } from '../resources.js';
 import type { Api } from '../service.js';
-import { dataOf } from '../service.js';
 import type { GlobalOptions, Session } from '../session.js';
 import { asPerson, openSession } from '../session.js';
 
@@ -108,21 +106,12 @@ async function create(type: ResourceType, name: string | undefined, options: Cre
     options.file === undefined
       ? {}
       : fieldsOf(options.file, options.file === '-' ? await readStdin() : fileText(options.file));
-  if (name !== undefined) fields[type.nameField] = name;
   for (const given of options.set) {
     const [path, value] = pair(given, '--set');
     setAt(fields, path, parse(value, { version: '1.2' }));
   }
-  const made = await withRights(session, type, options, (api) =>
-    dataOf(
-      api.POST(type.path as '/api/nodes', {
-        params: { header: { 'idempotency-key': randomUUID() } },
-        body: fields as never,
-      }),
-    ),
-  );
-  const row = made as unknown as Row;
-  await line(`created ${type.plural}/${shown(row[type.nameField])} (${shown(row['id'])})`);
+  const row = await withRights(session, type, options, (api) => createOne(api, type, name, fields));
+  await line(`created ${labelOf(type, row[type.nameField], row['id'])}`);
   for (const field of onceFields) {
     if (typeof row[field] === 'string') await line(`${field}: ${row[field]}`);
   }
@@ -166,7 +155,8 @@ function setAt(fields: Record<string, unknown>, path: string, value: unknown): v
 async function edit(type: ResourceType, name: string, options: GlobalOptions): Promise<void> {
   const session = await openSession(options);
   const { api } = session;
-  const [{ id, fields, etag }, editable] = await Promise.all([findOne(api, type, name), editableFields(api, type)]);
+  const [found, editable] = await Promise.all([findOne(api, type, name), editableFields(api, type)]);
+  const { fields } = found;
   const before = Object.fromEntries(editable.filter((field) => field in fields).map((field) => [field, fields[field]]));
   const folder = mkdtempSync(join(tmpdir(), 'svcctl-'));
   const file = join(folder, `${type.plural}.yaml`);
@@ -180,14 +170,8 @@ async function edit(type: ResourceType, name: string, options: GlobalOptions): P
     ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]),
   );
   if (changes.length > 0) {
-    await withRights(session, type, options, (allowed) =>
-      dataOf(
-        allowed.PUT(`${type.path}/{id}` as '/api/nodes/{id}', {
-          params: { path: { id }, header: etag === null ? {} : { 'if-match': etag } },
-          body: Object.fromEntries(changes) as never,
-        }),
-      ),
-    ).catch(keep);
+    const sent = Object.fromEntries(changes);
+    await withRights(session, type, options, (allowed) => changeOne(allowed, type, found, sent)).catch(keep);
   }
   rmSync(folder, { recursive: true, force: true });
   const what = changes.map(([field]) => field).join(', ');
@@ -212,7 +196,9 @@ interface DocumentPart {
 }
 
 /** The fields that the resource's PUT takes, by the published document. */
-async function editableFields(api: Api, { path, plural }: ResourceType): Promise<readonly string[]> {
+async function editableFields(api: Api, { path, plural, ofListener }: ResourceType): Promise<readonly string[]> {
+  // The others say which listener it is of.
+  if (ofListener === true) return ['priorityOrder'];
   const { data } = await api.GET('/openapi.json', { parseAs: 'json' });
   const document = data as unknown as {
     readonly paths: Readonly<
@@ -243,14 +229,10 @@ async function remove(
   const found = await findOne(session.api, type, name);
   if (type.plural === 'users')
     throw new Failure(exitCodes.refused, 'users are not deleted; reset the password to shut somebody out');
-  await confirm(`Delete ${type.plural}/${shown(found.name)} (${found.id})?`, options.yes);
+  const label = labelOf(type, found.name, found.id);
+  await confirm(`Delete ${label}?`, options.yes);
   const own = type.plural === 'tokens' && found.id === session.context.token_id;
-  const run = (api: Api) =>
-    dataOf(
-      api.DELETE(`${type.path}/{id}` as '/api/nodes/{id}', {
-        params: { path: { id: found.id }, header: found.etag === null ? {} : { 'if-match': found.etag } },
-      }),
-    );
+  const run = (api: Api): Promise<void> => deleteOne(api, type, found);
   await (own ? run(session.api) : withRights(session, type, options, run));
-  await line(`deleted ${type.plural}/${shown(found.name)} (${found.id})`);
+  await line(`deleted ${label}`);
 }

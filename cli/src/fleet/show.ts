@@ -1,4 +1,4 @@
-/** Plans as a person reads them: what goes in red with a minus, what comes in green with a plus. */
+/** Plans and drift as a person reads them: what goes in red with a minus, what comes in green with a plus. */
 import { line, paint, shown, unreachable } from '../output.js';
 import type { Schemas } from '../service.js';
 
@@ -39,6 +39,16 @@ async function showStep({ action, resource: { type, name }, changes }: Step): Pr
 async function showChange({ path, before, after }: Step['changes'][number]): Promise<void> {
   if (before !== null) await line(paint('red', `    - ${shown(path)}: ${shown(before)}`));
   if (after !== null) await line(paint('green', `    + ${shown(path)}: ${shown(after)}`));
+}
+
+export async function showDrift(items: Schemas['FleetDrift']['items']): Promise<void> {
+  for (const { resource, changes } of items) {
+    await line(paint('yellow', `~ ${resource.type} ${shown(resource.name)}`));
+    for (const { path, applied, now, entry_id } of changes) {
+      await showChange({ path, before: applied, after: now });
+      await line(paint('dim', `      by entry ${entry_id}`));
+    }
+  }
 }
 
 /** `3 to create, 1 to delete`. */
