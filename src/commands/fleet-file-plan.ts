@@ -3,6 +3,7 @@
  * while. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan.
  */
 import { createHash } from 'node:crypto';
+import { begun } from '../domain/fleet-file/apply.js';
 import type { Step } from '../domain/fleet-file/carry-out.js';
 import { carryOut, changedNodes } from '../domain/fleet-file/carry-out.js';
 import type { Comparison } from '../domain/fleet-file/compare.js';
@@ -54,7 +55,8 @@ export function* workedOut(
   generated: ReadonlySet<string>,
 ): Generator<void, Worked> {
   const comparison = yield* compareWithFleet(fleet, document, flags);
-  const outcome = yield* carryOut(fleet, comparison.wishes);
+  const first = { apply_id: '', name: document.set, document_sha256: digest, part: 1, parts: 1 };
+  const outcome = yield* carryOut(begun(fleet, { type: 'FleetApplied', data: first }), comparison.wishes);
   const { said, versions } = comparison;
   const base = baseOf(fleet.singletons.fleet.value, document.set);
   const roomBytes = limits.events.commandBytes - marksBytes - JSON.stringify([said, base ?? null]).length;

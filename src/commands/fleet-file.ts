@@ -7,6 +7,7 @@ import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import { changedMeanwhile } from '../domain/fleet-file/apply.js';
 import type { FleetApplied } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { ownerOf } from '../domain/references/references.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import type { RecordedCommand } from '../kernel/event.js';
@@ -120,11 +121,19 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
     let position = options.fleet().position.value;
     const done = (incomplete: Extract<FileApplied, { kind: 'done' }>['incomplete']): FileApplied => {
       const names = namesIn(document);
-      const controlPsks = [...psks].map(([id, controlPsk]) => ({ node: names.get(id) ?? id, controlPsk }));
+      const issued = new Set(commands.flatMap(({ events }) => events.map(({ data }) => data['node_id'])));
+      const controlPsks = [...psks]
+        .filter(([id]) => issued.has(id))
+        .map(([id, controlPsk]) => ({ node: names.get(id) ?? id, controlPsk }));
       return { kind: 'done', applyId, set: document.set, commands, controlPsks, incomplete, position };
     };
+    /** What the commands before have changed themselves. */
+    const changed = new Set<string>();
     for (const [index, steps] of parts.entries()) {
       const first = index === 0;
+      const wishes = steps.map(({ wish }) => wish);
+      const mine = new Set(wishes.map(({ resource: { type, id } }) => ownerOf(type, id)));
+      const isUnseen = (owner: string): boolean => first || (mine.has(owner) && !changed.has(owner));
       const { former } = (commands[0]?.events[0].data ?? {}) as unknown as Partial<FleetApplied['data']>;
       const applied: FleetApplied['data'] = {
         apply_id: applyId,
@@ -138,9 +147,11 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
       const command: ApplyDocument = {
         type: 'ApplyDocument',
         applied,
-        wishes: steps.map(({ wish }) => wish),
-        versions: first ? versions : [],
+        wishes,
+        // Nothing that somebody edits between two commands is overwritten.
+        versions: versions.filter(([type, id]) => isUnseen(ownerOf(type, id))),
       };
+      for (const owner of mine) changed.add(owner);
       // A key stands for the whole apply, so its first command carries it.
       const given = first ? context : { ...context, idempotency: undefined };
       try {

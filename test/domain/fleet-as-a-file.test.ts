@@ -1,49 +1,32 @@
 /** Documents of random fleets (`docs/contract/automation.md#the-fleet-as-a-file`): what is exported reads back as the same. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { withKeys } from '../../src/commands/fleet-file-keys.js';
 import { carryOut } from '../../src/domain/fleet-file/carry-out.js';
 import type { Comparison } from '../../src/domain/fleet-file/compare.js';
-import { compareWithFleet } from '../../src/domain/fleet-file/compare.js';
 import { withoutPause } from '../../src/domain/fleet-file/together.js';
-import type { FileFlags } from '../../src/domain/fleet-file/document.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
-import { randomIds } from '../../src/kernel/ids.js';
-import { readDocument } from '../../src/transport/rest/fleet-file/read-document.js';
-import { textsInPlace } from '../../src/transport/rest/fleet-file/texts.js';
-import { documentLines } from '../../src/transport/rest/fleet-file/write-document.js';
-import { declaredSections, wholeOf } from '../support/fleet-file.js';
+import { comparedWith, exportedFrom } from '../support/fleet-file.js';
 import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
-import { sealed } from '../support/fleet.js';
 
-const sections = declaredSections();
-const flags: FileFlags = { prune: true, adopt: false, adoptFrom: [] };
-
-const exportOf = (fleet: Fleet, set: string | null): string =>
-  [...documentLines(sections, wholeOf(fleet), set, false)].join('');
-
-async function compared(fleet: Fleet, text: string): Promise<Comparison> {
-  const { document } = await readDocument(text, sections, randomIds, textsInPlace);
-  const keyed = await withKeys(fleet, document, { now: 0, presume: true, psk: () => null, seal: () => sealed });
-  return withoutPause(compareWithFleet(fleet, keyed.document, flags));
-}
+const exportOf = (fleet: Fleet): string => exportedFrom(fleet, null);
+const compared = (fleet: Fleet, text: string): Promise<Comparison> => comparedWith(fleet, text, { prune: true });
 
 describe('the document of a fleet', () => {
   it('plans nothing for the fleet that it was exported from, and everything for an empty one', async () => {
     await fc.assert(
       fc.asyncProperty(histories(40), async (moves) => {
         const { fleet } = play(moves);
-        const text = exportOf(fleet, null);
+        const text = exportOf(fleet);
         // No request can give a label this name.
         fc.pre(!text.includes('__proto__'));
         // Histories write lists that requests would leave out when they are empty.
         const { steps } = withoutPause(carryOut(fleet, (await compared(fleet, text)).wishes));
         for (const { events } of steps) applyCommand(fleet, hypothetical(fleet, events));
-        const again = exportOf(fleet, null);
+        const again = exportOf(fleet);
         expect(await compared(fleet, again)).toMatchObject({ wishes: [], mistakes: [], obstacles: [] });
         const { wishes } = await compared(emptyFleet(), text);
         expect(new Set(wishes.map(({ action }) => action))).not.toContain('update');

@@ -1,4 +1,14 @@
-/** The sections of documents of the fleet, as the routes of this release declare them, without a service. */
+/** Documents of the fleet without a service: their sections, as the routes of this release declare them, export and comparison. */
+import { withKeys } from '../../src/commands/fleet-file-keys.js';
+import type { Comparison } from '../../src/domain/fleet-file/compare.js';
+import { compareWithFleet } from '../../src/domain/fleet-file/compare.js';
+import type { FileFlags } from '../../src/domain/fleet-file/document.js';
+import { withoutPause } from '../../src/domain/fleet-file/together.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import { readDocument } from '../../src/transport/rest/fleet-file/read-document.js';
+import { textsInPlace } from '../../src/transport/rest/fleet-file/texts.js';
+import { documentLines } from '../../src/transport/rest/fleet-file/write-document.js';
+import { sealed } from './fleet.js';
 import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
@@ -26,3 +36,17 @@ export function declaredSections(): Sections {
 
 /** A fleet as an export reads it. */
 export const wholeOf = (fleet: Fleet): WholeFleet => fleetQueries({ fleet: () => fleet }, systemClock).whole();
+
+const sections = declaredSections();
+
+/** The document of what a set owns; null for what no set owns. */
+export const exportedFrom = (fleet: Fleet, set: string | null): string =>
+  [...documentLines(sections, wholeOf(fleet), set, false)].join('');
+
+/** What a document asks of a fleet; keys that it leaves out count as given. */
+export async function comparedWith(fleet: Fleet, text: string, flags: Partial<FileFlags>): Promise<Comparison> {
+  const { document } = await readDocument(text, sections, randomIds, textsInPlace);
+  const keyed = await withKeys(fleet, document, { now: 0, presume: true, psk: () => null, seal: () => sealed });
+  const all: FileFlags = { prune: false, adopt: false, adoptFrom: [], ...flags };
+  return withoutPause(compareWithFleet(fleet, keyed.document, all));
+}

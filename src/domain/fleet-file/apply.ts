@@ -28,6 +28,13 @@ export interface ApplyDocument {
 /** What a refusal says when something has changed since the comparison. */
 export const changedMeanwhile = 'the fleet has changed meanwhile; plan again';
 
+/** The fleet behind the first event of an apply: numbers that are assigned follow from the revision of their event. */
+export function begun(fleet: Fleet, first: FleetApplied): Fleet {
+  const { state: draft } = draftFleet(fleet);
+  applyCommand(draft, hypothetical(draft, [first]));
+  return draft;
+}
+
 export function decideApply(fleet: Fleet, { applied, wishes, versions }: ApplyDocument): Decision<FleetEvent> {
   for (const [type, id, version] of versions) {
     if (fleet.get<ResourceMeta>({ type }, id)?.version !== version)
@@ -35,10 +42,7 @@ export function decideApply(fleet: Fleet, { applied, wishes, versions }: ApplyDo
   }
   const { former = baseOf(fleet.singletons.fleet.value, applied.name) ?? null } = applied;
   const first: FleetApplied = { type: 'FleetApplied', data: { ...applied, former } };
-  const { state: draft } = draftFleet(fleet);
-  // Numbers that are assigned follow from the revision of their event.
-  applyCommand(draft, hypothetical(draft, [first]));
-  const { steps, mistakes, obstacles } = withoutPause(carryOut(draft, wishes));
+  const { steps, mistakes, obstacles } = withoutPause(carryOut(begun(fleet, first), wishes));
   if (mistakes.length + obstacles.length > 0) {
     return refuse('conflict', [...obstacles, ...mistakes.map(({ message }) => message)].slice(0, 50).join('; '));
   }

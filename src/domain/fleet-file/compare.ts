@@ -39,7 +39,7 @@ export interface Comparison {
   readonly mistakes: readonly DocumentMistake[];
   /** Why nothing may be carried out, whatever the commands. */
   readonly obstacles: readonly string[];
-  /** Ids of the document's resources that exist, with the versions that were compared. */
+  /** Ids of the document's resources that exist, and of those to be deleted, with the versions that were compared. */
   readonly versions: readonly (readonly [type: string, id: string, version: number])[];
   /** What the document leaves open, or names of the settings, for the drift of its set. */
   readonly said: FleetSaid;
@@ -79,6 +79,7 @@ export function* compareWithFleet(
   comparePolicies(fleet, document, flags, names, asked);
   compareSettings(fleet, document, names, asked);
   const deletes = flags.prune ? pruned(fleet, document, names) : [];
+  for (const { resource } of deletes) asked.versions.push([resource.type, resource.id, versionOf(fleet, resource)]);
   const owned = document.set === null ? 0 : sizeOfSet(fleet, document.set);
   const most = flags.maxDeletes ?? Math.max(10, Math.floor(owned / 5));
   if (deletes.length > most) {
@@ -93,6 +94,9 @@ export function* compareWithFleet(
   };
   return { wishes: [...wishes, ...deploys, ...deletes], mistakes, obstacles, versions, said };
 }
+
+const versionOf = (fleet: Fleet, { type, id }: Wish['resource']): number =>
+  fleet.get<AnyState>({ type }, id)?.version ?? 0;
 
 /** The fields of the settings that a document names, an override as `nodes.<id>`. */
 function namedSettings({ nodes = [], ...globals }: NonNullable<FleetDocument['settings']>, names: Resolved): string[] {

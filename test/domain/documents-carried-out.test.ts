@@ -1,0 +1,194 @@
+/**
+ * Documents carried out on random fleets (`docs/contract/automation.md#the-fleet-as-a-file`): the result is what the document
+ * says, however many commands it takes; it can be taken back; and what is changed by hand afterwards is drift.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { begun, decideApply } from '../../src/domain/fleet-file/apply.js';
+import { stepsOf } from '../../src/domain/fleet-file/applied.js';
+import type { CarriedOut, Step } from '../../src/domain/fleet-file/carry-out.js';
+import { carryOut } from '../../src/domain/fleet-file/carry-out.js';
+import type { Comparison } from '../../src/domain/fleet-file/compare.js';
+import { driftOf } from '../../src/domain/fleet-file/drift.js';
+import { heldInTurn, partsOf } from '../../src/domain/fleet-file/parts.js';
+import { decideRevertSeveral, subjectsOf } from '../../src/domain/fleet-file/revert.js';
+import { withoutPause } from '../../src/domain/fleet-file/together.js';
+import { applyCommand } from '../../src/domain/fleet/apply.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
+import type { AnyState, FleetEvent } from '../../src/domain/fleet/resources.js';
+import { resources, resourceTypes } from '../../src/domain/fleet/resources.js';
+import { ownerOf } from '../../src/domain/references/references.js';
+import { versionOfSubject } from '../../src/domain/revert/decide.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import { comparedWith, exportedFrom } from '../support/fleet-file.js';
+import { histories } from '../support/fleet-histories.js';
+import { play } from '../support/fleet-play.js';
+
+const set = 'set';
+
+/** A command with these events stands in the log. */
+function written(fleet: Fleet, id: string, events: readonly FleetEvent[], revertOf?: string): RecordedCommand {
+  const {
+    stream,
+    events: [first, ...rest],
+  } = hypothetical(fleet, events, revertOf);
+  const named = (event: typeof first): typeof first => ({
+    ...event,
+    metadata: { ...event.metadata, command: { ...event.metadata.command, id } },
+  });
+  const command: RecordedCommand = { stream, events: [named(first), ...rest.map(named)] };
+  applyCommand(fleet, command);
+  return command;
+}
+
+const applying = { apply_id: '', name: set, document_sha256: '', part: 1, parts: 1 };
+
+const carriedOut = (fleet: Fleet, { wishes }: Comparison): CarriedOut =>
+  withoutPause(carryOut(begun(fleet, { type: 'FleetApplied', data: applying }), wishes));
+
+function applied(fleet: Fleet, { versions, said }: Comparison, steps: readonly Step[], id = 'apply'): RecordedCommand {
+  const wishes = steps.map(({ wish }) => wish);
+  const decision = decideApply(fleet, {
+    type: 'ApplyDocument',
+    applied: { ...applying, ...said, apply_id: id },
+    wishes,
+    versions,
+  });
+  if (!decision.ok) throw new Error(decision.error.message);
+  return written(fleet, id, decision.value);
+}
+
+/** The document of a random fleet, as that of the set. */
+const documentOf = (fleet: Fleet): string => exportedFrom(fleet, null).replace('set: null', `set: ${set}`);
+
+const randomDocument = histories(30).map((moves) => documentOf(play(moves).fleet));
+
+/** Chains of one node that trade listeners, come and go: little of it holds one after the other. */
+const tradingDocument = fc.shuffledSubarray([0, 1, 2, 3, 4, 5], { minLength: 1 }).map((chains) => {
+  const lines = chains.map(
+    (name, index) =>
+      `  c${name}: {payload: tcp, hops: [{node: n, listen_port: ${443 + index}, outer: tcp, security: raw}], target: {endpoint: "192.0.2.1:80"}, deploy: true}\n`,
+  );
+  return `svc: 1\nset: ${set}\nnodes: {n: {}}\nchains:\n${lines.join('')}`;
+});
+const documents = fc.oneof(fc.tuple(randomDocument, randomDocument), fc.tuple(tradingDocument, tradingDocument));
+
+/** A fleet that the set owns, as a random document describes it; undefined when no request can make it. */
+async function ownedFleet(text: string): Promise<Fleet | undefined> {
+  const fleet = emptyFleet();
+  const comparison = await comparedWith(fleet, text, {});
+  const { steps, mistakes, obstacles } = carriedOut(fleet, comparison);
+  if (mistakes.length + obstacles.length + comparison.mistakes.length > 0) return undefined;
+  applied(fleet, comparison, steps, 'first');
+  return fleet;
+}
+
+/** Definitions of all resources, by owner. */
+const definitions = (fleet: Fleet): ReadonlyMap<string, object> =>
+  new Map(
+    resourceTypes.flatMap((type) =>
+      ([...fleet.tables[type].values()] as unknown as AnyState[]).map((state) => {
+        const { fields } = resources[type] as unknown as { readonly fields: readonly string[] };
+        const shown = fields.filter(
+          (field) => !['private_key', 'public_key', 'certificate', 'certificate_pem'].includes(field),
+        );
+        return [ownerOf(type, state.id), Object.fromEntries(shown.map((field) => [field, Reflect.get(state, field)]))];
+      }),
+    ),
+  );
+
+const seen = { applied: 0, split: 0, together: 0, drifted: 0 };
+
+describe('a document carried out on a random fleet', () => {
+  it('leaves what it says, in one command or in many, and is taken back without a trace', async () => {
+    await fc.assert(
+      fc.asyncProperty(documents, fc.constantFrom(1, 6_000), async ([from, text], mostBytes) => {
+        fc.pre(!`${from}${text}`.includes('__proto__'));
+        const fleet = await ownedFleet(from);
+        fc.pre(fleet !== undefined);
+        const comparison = await comparedWith(fleet!, text, { prune: true, maxDeletes: 1_000 });
+        const outcome = carriedOut(fleet!, comparison);
+        fc.pre(
+          outcome.mistakes.length +
+            outcome.obstacles.length +
+            comparison.mistakes.length +
+            comparison.obstacles.length ===
+            0,
+        );
+        seen.applied += 1;
+        seen.together += outcome.steps.filter(({ tentative }) => tentative).length;
+        const [base, bases] = [exportedFrom(fleet!, set), fleet!.singletons.fleet.value];
+
+        // In groups as small as they can be, one after the other.
+        const { parts } = partsOf(fleet!, outcome, mostBytes);
+        if (parts.length > 1) seen.split += 1;
+        expect(parts.flat().length).toBe(outcome.steps.length);
+        expect(withoutPause(heldInTurn(fleet!, parts))).toEqual([]);
+
+        const command = applied(fleet!, comparison, outcome.steps);
+        expect(stepsOf(command).flatMap(({ changes }) => changes)).toEqual(
+          outcome.steps.flatMap(({ changes }) => changes),
+        );
+        const again = exportedFrom(fleet!, set);
+        expect(await comparedWith(fleet!, again, { prune: true })).toMatchObject({
+          wishes: [],
+          mistakes: [],
+          obstacles: [],
+        });
+        expect(await comparedWith(fleet!, text, { prune: true })).toMatchObject({ mistakes: [], obstacles: [] });
+        expect(driftOf(fleet!, set)).toEqual([]);
+
+        fc.pre(outcome.steps.length > 0 && outcome.steps.every(({ final }) => !final));
+        const histories = new Map(
+          [...subjectsOf(command)].map(([owner, about]) => [
+            owner,
+            {
+              version: versionOfSubject(fleet!, about),
+              later: [],
+              changedBy: new Map(),
+              former: { version: 9, created_at: '' },
+            },
+          ]),
+        );
+        const revert = decideRevertSeveral(fleet!, { type: 'RevertSeveral', entry: command, histories });
+        if (!revert.ok) throw new Error(revert.error.message);
+        written(fleet!, 'revert', revert.value, 'apply');
+        expect(exportedFrom(fleet!, set)).toBe(base);
+        expect(fleet!.singletons.fleet.value).toEqual(bases);
+        expect(driftOf(fleet!, set)).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+    expect(seen.applied).toBeGreaterThan(10);
+    expect(seen.split).toBeGreaterThan(5);
+    expect(seen.together).toBeGreaterThan(5);
+  });
+
+  it('drifts by what is done by hand, and by nothing that is undone again', async () => {
+    await fc.assert(
+      fc.asyncProperty(randomDocument, histories(20), async (text, byHand) => {
+        fc.pre(!text.includes('__proto__'));
+        const fleet = await ownedFleet(text);
+        fc.pre(fleet !== undefined);
+        const base = definitions(fleet!);
+        play(byHand, { fleet: fleet! });
+        const now = definitions(fleet!);
+        const expected = [...base].filter(
+          ([owner, fields]) => JSON.stringify(fields) !== JSON.stringify(now.get(owner)),
+        );
+        seen.drifted += expected.length;
+        const found = driftOf(fleet!, set).filter(({ changes }) =>
+          changes.some(({ path }) => !/^deployed|^public_key|^certificate/.test(path)),
+        );
+        expect(found.map(({ resource: { type, id } }) => ownerOf(type, id)).sort()).toEqual(
+          expected.map(([owner]) => owner).sort(),
+        );
+        expect(found.flatMap(({ changes }) => changes.filter(({ entry_id }) => entry_id === ''))).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+    expect(seen.drifted).toBeGreaterThan(5);
+  });
+});
