@@ -242,7 +242,6 @@ settings: {metrics_interval_secs: 61}
     const { apply_id, commands, steps } = await apply(document.replace('svc: 1', 'svc: 1 # third'));
     expect([commands.length, steps.length]).toEqual([1, 2]);
     expect(await drift('default')).toEqual([]);
-    await put('settings/connectivity', { metrics_interval_secs: null as never }).catch(() => undefined);
     await revert(apply_id);
     expect((await drift('default')).length).toBe(2);
   });
@@ -260,5 +259,63 @@ settings: {metrics_interval_secs: 61}
     await rest.data('POST', `/api/audit/${commands[0].id}/revert`);
     expect(await exported('hand')).toBe(document);
     expect(await setNamed('hand')).toMatchObject({ drift: 0 });
+  });
+});
+
+describe('an apply that one command cannot hold', () => {
+  const text = 'x'.repeat(1_000);
+  const labels = Array.from({ length: 32 }, (_, index) => `l${index}: ${text}`).join(', ');
+  const large = (address: string): string =>
+    `svc: 1\nset: large\nnodes:\n${Array.from({ length: 20 }, (_, index) => `  large-${index}: {address: ${address}, labels: {${labels}}}\n`).join('')}`;
+  const nodes = async (): Promise<JsonData> =>
+    (await rest.data('GET', '/api/nodes?page_size=500&q=large-')).items.map(({ name }: JsonData) => name);
+
+  it('is cut into commands, says what is left when one is refused, overwrites nothing, and is taken back whole', async () => {
+    const document = large('192.0.2.1');
+    expect(await rest.data('POST', '/api/fleet/plan', { body: { document } })).toMatchObject({ commands: 2 });
+    const { eventStore } = rest.stores;
+    const write = eventStore.append.bind(eventStore);
+    let fleetAppends = 0;
+    eventStore.append = async (stream, ...rest) => {
+      if (stream === 'svc-fleet' && (fleetAppends += 1) > 1) return { kind: 'unavailable', cause: 'scripted' };
+      return write(stream, ...rest);
+    };
+    const cut = await apply(document, { issue_psks: true }).finally(() => {
+      eventStore.append = write;
+    });
+    expect(cut).toMatchObject({
+      commands: [{ changes_total: expect.any(Number) }],
+      incomplete: { error: expect.stringContaining('unavailable'), commands_left: 1 },
+    });
+    expect(cut.commands[0].changes).toHaveLength(200);
+    const made = await nodes();
+    expect(made.length).toBeLessThan(20);
+    expect(cut.control_psks.map(({ node }: JsonData) => node).sort()).toEqual(made);
+    const shown = await rest.data('GET', `/api/fleet/applies/${cut.apply_id}`);
+    expect(shown.incomplete).toMatchObject({ commands_left: 1 });
+    await apply(document);
+    expect(await nodes()).toHaveLength(20);
+
+    // Somebody edits between two commands what the second one would change.
+    const last = await named('nodes', 'large-19');
+    eventStore.append = async (stream, ...rest_) => {
+      eventStore.append = write;
+      void rest.gateway.run({ type: 'UpdateNode', id: last.id, ifMatch: undefined, description: 'by hand' });
+      return write(stream, ...rest_);
+    };
+    const raced = await apply(large('192.0.2.2').replaceAll('x', 'y'));
+    expect(raced.incomplete).toMatchObject({ error: expect.stringContaining('precondition_failed') });
+    const edited = { description: 'by hand', address: '192.0.2.1' };
+    expect(await named('nodes', 'large-19')).toMatchObject(edited);
+
+    const whole = await apply(large('192.0.2.3').replaceAll('x', 'z'));
+    expect(whole.commands.length).toBeGreaterThan(1);
+    const { commands } = await revert(whole.apply_id);
+    expect(commands.map(({ reverts }: JsonData) => reverts)).toEqual(
+      whole.commands.map(({ id }: JsonData) => id).toReversed(),
+    );
+    expect(await named('nodes', 'large-19')).toMatchObject(edited);
+    expect(await drift('large')).toMatchObject([{ changes: [{ path: 'description', now: 'by hand' }] }]);
+    expect((await rest.data('GET', `/api/fleet/applies/${whole.apply_id}`)).reverted_by).toBe(commands.at(-1).id);
   });
 });

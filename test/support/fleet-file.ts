@@ -20,7 +20,7 @@ import { sectionsOf } from '../../src/transport/rest/fleet-file/sections.js';
 import type { DeclaredRoute } from '../../src/transport/rest/openapi/route-declaration.js';
 import { routesOfResources } from '../../src/transport/rest/resources.js';
 
-export function declaredSections(): Sections {
+function declaredSections(): Sections {
   const routes: DeclaredRoute[] = [];
   const app = { route: (route: DeclaredRoute) => routes.push(route), addHook: () => undefined };
   const anything: unknown = new Proxy({}, { get: () => anything, ownKeys: () => [] });
@@ -35,7 +35,7 @@ export function declaredSections(): Sections {
 }
 
 /** A fleet as an export reads it. */
-export const wholeOf = (fleet: Fleet): WholeFleet => fleetQueries({ fleet: () => fleet }, systemClock).whole();
+const wholeOf = (fleet: Fleet): WholeFleet => fleetQueries({ fleet: () => fleet }, systemClock).whole();
 
 const sections = declaredSections();
 
