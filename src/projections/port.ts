@@ -6,7 +6,7 @@
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import type { AnyState, PlainType, StateOf } from '../domain/fleet/resources.js';
-import type { ChainState } from '../domain/chain/chain.js';
+import type { ChainDefinition, ChainState } from '../domain/chain/chain.js';
 import type { DeployPlan } from '../domain/compile/plan.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { ResourceCounts } from '../domain/fleet/counts.js';
@@ -42,6 +42,11 @@ export interface Deployment {
   readonly chain_version: number;
   readonly at: string;
   readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
+}
+
+/** A deployment with what was deployed. */
+export interface StoredDeployment extends Deployment {
+  readonly definition: ChainDefinition;
 }
 
 export interface AuditQuery {
@@ -174,6 +179,8 @@ export interface FleetQueries {
   generation(nodeId: string): number | undefined;
   /** The listeners that are intended on a node, with policies; none for an unknown node. */
   portRows(nodeId: string): readonly PortRow[];
+  /** Ports of a node that nothing claims, a few to choose from. */
+  freePorts(nodeId: string, transport: 'tcp' | 'udp'): readonly number[];
   /** The links from a node to others that are intended; none for an unknown node. */
   links(nodeId: string): readonly IntendedLink[];
   /** The listeners that a node has with its newest snapshot, as `listenerKey` names them; none for an unknown node. */
@@ -198,8 +205,8 @@ export interface Projections {
     connected(): Promise<ReadonlySet<string>>;
   };
   readonly deployments: {
-    get(id: string): Promise<Deployment | undefined>;
-    ofChain(chainId: string): Promise<readonly Deployment[]>;
+    get(id: string): Promise<StoredDeployment | undefined>;
+    ofChain(chainId: string): Promise<readonly StoredDeployment[]>;
   };
   readonly audit: {
     list(query: AuditQuery): Promise<ListOf<AuditEntry>>;

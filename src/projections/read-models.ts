@@ -20,7 +20,7 @@ export const groupName = 'read_models';
  * Raise it when the fold, fields or keys of a read model change, also when `describeCommand` changes an action. The new
  * version is filled beside the old one and queried once it has caught up. A new index needs a new version too.
  */
-export const groupVersion = 2;
+export const groupVersion = 3;
 
 export const readModels: readonly ReadModel[] = [
   agents as ReadModel,

@@ -202,3 +202,47 @@ describe('the agents of a chain', () => {
     await agent!.disconnect();
   });
 });
+
+describe('what a builder of chains may choose', () => {
+  it('the combinations that are listed are those that are not refused, with the credential that they say', async () => {
+    const { items } = await rest.data('GET', '/api/l4-chains/transports', { role: 'viewer' });
+    const ofType: JsonData = { tls_cert: leaf.id, reality: reality.id, x25519: keys.id };
+    const listed = new Map<string, JsonData>(
+      items.map((one: JsonData) => [`${one.payload} ${one.outer} ${one.security}`, one]),
+    );
+    expect(listed.size).toBe(items.length);
+    for (const payload of ['tcp', 'udp'] as const) {
+      for (const outer of ['tcp', 'udp', 'quic', 'fake_tcp']) {
+        for (const security of ['raw', 'tls', 'reality', 'noise']) {
+          const one = listed.get(`${payload} ${outer} ${security}`);
+          const credential_id = one?.key_type ? { credential_id: ofType[one.key_type] } : {};
+          const name = `choice ${payload} ${outer} ${security}`;
+          const answer = await create(chainOf(name, payload, { outer, security, ...credential_id }));
+          if (one === undefined) expect(answer.json().error).toContain('expected one of the combinations');
+          else expect([name, answer.statusCode]).toEqual([name, 201]);
+        }
+      }
+    }
+  });
+
+  it('free ports are those that no listener of the node claims, nor its multiplexing', async () => {
+    const node = await rest.data('POST', '/api/nodes', { body: { name: 'ports', address: 'ports.example' } });
+    const free = async (transport: string): Promise<number[]> =>
+      (await rest.data('GET', `/api/nodes/${node.id}/free-ports?transport=${transport}`, { role: 'viewer' })).ports;
+    expect(await free('tcp')).toEqual([443, 8443, 80, 8080, 10_000, 10_001, 10_002, 10_003]);
+    const chain = async (listen_port: number, hop: object, payload = 'tcp') => {
+      const hops = [{ node_id: node.id, listen_port, ...hop }];
+      await rest.data('POST', '/api/l4-chains', { body: { name: `on ${listen_port}`, payload, hops, target } });
+    };
+    await chain(443, { outer: 'tcp', security: 'raw' });
+    await chain(10_001, { outer: 'fake_tcp', security: 'raw' }, 'udp');
+    await chain(8443, { outer: 'udp', security: 'raw' }, 'udp');
+    await rest.data('PUT', '/api/settings/connectivity', {
+      body: { nodes: [{ node_id: node.id, multiplex: true, multiplex_port: 80 }] },
+    });
+    expect(await free('tcp')).toEqual([8443, 8080, 10_000, 10_002, 10_003, 10_004, 10_005, 10_006]);
+    expect(await free('udp')).toEqual([443, 80, 8080, 10_000, 10_001, 10_002, 10_003, 10_004]);
+    const answer = await rest.call('GET', `/api/nodes/${node.id}/free-ports?transport=quic`);
+    expect([answer.statusCode, answer.json().error]).toEqual([400, expect.stringContaining('transport')]);
+  });
+});

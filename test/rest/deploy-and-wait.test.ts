@@ -52,11 +52,20 @@ test('a deploy answers the chain and its deployment, and does not wait for offli
   });
   expect(data.deployment).toMatchObject({ chain_id: data.chain.id, chain_version: 1, at: data.chain.deployed_at });
   expect(states(data)).toEqual(['offline', 'offline']);
-  await rest.data('PUT', url, { body: { target: { endpoint: 'b.example:80' } } });
+  const edited = { target: { endpoint: 'b.example:80' }, name: `renamed ${made}` };
+  await rest.data('PUT', url, { body: edited });
   expect(await rest.data('GET', url)).toMatchObject({ status: 'modified', deployed_version: 1 });
   await rest.data('POST', `${url}/deploy`);
-  const { items } = await rest.data('GET', `${url}/deployments`);
+  const { items } = await rest.data('GET', `${url}/deployments?definition=true`);
   expect(items.map((one: { chain_version: number }) => one.chain_version)).toEqual([3, 1]);
+  const { payload, hops } = data.chain;
+  expect(items.map((one: { definition: object }) => one.definition)).toEqual([
+    { payload, hops, target: edited.target },
+    { payload, hops, target: { endpoint: 'a.example:80' } },
+  ]);
+  const short = (await rest.data('GET', `${url}/deployments`)).items;
+  expect(short[1]).toEqual(data.deployment);
+  expect(items).toEqual(short.map((one: object, index: number) => ({ ...one, definition: items[index].definition })));
 });
 
 test('wait=applied answers when each connected node has applied or rejected', async () => {

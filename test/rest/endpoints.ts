@@ -80,6 +80,9 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'POST', path: '/api/l4-chains/{id}/deploy', access: 'operator', body: null, ifMatch: true },
   { method: 'GET', path: '/api/l4-chains/{id}/deployments', access: 'anyone', body: null },
   { method: 'GET', path: '/api/l4-chains/{id}/plan', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/l4-chains/{id}/links', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/l4-chains/transports', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/nodes/{id}/free-ports', access: 'anyone', body: null },
   { method: 'GET', path: '/api/routes', access: 'anyone', body: null },
   {
     method: 'POST',

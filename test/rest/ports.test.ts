@@ -434,6 +434,8 @@ describe('the links between nodes', () => {
     expect(await link('names')).toEqual({ ...key('names', 'l4_chain', 'Edge', 'out'), ...measured });
     expect(await link('site')).toMatchObject({ ...measured, rtt_ms: null });
     expect(await link('dns')).toMatchObject(nothing);
+    const ofChain = await rest.data('GET', `/api/l4-chains/${ids['names']}/links`, { role: 'viewer' });
+    expect(ofChain).toEqual({ items: [await link('names')] });
 
     await report(sample({}), sample({ rtt_ms: 9, jitter_ms: null, loss_ratio: 0.5, bytes_in: 1, bytes_out: 2 }));
     expect(await link('names')).toMatchObject({

@@ -6,7 +6,7 @@ import type { KeyType } from '../credential/credential.js';
 import type { IntendedRoute, ListenerKey } from '../listeners/intent.js';
 import type { Hop, Outer, Payload, Security } from './chain.js';
 
-interface Transport {
+export interface Transport {
   readonly payloads: readonly Payload[];
   readonly outer: Outer;
   readonly security: Security;
@@ -16,7 +16,7 @@ interface Transport {
   readonly matchKind: IntendedRoute['matchKind'];
 }
 
-const transports: readonly Transport[] = [
+export const transports: readonly Transport[] = [
   { payloads: ['tcp'], outer: 'tcp', security: 'raw', serverNames: 'patterns', matchKind: 'sni' },
   { payloads: ['tcp'], outer: 'tcp', security: 'tls', serverNames: 'patterns', matchKind: 'sni' },
   { payloads: ['tcp'], outer: 'tcp', security: 'reality', serverNames: 'exact', matchKind: 'reality' },

@@ -6,6 +6,7 @@
 import { planDeploy } from '../../domain/compile/plan.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { referrersOf } from '../../domain/fleet/referrers.js';
+import { freePorts } from '../../domain/listeners/free-ports.js';
 import { intendedLinks } from '../../domain/port-table/intended-links.js';
 import { portRows, liveListeners } from '../../domain/port-table/port-table.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -40,6 +41,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     nodeNames: createNodeNames(fleet),
     generation: (nodeId) => fleet().generationOf(nodeId),
     portRows: (nodeId) => portRows(fleet(), nodeId),
+    freePorts: (nodeId, transport) => freePorts(fleet(), nodeId, transport),
     links: (nodeId) => intendedLinks(fleet(), nodeId),
     liveListeners: createLiveListeners(fleet),
     resourceCounts: createFleetCounts({ fleet, clock }),

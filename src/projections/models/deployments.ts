@@ -8,7 +8,7 @@ import { fleetEvent } from '../../domain/fleet/resources.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
 import type { Collection } from '../../storage/read-store.js';
-import type { Deployment, Projections } from '../port.js';
+import type { Projections, StoredDeployment } from '../port.js';
 import { asJson, fromJson } from '../read-model.js';
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
@@ -20,7 +20,7 @@ export type DeploymentFields = {
   readonly deployment: Json;
 };
 
-const deploymentOf = (fields: DeploymentFields): Deployment => fromJson<Deployment>(fields.deployment);
+const deploymentOf = (fields: DeploymentFields): StoredDeployment => fromJson<StoredDeployment>(fields.deployment);
 
 export const deployments: ReadModel<DeploymentFields> = {
   name: 'deployments',
@@ -35,14 +35,15 @@ export const deployments: ReadModel<DeploymentFields> = {
 
   evolve(fields, event, command, id) {
     const { type, data } = fleetEvent(event);
-    if (type !== 'ChainDeployed') return fields;
+    if (type !== 'ChainDeployed' || data.definition.to === null) return fields;
     const { chain_id, chain_version, nodes } = data;
     const { revision } = lastEvent(command);
-    const deployment: Deployment = {
+    const deployment: StoredDeployment = {
       id,
       chain_id,
       chain_version,
       at: event.metadata.occurred_at,
+      definition: data.definition.to,
       nodes: nodes.map(({ node_id, offset }) => ({ node_id, generation: 1 + revision + offset })),
     };
     return { chain_id, revision: String(revision).padStart(16, '0'), deployment: asJson(deployment) };

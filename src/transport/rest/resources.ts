@@ -1,6 +1,7 @@
 /** The routes of each resource of the fleet. A resource without routes does not compile. */
 import type { ResourceType } from '../../domain/fleet/resources.js';
 import { chainRoutes } from './resources/chains.js';
+import { chainTransportRoutes, freePortRoutes } from './resources/chain-choices.js';
 import { chainHistoryRoutes, nodeHistoryRoutes, upstreamHistoryRoutes } from './resources/history.js';
 import { credentialRoutes } from './resources/credentials.js';
 import { deploymentRoutes } from './resources/deployments.js';
@@ -24,10 +25,10 @@ const allOf =
   };
 
 export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
-  node: allOf(nodeRoutes, nodeCommandRoutes, nodeConfigRoutes, nodeMetricsRoutes, nodeHistoryRoutes),
+  node: allOf(nodeRoutes, nodeCommandRoutes, nodeConfigRoutes, nodeMetricsRoutes, nodeHistoryRoutes, freePortRoutes),
   l4_upstream: allOf(upstreamRoutes, upstreamHealthRoutes, upstreamHistoryRoutes),
   credential: credentialRoutes,
-  l4_chain: allOf(chainRoutes, deploymentRoutes, chainHistoryRoutes),
+  l4_chain: allOf(chainRoutes, chainTransportRoutes, deploymentRoutes, chainHistoryRoutes),
   route: legacyRouteRoutes,
   listener_policy: listenerPolicyRoutes,
   l3_network: l3NetworkRoutes,

@@ -6,7 +6,9 @@ import { z } from 'zod';
 import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
 import { originTypes } from '../../../domain/snapshot/snapshot.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { answers } from '../answers/envelope.js';
+import { definitionsOf, nodesOf } from '../../../domain/chain/chain.js';
+import { answers, ok } from '../answers/envelope.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { readHeaders } from '../schemas/headers.js';
 import type { NodeSamples } from './link-measurements.js';
 import { byResource, measured, measurement, unmeasured } from './link-measurements.js';
@@ -25,7 +27,7 @@ const linkSchema = z
   })
   .meta({ id: 'NodeLink', description: 'A link that the configuration intends, and what agents have measured of it' });
 const linksSchema = z
-  .object({ items: documented(z.array(linkSchema), 'All links') })
+  .object({ items: documented(z.array(linkSchema), 'The links') })
   .meta({ description: 'The links' });
 type LinkView = z.output<typeof linkSchema>;
 
@@ -46,17 +48,42 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (_request, reply) => sendPieces(reply, linkPieces(deps)),
   });
+
+  app.route({
+    method: 'GET',
+    url: '/api/l4-chains/:id/links',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listLinksOfL4Chain',
+      summary: 'The links between the nodes of an L4 chain, with what agents have measured of them',
+      description: 'Those of its current and of its deployed definition, by the node that dials.',
+      tags: ['l4-chains'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(linksSchema),
+    },
+    handler: async (request) => {
+      const chain = orNotFound(deps.fleet.chain(pathId(request.params, 'L4 chain')), 'L4 chain');
+      const links = nodesOf(...definitionsOf(chain)).flatMap((id) => deps.fleet.links(id));
+      const own = links.filter(({ resourceId }) => resourceId === chain.id);
+      return ok({ items: [...(await withMeasurements(deps, own))] });
+    },
+  });
 }
 
 async function* linkPieces(deps: RestDeps): AsyncGenerator<string, void> {
   yield '{"items":';
-  yield* listInPieces(deps.fleet.nodeNames(), (slice) => linksOf(deps, slice));
+  yield* listInPieces(deps.fleet.nodeNames(), (slice) =>
+    withMeasurements(
+      deps,
+      slice.flatMap(({ id }) => deps.fleet.links(id)),
+    ),
+  );
   yield '}';
 }
 
-/** The links from these nodes. */
-async function linksOf(deps: RestDeps, nodes: readonly { readonly id: string }[]): Promise<readonly LinkView[]> {
-  const links = nodes.flatMap(({ id }) => deps.fleet.links(id));
+async function withMeasurements(deps: RestDeps, links: readonly IntendedLink[]): Promise<readonly LinkView[]> {
   const atStart = await samplesOf(deps, links, ({ fromNodeId }) => fromNodeId);
   const measuredAtStart = links.map((link) => measurement(atStart.get(link.fromNodeId), link, 'from'));
   // Usually the node that dials has measured it, and the other end need not be asked.

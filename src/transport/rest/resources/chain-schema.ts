@@ -181,6 +181,15 @@ export const chainShape: Shape<ChainFields> = {
   },
 };
 
+/** What a deploy publishes. */
+export const definitionSchema = z
+  .object({
+    payload: documented(z.enum(payloads), 'What it carries', 'tcp'),
+    hops: documented(z.array(hopSchema), 'Nodes that it goes through, in their order'),
+    target: documented(targetSchema, 'Where it ends'),
+  })
+  .meta({ id: 'L4ChainDefinition', description: 'The part of a chain that a deploy publishes' });
+
 /** The fields of a chain in a document of the fleet, without what a request's hop fills in. */
 export function chainInFile(state: object): JsonObject {
   const hops = (state as ChainFields).hops.map(({ listen_addr, max_streams, ...hop }) => ({

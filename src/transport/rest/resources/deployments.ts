@@ -3,12 +3,13 @@
  * follow `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import type { ChainState } from '../../../domain/chain/chain.js';
+import type { ChainDefinition, ChainState } from '../../../domain/chain/chain.js';
 import type { DeployResult } from '../../../commands/handlers-port.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Deployment } from '../../../projections/port.js';
 import type { DeploymentNodeState } from '../fleet/apply-state.js';
 import { deploymentNodeStates, deploymentState } from '../fleet/apply-state.js';
+import { definitionSchema } from './chain-schema.js';
 import type { ChainView } from './chain-view.js';
 import { chainSchema, listenersOn, oneChainView } from './chain-view.js';
 import { callerOf, commandContext, ofStoredCommand, setCommandHeaders, untilStored } from '../checks/consistency.js';
@@ -21,7 +22,7 @@ import type { ShownListeners } from '../fleet/listener-states.js';
 import { listenersShown, readStates, shownListeners } from '../fleet/listener-states.js';
 import { presencesOf } from '../fleet/node-status.js';
 import { pushFacts } from './node-view.js';
-import { noQuery, query, queryInteger } from '../schemas/query.js';
+import { query, queryBoolean, queryInteger } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { applyErrors, idOf, nodeId, timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
@@ -34,30 +35,32 @@ export interface DeploymentView extends DeploymentStates {
   readonly nodes: readonly (DeploymentStates['nodes'][number] & { readonly listeners: ShownListeners })[];
 }
 
-export const deploymentSchema: z.ZodType<DeploymentView> = z
-  .object({
-    id: idOf('Id of the deployment', sample.deployment),
-    chain_id: idOf('Id of the chain', sample.chain),
-    chain_version: documented(z.int(), 'Version of the chain that was deployed', 2),
-    at: timeOf('When', sample.later),
-    nodes: documented(
-      z.array(
-        z
-          .object({
-            node_id: nodeId,
-            generation: documented(z.int(), 'The generation with the deployment', 42),
-            state: documented(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
-            errors: applyErrors,
-            listeners: documented(
-              shownListeners,
-              'Of the chain on this node, as it is deployed now, beside what the agent reported last; null before a report',
-            ),
-          })
-          .meta({ id: 'DeploymentNode', description: 'How far a node is with a deployment' }),
-      ),
-      'The nodes of the old and of the new definition',
+const fields = {
+  id: idOf('Id of the deployment', sample.deployment),
+  chain_id: idOf('Id of the chain', sample.chain),
+  chain_version: documented(z.int(), 'Version of the chain that was deployed', 2),
+  at: timeOf('When', sample.later),
+  nodes: documented(
+    z.array(
+      z
+        .object({
+          node_id: nodeId,
+          generation: documented(z.int(), 'The generation with the deployment', 42),
+          state: documented(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
+          errors: applyErrors,
+          listeners: documented(
+            shownListeners,
+            'Of the chain on this node, as it is deployed now, beside what the agent reported last; null before a report',
+          ),
+        })
+        .meta({ id: 'DeploymentNode', description: 'How far a node is with a deployment' }),
     ),
-  })
+    'The nodes of the old and of the new definition',
+  ),
+};
+
+export const deploymentSchema: z.ZodType<DeploymentView> = z
+  .object(fields)
   .meta({ id: 'Deployment', description: 'A deployment, with the states of its nodes as they are now' });
 
 const deployedSchema = z
@@ -67,8 +70,22 @@ const deployedSchema = z
   })
   .meta({ id: 'DeployedL4Chain', description: 'The chain and its deployment' });
 
+interface ListedDeployment extends DeploymentView {
+  readonly definition?: ChainDefinition | undefined;
+}
+
+const listedDeployment: z.ZodType<ListedDeployment> = z
+  .object({
+    ...fields,
+    definition: documented(
+      (definitionSchema as unknown as z.ZodType<ChainDefinition>).optional(),
+      'What was deployed, if it is asked for',
+    ),
+  })
+  .meta({ id: 'ListedDeployment', description: 'A deployment in the list of those of a chain' });
+
 const deploymentsSchema = z
-  .object({ items: documented(z.array(deploymentSchema), 'Newest first') })
+  .object({ items: documented(z.array(listedDeployment), 'Newest first') })
   .meta({ description: 'The deployments' });
 
 const deployQuery = query({
@@ -139,14 +156,17 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       description: 'All deployments with the states of their nodes as they are now, not paged.',
       tags,
       params: idParams,
-      querystring: noQuery,
+      querystring: query({ definition: queryBoolean('Whether each says what was deployed').optional() }),
       headers: readHeaders,
       response: answers(deploymentsSchema),
     },
     handler: async (request) => {
       const id = pathId(request.params, 'L4 chain');
       orNotFound(deps.fleet.resources.l4_chain.get(id), 'L4 chain');
-      return ok({ items: await viewsOf(deps, await deps.projections.deployments.ofChain(id)) });
+      const stored = await deps.projections.deployments.ofChain(id);
+      const views = await viewsOf(deps, stored);
+      if (request.query.definition !== true) return ok({ items: views });
+      return ok({ items: views.map((view, index) => ({ ...view, definition: stored[index]?.definition })) });
     },
   });
 }
@@ -183,7 +203,8 @@ export async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]
       const keys = chain === undefined ? [] : listenersOn(chain, node.node_id);
       return { ...node, listeners: listenersShown([{ keys, states: reported.get(node.node_id) }]) };
     });
-    return { ...deployment, nodes };
+    const { id, chain_id, chain_version, at } = deployment;
+    return { id, chain_id, chain_version, at, nodes };
   });
 }
 

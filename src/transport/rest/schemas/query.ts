@@ -24,7 +24,7 @@ export function queryBoolean(description: string) {
   return z
     .enum(['true', 'false'], { error: expected('true or false, once') })
     .transform((value) => value === 'true')
-    .meta({ type: 'boolean', description, examples: [true] });
+    .meta({ type: 'boolean', enum: [true, false], description, examples: [true] });
 }
 
 const rfc3339 = z.iso.datetime({ offset: true });

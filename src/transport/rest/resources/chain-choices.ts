@@ -1,0 +1,101 @@
+/**
+ * What one can choose from when one builds a chain: the combinations of the transport table, and free ports of a node. A
+ * choice from here is not promised to be accepted: the rules are those of the domain. Implements
+ * `docs/contract/domain.md#l4-chain` and `docs/contract/console.md#pages`, chains.
+ */
+import { z } from 'zod';
+import { outers, payloads, securities } from '../../../domain/chain/chain.js';
+import { keyTypeOf, listenerTransport, transports } from '../../../domain/chain/transports.js';
+import { keyTypes } from '../../../domain/credential/credential.js';
+import { policyTransports } from '../../../domain/listener-policy/policy.js';
+import { answers, ok } from '../answers/envelope.js';
+import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented } from '../openapi/openapi-text.js';
+import { oneOf } from '../schemas/fields.js';
+import { readHeaders } from '../schemas/headers.js';
+import { noQuery, query } from '../schemas/query.js';
+
+const transportSchema = z
+  .object({
+    payload: documented(z.enum(payloads), 'What the chain carries', 'tcp'),
+    outer: documented(z.enum(outers), 'Transport that the hop before, or the client, comes with', 'tcp'),
+    security: documented(z.enum(securities), 'How that transport is secured', 'reality'),
+    listens: documented(z.enum(policyTransports), 'Transport of the listener', 'tcp'),
+    key_type: documented(
+      z.enum(keyTypes).nullable(),
+      'Key type of the credential that the hop needs; null where it must have none',
+      'reality',
+    ),
+    server_names: documented(
+      z.enum(['patterns', 'exact', 'none']),
+      'Names that the hop may have: wildcards too, exact ones only, or none',
+      'exact',
+    ),
+    max_streams: documented(z.boolean(), 'Whether the hop may bound the streams of a connection', false),
+  })
+  .meta({ id: 'ChainTransport', description: 'A combination that a hop may have, and what goes with it' });
+
+const items = transports.flatMap(({ payloads: carried, outer, security, serverNames }) =>
+  carried.map((payload) => ({
+    payload,
+    outer,
+    security,
+    listens: listenerTransport({ outer }),
+    key_type: keyTypeOf(security),
+    server_names: serverNames,
+    max_streams: outer === 'quic',
+  })),
+);
+
+export function chainTransportRoutes(app: RestApp): void {
+  app.route({
+    method: 'GET',
+    url: '/api/l4-chains/transports',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listChainTransports',
+      summary: 'The combinations of payload, outer and security that a hop may have',
+      description: 'Any other combination is refused. It is the same in every fleet.',
+      tags: ['l4-chains'],
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(
+        z
+          .object({ items: documented(z.array(transportSchema), 'The combinations') })
+          .meta({ description: 'The combinations' }),
+      ),
+    },
+    handler: async () => ok({ items }),
+  });
+}
+
+export function freePortRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/:id/free-ports',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listFreePorts',
+      summary: 'Some ports of a node that nothing claims',
+      description: 'The usual ones first. Others that are claimed may be shared: the port table says by what.',
+      tags: ['ports'],
+      params: idParams,
+      querystring: query({
+        transport: oneOf(policyTransports)
+          .optional()
+          .meta({ description: 'Transport of the listener; QUIC listens on udp', default: 'tcp' }),
+      }),
+      headers: readHeaders,
+      response: answers(
+        z
+          .object({ ports: documented(z.array(z.int()), 'At most 8', [443, 8443]) })
+          .meta({ id: 'FreePorts', description: 'Ports to choose from' }),
+      ),
+    },
+    handler: async (request) => {
+      const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
+      return ok({ ports: [...deps.fleet.freePorts(id, request.query.transport ?? 'tcp')] });
+    },
+  });
+}
