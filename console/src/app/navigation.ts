@@ -13,6 +13,7 @@ interface Destination {
 export const pages: readonly Destination[] = [
   { to: '/', label: text.pages.overview },
   { to: '/nodes', label: text.pages.nodes },
+  { to: '/chains', label: text.pages.chains },
   { to: '/upstreams', label: text.pages.upstreams },
   { to: '/credentials', label: text.pages.credentials },
   { to: '/routes', label: text.pages.routes },
@@ -27,6 +28,7 @@ export const pages: readonly Destination[] = [
 ];
 
 export const actions: readonly Destination[] = [
+  { to: '/chains/new', label: text.pages.addChain, role: 'operator' },
   { to: '/upstreams/new', label: text.pages.addUpstream, role: 'operator' },
   { to: '/routes/new', label: text.pages.addRoute, role: 'operator' },
   { to: '/l3-networks/new', label: text.pages.addL3Network, role: 'operator' },

@@ -22,6 +22,7 @@ type Searched = Exclude<LinkedType, 'connectivity' | 'listener_policy'>;
 /** How each type is asked for. */
 const lists: Readonly<Record<Searched, Ask>> = {
   node: (query, signal) => dataOf(api.GET('/api/nodes', { params: { query }, signal })),
+  l4_chain: (query, signal) => dataOf(api.GET('/api/l4-chains', { params: { query }, signal })),
   l4_upstream: (query, signal) => dataOf(api.GET('/api/l4-upstreams', { params: { query }, signal })),
   credential: (query, signal) => dataOf(api.GET('/api/credentials', { params: { query }, signal })),
   api_token: (query, signal) => dataOf(api.GET('/api/auth/tokens', { params: { query }, signal })),

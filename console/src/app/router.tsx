@@ -4,6 +4,7 @@
  */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { auditSearch } from '../audit/audit-search.js';
+import { chainFormSearch, chainsSearch } from '../chains/chains-search.js';
 import { credentialsSearch, newCredentialSearch } from '../credentials/credentials-search.js';
 import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
 import { nodesSearch } from '../nodes/nodes-search.js';
@@ -31,6 +32,28 @@ const routeTree = root.addChildren([
     ...at,
     path: '/nodes/$id',
     component: lazyRouteComponent(() => import('../nodes/node-page.js'), 'NodePage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/chains',
+    validateSearch: chainsSearch,
+    component: lazyRouteComponent(() => import('../chains/chains-page.js'), 'ChainsPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/chains/new',
+    component: lazyRouteComponent(() => import('../chains/chain-form-page.js'), 'NewChainPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/chains/$id',
+    component: lazyRouteComponent(() => import('../chains/chain-page.js'), 'ChainPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/chains/$id/edit',
+    validateSearch: chainFormSearch,
+    component: lazyRouteComponent(() => import('../chains/chain-form-page.js'), 'EditChainPage'),
   }),
   createRoute({
     ...at,

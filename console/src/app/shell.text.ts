@@ -25,6 +25,7 @@ export const text = {
   pages: {
     overview: 'Overview',
     nodes: 'Nodes',
+    chains: 'Chains',
     upstreams: 'Upstreams',
     credentials: 'Credentials',
     routes: 'Routes',
@@ -44,6 +45,7 @@ export const text = {
     addRoute: 'Add a route',
     addL3Network: 'Add an L3 network',
     addUser: 'Add a user',
+    addChain: 'Build a chain',
     addUpstream: 'Add an upstream',
   },
 } as const;

@@ -17,6 +17,8 @@ interface ConfirmProps {
   readonly onClose: () => void;
   /** Nothing is lost by it. */
   readonly mild?: boolean;
+  /** It shows a table. */
+  readonly wide?: boolean;
 }
 
 export function Confirm({
@@ -27,6 +29,7 @@ export function Confirm({
   onConfirm,
   onClose,
   mild = false,
+  wide = false,
 }: ConfirmProps): ReactNode {
   const { working, refused, attempt, forget } = useAttempt();
   const close = (): void => {
@@ -39,7 +42,14 @@ export function Confirm({
       close();
     });
   return (
-    <Modal opened={opened} onClose={close} title={title} closeButtonProps={{ 'aria-label': text.cancel }} centered>
+    <Modal
+      opened={opened}
+      onClose={close}
+      title={title}
+      size={wide ? 'xl' : 'md'}
+      closeButtonProps={{ 'aria-label': text.cancel }}
+      centered
+    >
       <Stack>
         <Text size="sm" component="div">
           {children}

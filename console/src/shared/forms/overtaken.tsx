@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api, dataOf } from '../api/client.js';
 import { Changes } from '../ui/changes.js';
+import { differencesOf } from '../ui/differences.js';
 import { Sign } from '../ui/state.js';
 import { When } from '../ui/when.js';
 import { text } from './forms.text.js';
@@ -27,7 +28,7 @@ export function Overtaken(props: OvertakenProps): ReactNode {
   const entry = last?.items[0];
   const differing = Object.keys(mine)
     .filter((key) => JSON.stringify(mine[key]) !== JSON.stringify(theirs[key]))
-    .map((key) => ({ path: labels[key] ?? key, before: mine[key], after: theirs[key] }));
+    .flatMap((key) => differencesOf(mine[key], theirs[key], labels[key] ?? key));
   return (
     <Alert color="orange" variant="light" icon={<Sign mood="warning" />} title={text.overtaken} role="alert">
       <Stack gap="sm">

@@ -1,5 +1,6 @@
 /** Fields before and after, as audit entries and plans list them. */
 import { Code, Table, Text } from '@mantine/core';
+import { isValidElement } from 'react';
 import type { ReactNode } from 'react';
 import classes from './changes.module.css';
 import { text } from './ui.text.js';
@@ -44,8 +45,9 @@ export function Changes({ changes, headings = text }: ChangesProps): ReactNode {
   );
 }
 
-/** A value of JSON as people read it. */
+/** A value of JSON as people read it, or what is there to be shown in its place. */
 function shown(value: unknown): ReactNode {
+  if (isValidElement(value)) return value;
   if (value === null || value === undefined)
     return (
       <Text span size="sm" c="dimmed" inherit>

@@ -16,6 +16,7 @@ export function sayDone(said: string, done?: { readonly resourceId: string; read
   const id = notifications.show({
     autoClose: shownMs,
     withBorder: true,
+    closeButtonProps: { 'aria-label': text.close },
     message: (
       <Group justify="space-between" wrap="nowrap">
         <Text size="sm">{said}</Text>
@@ -51,6 +52,12 @@ async function undo(resourceId: string, requestId: string): Promise<void> {
     sayDone(text.undone);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    notifications.show({ color: 'red', autoClose: false, title: text.undoFailed, message: sentenceOf(error) });
+    notifications.show({
+      color: 'red',
+      autoClose: false,
+      closeButtonProps: { 'aria-label': text.close },
+      title: text.undoFailed,
+      message: sentenceOf(error),
+    });
   }
 }

@@ -8,6 +8,7 @@ export type ResourceLinkTarget = Pick<LinkProps, 'to' | 'params' | 'search'>;
 /** The page of a resource, by its type. */
 const pages = {
   node: (id: string): ResourceLinkTarget => ({ to: '/nodes/$id', params: { id } }),
+  l4_chain: (id: string): ResourceLinkTarget => ({ to: '/chains/$id', params: { id } }),
   l4_upstream: (id: string): ResourceLinkTarget => ({ to: '/upstreams/$id', params: { id } }),
   credential: (id: string): ResourceLinkTarget => ({ to: '/credentials/$id', params: { id } }),
   api_token: (id: string): ResourceLinkTarget => ({ to: '/tokens/$id', params: { id } }),

@@ -4,6 +4,7 @@ export const text = {
   request: 'request',
   loading: 'Loading',
   cancel: 'Cancel',
+  close: 'Close',
   history: 'History',
   edit: 'Edit',
   enabled: 'Enabled',

@@ -1,0 +1,177 @@
+/** Builds a chain hop by hop, or edits one; nothing of it runs before it is deployed. */
+import { Input, SegmentedControl, Switch, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import type { ReactNode } from 'react';
+import { ListEditor } from '../shared/forms/list-editor.js';
+import { ResourceForm } from '../shared/forms/resource-form.js';
+import type { FormOf, Save } from '../shared/forms/resource-form.js';
+import { sayDoneOf } from '../shared/ui/done.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { bodyOf, newHop, valuesOf } from './chain-values.js';
+import type { Values } from './chain-values.js';
+import { chainQuery, createChain, deploymentsQuery, transportsQuery, updateChain } from './chains.js';
+import type { Chain, Transport } from './chains.js';
+import { text } from './chains.text.js';
+import { HopFields } from './hop-fields.js';
+import { TargetFields } from './target-fields.js';
+
+const labels = {
+  name: text.name,
+  description: text.description,
+  enabled: text.enabledLabel,
+  payload: text.payload,
+  hops: text.hops,
+  'hops.*': text.hops,
+  'hops.*.node_id': text.node,
+  'hops.*.outer': text.comesWith,
+  'hops.*.security': text.comesWith,
+  'hops.*.listen_port': text.port,
+  'hops.*.listen_addr': text.address,
+  'hops.*.credential_id': text.credential,
+  'hops.*.server_names': text.serverNames,
+  'hops.*.max_streams': text.maxStreams,
+  'hops.*.dial_addr': text.dialAddr,
+  target: text.target,
+  'target.upstream_id': text.upstreamLabel,
+  'target.endpoint': text.endpointLabel,
+};
+
+const requestOf = ({ values, headers }: Save<Values>) => ({ values: bodyOf(values), headers });
+
+export function NewChainPage(): ReactNode {
+  const navigate = useNavigate();
+  return (
+    <Page title={text.newTitle}>
+      <ResourceForm<Values, Chain>
+        valuesOf={valuesOf}
+        labels={labels}
+        save={(changes) => createChain(requestOf(changes) as Parameters<typeof createChain>[0])}
+        onSaved={(done) => {
+          sayDoneOf(text.created_(done.data.name), done);
+          void navigate({ to: '/chains/$id', params: { id: done.data.id } });
+        }}
+        onCancel={() => void navigate({ to: '/chains' })}
+        saveLabel={text.add}
+      >
+        {(form) => <Fields form={form} />}
+      </ResourceForm>
+    </Page>
+  );
+}
+
+export function EditChainPage(): ReactNode {
+  const { id } = useParams({ from: '/chains/$id/edit' });
+  const { field } = useSearch({ from: '/chains/$id/edit' });
+  const navigate = useNavigate();
+  const { data: chain, error, refetch } = useQuery(chainQuery(id));
+  if (chain === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  const back = (): void => void navigate({ to: '/chains/$id', params: { id } });
+  return (
+    <Page title={text.editTitle(chain.name)}>
+      <ResourceForm<Values, Chain>
+        resource={chain}
+        valuesOf={valuesOf}
+        labels={labels}
+        save={(changes) => updateChain(id, requestOf(changes))}
+        onSaved={(done) => {
+          sayDoneOf(text.saved(done.data.name), done);
+          back();
+        }}
+        onCancel={back}
+        saveLabel={text.save}
+      >
+        {(form) => (
+          <>
+            {field !== undefined && <Rejected form={form} chainId={id} field={field} />}
+            <Fields form={form} chainId={id} />
+            <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
+          </>
+        )}
+      </ResourceForm>
+    </Page>
+  );
+}
+
+interface RejectedProps {
+  readonly form: FormOf<Values>;
+  readonly chainId: string;
+  /** As the agent names it, such as `hops[0].listen_port`. */
+  readonly field: string;
+}
+
+/** Puts the agent's words beside the field that they are about, and the reader there. */
+function Rejected({ form, chainId, field }: RejectedProps): ReactNode {
+  const { data } = useQuery(deploymentsQuery(chainId));
+  const path = field.replaceAll(/\[(\d+)\]/g, '.$1');
+  const errors = data?.items[0]?.nodes.flatMap((node) => node.errors) ?? [];
+  const message = errors.find((error) => error.path === field)?.message;
+  useEffect(() => {
+    if (message !== undefined) form.setFieldError(path, text.agentSaid(message));
+    form.getInputNode(path)?.focus();
+    // Once for what the address names: the reader may go elsewhere.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [path, message]);
+  return null;
+}
+
+interface FieldsProps {
+  readonly form: FormOf<Values>;
+  readonly chainId?: string;
+}
+
+function Fields({ form, chainId }: FieldsProps): ReactNode {
+  const { hops, payload } = form.getValues();
+  const { data: all = [] } = useQuery(transportsQuery);
+  const allowed = (carried: Chain['payload']): readonly Transport[] => all.filter((one) => one.payload === carried);
+  const first = allowed(payload)[0];
+  /** Hops that cannot carry it become the first kind that can. */
+  const carry = (chosen: Chain['payload']): void => {
+    const can = allowed(chosen);
+    form.setValues({
+      payload: chosen,
+      hops: hops.map((hop) => {
+        const fits = can.some(({ outer, security }) => outer === hop.outer && security === hop.security);
+        const { node_id, listen_port, listen_addr, dial_addr } = hop;
+        return fits || can[0] === undefined ? hop : { ...newHop(can[0]), node_id, listen_port, listen_addr, dial_addr };
+      }),
+    });
+  };
+  return (
+    <>
+      <TextInput
+        label={text.name}
+        description={text.nameHint}
+        required
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      <TextInput label={text.description} {...form.getInputProps('description')} />
+      <Input.Wrapper label={text.payload} error={form.errors['payload']}>
+        <div>
+          <SegmentedControl<Chain['payload']>
+            aria-label={text.payload}
+            value={payload}
+            onChange={carry}
+            data={(['tcp', 'udp'] as const).map((value) => ({ value, label: text.payloads[value] }))}
+          />
+        </div>
+      </Input.Wrapper>
+      <ListEditor
+        legend={text.hops}
+        hint={text.hopsHint}
+        count={hops.length}
+        addLabel={text.addHop}
+        onAdd={() => first !== undefined && form.insertListItem('hops', newHop(first))}
+        removeLabel={text.removeHop}
+        onRemove={(index) => form.removeListItem('hops', index)}
+        error={form.errors['hops']}
+      >
+        {(index) => <HopFields form={form} index={index} transports={allowed(payload)} chainId={chainId} />}
+      </ListEditor>
+      <TargetFields form={form} />
+    </>
+  );
+}

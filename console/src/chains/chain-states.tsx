@@ -1,0 +1,57 @@
+/** The states of a chain and of its deployments, each with its sign. */
+import type { ReactNode } from 'react';
+import { State } from '../shared/ui/state.js';
+import type { Mood } from '../shared/ui/state.js';
+import type { Chain, DeploymentNode } from './chains.js';
+import { text } from './chains.text.js';
+
+const statusMoods: Readonly<Record<Chain['status'], Mood>> = {
+  draft: 'idle',
+  deployed: 'good',
+  modified: 'warning',
+  disabled: 'idle',
+};
+const healthMoods: Readonly<Record<Chain['health']['state'], Mood>> = {
+  ok: 'good',
+  degraded: 'warning',
+  down: 'bad',
+  unknown: 'idle',
+};
+const deploymentMoods: Readonly<Record<DeploymentNode['state'], Mood>> = {
+  pending: 'busy',
+  pushed: 'busy',
+  applied: 'good',
+  rejected: 'bad',
+  offline: 'warning',
+};
+const nodeMoods: Readonly<Record<Chain['hop_status'][number]['status'], Mood>> = {
+  online: 'good',
+  offline: 'bad',
+  pending: 'idle',
+};
+
+export function StatusState({ status }: Pick<Chain, 'status'>): ReactNode {
+  return <State mood={statusMoods[status]}>{text.statuses[status]}</State>;
+}
+
+export function HealthState({ health }: Pick<Chain, 'health'>): ReactNode {
+  return (
+    <span title={health.reasons.join(' ') || undefined}>
+      <State mood={healthMoods[health.state]}>{text.healths[health.state]}</State>
+    </span>
+  );
+}
+
+export function NodeProgress({ state }: Pick<DeploymentNode, 'state'>): ReactNode {
+  return <State mood={deploymentMoods[state]}>{text.states[state]}</State>;
+}
+
+export function HopNodeState({ status }: Pick<Chain['hop_status'][number], 'status'>): ReactNode {
+  return <State mood={nodeMoods[status]}>{text.nodeStates[status]}</State>;
+}
+
+/** The listener of a hop, in the agent's words where it does not listen. */
+export function ListenerState({ state, reported_at: reportedAt }: Chain['hop_status'][number]): ReactNode {
+  if (state === null) return <State mood="idle">{reportedAt === null ? text.noReport : text.notDeployedHere}</State>;
+  return state === 'running' ? <State mood="good">{text.running}</State> : <State mood="bad">{state}</State>;
+}

@@ -1,0 +1,19 @@
+/** What the addresses of the pages of chains hold. */
+import { listSearch, textOf, wordOf } from '../shared/search.js';
+import type { Search } from '../shared/search.js';
+
+export const statuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
+export const healths = ['ok', 'degraded', 'down', 'unknown'] as const;
+
+export const chainsSearch = (search: Search) => ({
+  ...listSearch(search),
+  status: wordOf(search, 'status', statuses),
+  health: wordOf(search, 'health', healths),
+  /** Only chains with a hop on this node. */
+  node_id: textOf(search, 'node_id'),
+});
+
+export type ChainsSearch = ReturnType<typeof chainsSearch>;
+
+/** What the address of the form holds: the field that an agent rejected, as the agent names it. */
+export const chainFormSearch = (search: Search) => ({ field: textOf(search, 'field') });

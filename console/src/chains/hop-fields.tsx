@@ -1,0 +1,188 @@
+/** The fields of one hop: only what the service says can be chosen, and what else is on the port. */
+import {
+  Autocomplete,
+  Button,
+  Collapse,
+  Group,
+  NumberInput,
+  Select,
+  Stack,
+  TagsInput,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ResourceSelect } from '../shared/forms/resource-select.js';
+import type { FormOf } from '../shared/forms/resource-form.js';
+import { anyAddress } from './chain-values.js';
+import type { Values } from './chain-values.js';
+import { freePortsQuery, portUsersQuery } from './chains.js';
+import type { Transport } from './chains.js';
+import { text } from './chains.text.js';
+
+interface HopFieldsProps {
+  readonly form: FormOf<Values>;
+  readonly index: number;
+  /** Those that the payload allows. */
+  readonly transports: readonly Transport[];
+  /** Of a stored chain: it is on its ports itself. */
+  readonly chainId: string | undefined;
+}
+
+const keyOf = ({ outer, security }: Pick<Transport, 'outer' | 'security'>): string => `${outer} ${security}`;
+
+export function HopFields({ form, index, transports, chainId }: HopFieldsProps): ReactNode {
+  const { hops } = form.getValues();
+  const hop = hops[index];
+  if (hop === undefined) return null;
+  const path = `hops.${index}`;
+  const transport = transports.find((one) => keyOf(one) === keyOf(hop));
+  const choose = (key: string | null): void => {
+    const chosen = transports.find((one) => keyOf(one) === key);
+    if (chosen !== undefined) form.setFieldValue(path, { ...hop, ...fitting(hop, transport, chosen) });
+  };
+  return (
+    <Stack gap="sm" w="100%">
+      <Group gap="xs" h={24}>
+        <Text size="sm" fw={600}>
+          {text.hop(index + 1)}
+        </Text>
+        {index > 0 && (
+          <Button
+            size="compact-xs"
+            variant="subtle"
+            aria-label={text.moveUp(index + 1)}
+            onClick={() => form.reorderListItem('hops', { from: index, to: index - 1 })}
+          >
+            ↑
+          </Button>
+        )}
+      </Group>
+      <Group gap="sm" align="flex-start">
+        <ResourceSelect
+          kind={{ type: 'node' }}
+          label={text.node}
+          required
+          except={hops.map(({ node_id: id }) => id)}
+          {...form.getInputProps(`${path}.node_id`)}
+        />
+        <Select
+          label={text.comesWith}
+          data={transports.map((one) => ({ value: keyOf(one), label: text.transport(one.outer, one.security) }))}
+          value={keyOf(hop)}
+          onChange={choose}
+          allowDeselect={false}
+          error={form.errors[`${path}.outer`] ?? form.errors[`${path}.security`] ?? form.errors[path]}
+          data-path={`${path}.outer`}
+          w={170}
+        />
+        <PortField form={form} index={index} listens={transport?.listens} chainId={chainId} />
+      </Group>
+      {transport !== undefined && transport.key_type !== null && (
+        <ResourceSelect
+          kind={{ type: 'credential', keyType: transport.key_type }}
+          label={text.credential}
+          required
+          {...form.getInputProps(`${path}.credential_id`)}
+        />
+      )}
+      {transport !== undefined && transport.server_names !== 'none' && (
+        <TagsInput
+          label={text.serverNames}
+          description={text.serverNamesHint[hop.security]}
+          {...form.getInputProps(`${path}.server_names`)}
+        />
+      )}
+      <MoreFields form={form} index={index} transport={transport} />
+    </Stack>
+  );
+}
+
+/** What must change with the transport: a credential of another type, names where there can be none. */
+function fitting(
+  { credential_id, server_names, max_streams }: Values['hops'][number],
+  before: Transport | undefined,
+  { outer, security, ...chosen }: Transport,
+): Partial<Values['hops'][number]> {
+  return {
+    outer,
+    security,
+    credential_id: chosen.key_type === before?.key_type ? credential_id : '',
+    server_names: chosen.server_names === 'none' ? [] : server_names,
+    max_streams: chosen.max_streams ? max_streams : '',
+  };
+}
+
+interface PortFieldProps {
+  readonly form: FormOf<Values>;
+  readonly index: number;
+  readonly listens: Transport['listens'] | undefined;
+  readonly chainId: string | undefined;
+}
+
+function PortField({ form, index, listens, chainId }: PortFieldProps): ReactNode {
+  const { node_id: nodeId = '', listen_port: typed = '' } = form.getValues().hops[index] ?? {};
+  const { data: free = [] } = useQuery(freePortsQuery(nodeId, listens));
+  const { data: routes = [] } = useQuery(portUsersQuery(nodeId, listens, Number(typed)));
+  const others = routes.filter(({ resourceId }) => resourceId !== chainId).map(({ resourceName: name }) => name);
+  return (
+    <Autocomplete
+      label={text.port}
+      description={others.length === 0 ? text.portHint : text.portShared([...new Set(others)].join(', '))}
+      inputWrapperOrder={['label', 'input', 'description', 'error']}
+      required
+      inputMode="numeric"
+      data={free.map(String)}
+      filter={({ options }) => options}
+      w={110}
+      {...form.getInputProps(`hops.${index}.listen_port`)}
+    />
+  );
+}
+
+interface MoreFieldsProps {
+  readonly form: FormOf<Values>;
+  readonly index: number;
+  readonly transport: Transport | undefined;
+}
+
+/** What is seldom set. */
+function MoreFields({ form, index, transport }: MoreFieldsProps): ReactNode {
+  const path = `hops.${index}`;
+  const hop = form.getValues().hops[index];
+  const used = hop !== undefined && (hop.listen_addr !== anyAddress || hop.dial_addr !== '' || hop.max_streams !== '');
+  const [opened, more] = useDisclosure(used);
+  const wrong = ['listen_addr', 'dial_addr', 'max_streams'].some((field) => form.errors[`${path}.${field}`]);
+  const shown = opened || wrong;
+  return (
+    <>
+      <Group>
+        <Button size="compact-xs" variant="subtle" aria-expanded={shown} onClick={more.toggle}>
+          {shown ? text.less : text.more}
+        </Button>
+      </Group>
+      <Collapse expanded={shown}>
+        <Group gap="sm" align="flex-start">
+          <TextInput label={text.address} w={190} {...form.getInputProps(`${path}.listen_addr`)} />
+          <TextInput
+            label={text.dialAddr}
+            description={text.dialAddrHint}
+            w={300}
+            {...form.getInputProps(`${path}.dial_addr`)}
+          />
+          {transport?.max_streams === true && (
+            <NumberInput
+              label={text.maxStreams}
+              min={1}
+              max={65_535}
+              w={190}
+              {...form.getInputProps(`${path}.max_streams`)}
+            />
+          )}
+        </Group>
+      </Collapse>
+    </>
+  );
+}

@@ -1,0 +1,114 @@
+/** What a deploy would do, as a difference, and the deploy: it does what was seen, or is refused. */
+import { Alert, Button, List, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useAttempt } from '../shared/forms/attempt.js';
+import { queryClient } from '../shared/live/queries.js';
+import { useMay } from '../shared/session.js';
+import { columnsOf } from '../shared/ui/data-table.js';
+import { DataTable } from '../shared/ui/data-table.js';
+import { sayDone } from '../shared/ui/done.js';
+import { formatCount } from '../shared/ui/format.js';
+import { NamedLink } from '../shared/ui/named-link.js';
+import { Problem } from '../shared/ui/problem.js';
+import { Section } from '../shared/ui/section.js';
+import { Sign } from '../shared/ui/state.js';
+import { deployChain, deploymentsQuery, planQuery } from './chains.js';
+import type { Chain } from './chains.js';
+import { text } from './chains.text.js';
+import { DefinitionChanges } from './definition-changes.js';
+
+export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
+  const mayDeploy = useMay('operator');
+  const { working, refused, attempt } = useAttempt();
+  const { data: plan, error, refetch } = useQuery(planQuery(chain.id));
+  const { data: deployments } = useQuery(deploymentsQuery(chain.id));
+  if (chain.status === 'deployed') return null;
+  if (chain.status === 'disabled') return <Section title={text.plan}>{text.planDisabled}</Section>;
+  const deploy = (): Promise<void> =>
+    attempt(async () => {
+      try {
+        const { requestId } = await deployChain(chain.id, plan?.etag ?? null);
+        sayDone(text.deployed(chain.name), { resourceId: chain.id, requestId });
+      } finally {
+        // Refused for what somebody else has changed: the reader sees it.
+        await queryClient.invalidateQueries({ queryKey: ['l4_chain'] });
+      }
+    });
+  const blocked = plan !== undefined && plan.collisions.length > 0;
+  return (
+    <Section
+      title={text.plan}
+      actions={
+        mayDeploy && (
+          <Button size="xs" loading={working} disabled={plan === undefined || blocked} onClick={() => void deploy()}>
+            {text.deploy}
+          </Button>
+        )
+      }
+    >
+      <Stack gap="sm" mih={120}>
+        {refused !== undefined && <Problem error={refused} />}
+        {plan === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
+        {blocked && (
+          <Alert color="orange" variant="light" icon={<Sign mood="warning" />} title={text.inTheWay}>
+            <List size="sm">
+              {plan.collisions.map((sentence) => (
+                <List.Item key={sentence}>{sentence}</List.Item>
+              ))}
+            </List>
+          </Alert>
+        )}
+        <Text size="sm">{chain.deployed_at === null ? text.planFirst : text.planNext}</Text>
+        {plan !== undefined && <PlannedNodes nodes={plan.nodes} />}
+        {chain.deployed_at !== null && deployments?.items[0] !== undefined && (
+          <DefinitionChanges before={deployments.items[0].definition} after={chain} />
+        )}
+      </Stack>
+    </Section>
+  );
+}
+
+type PlannedNode = NonNullable<ReturnType<typeof usePlan>['data']>['nodes'][number];
+const usePlan = (id: string) => useQuery(planQuery(id));
+
+const column = columnsOf<PlannedNode>();
+const columns = column.columns([
+  column.display({
+    id: 'node',
+    header: text.node,
+    cell: ({ row: { original } }) => <NamedLink type="node" id={original.node_id} />,
+  }),
+  column.display({
+    id: 'added',
+    header: text.rulesAdded,
+    meta: { numeric: true },
+    cell: ({ row: { original } }) => signed('+', original.added.length),
+  }),
+  column.display({
+    id: 'changed',
+    header: text.rulesChanged,
+    meta: { numeric: true },
+    cell: ({ row: { original } }) => signed('~', original.changed.length),
+  }),
+  column.display({
+    id: 'removed',
+    header: text.rulesRemoved,
+    meta: { numeric: true },
+    cell: ({ row: { original } }) => signed('−', original.removed.length),
+  }),
+]);
+
+const signed = (sign: string, count: number): string => (count === 0 ? '0' : `${sign}${formatCount(count)}`);
+
+function PlannedNodes({ nodes }: { readonly nodes: readonly PlannedNode[] }): ReactNode {
+  return (
+    <DataTable
+      caption={text.planCaption}
+      columns={columns}
+      rows={nodes}
+      rowKey={({ node_id: id }) => id}
+      empty={<Text size="sm">{text.planNothing}</Text>}
+    />
+  );
+}

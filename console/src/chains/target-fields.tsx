@@ -1,0 +1,50 @@
+/** Where a chain ends: an upstream, or an endpoint of its own. */
+import { Input, SegmentedControl, Text, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { ResourceSelect } from '../shared/forms/resource-select.js';
+import type { FormOf } from '../shared/forms/resource-form.js';
+import type { Values } from './chain-values.js';
+import { text } from './chains.text.js';
+
+type Kind = 'upstream' | 'endpoint';
+
+export function TargetFields({ form }: { readonly form: FormOf<Values> }): ReactNode {
+  const { target } = form.getValues();
+  const kind: Kind = 'upstream_id' in target ? 'upstream' : 'endpoint';
+  const choose = (chosen: Kind): void =>
+    form.setFieldValue('target', chosen === 'upstream' ? { upstream_id: '' } : { endpoint: '' });
+  const secured = 'endpoint' in target && (target.tls !== undefined || target.reality !== undefined);
+  return (
+    <>
+      <Input.Wrapper label={text.endsAt} error={form.errors['target']}>
+        <div>
+          <SegmentedControl<Kind>
+            aria-label={text.endsAt}
+            value={kind}
+            onChange={choose}
+            data={[
+              { value: 'upstream', label: text.upstream },
+              { value: 'endpoint', label: text.endpoint },
+            ]}
+          />
+        </div>
+      </Input.Wrapper>
+      {kind === 'upstream' ? (
+        <ResourceSelect
+          kind={{ type: 'l4_upstream' }}
+          label={text.upstreamLabel}
+          required
+          {...form.getInputProps('target.upstream_id')}
+        />
+      ) : (
+        <TextInput
+          label={text.endpointLabel}
+          description={text.endpointHint}
+          required
+          {...form.getInputProps('target.endpoint')}
+        />
+      )}
+      {secured && <Text size="sm">{text.endpointSecured}</Text>}
+    </>
+  );
+}

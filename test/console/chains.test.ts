@@ -1,0 +1,163 @@
+/** Chains in the console (`docs/contract/console.md#pages`, Chains, chain), over real agents. */
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { once } from 'node:events';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startAgentProcess } from '../../scripts/stack/agent.js';
+import { freePorts } from '../../scripts/stack/process.js';
+import type { RunningProgram } from '../../scripts/stack/process.js';
+import { openBrowser } from './support/browser.js';
+import { openSite, seriousFaults } from './support/site.js';
+import type { Site } from './support/site.js';
+
+const browser = await openBrowser();
+
+describe.skipIf(browser === undefined)('chains', () => {
+  let site: Site;
+  const agents: RunningProgram[] = [];
+  const nodes: { readonly id: string; readonly name: string }[] = [];
+  let ports: readonly number[];
+  /** Holds a port that no agent can listen on. */
+  let occupier: Server;
+
+  beforeAll(async () => {
+    site = await openSite(browser!);
+    const { admin, service } = site;
+    await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
+    for (const name of ['entry', 'exit']) {
+      const node = await admin.call<{ id: string; control_psk: string }>('POST', '/api/nodes', {
+        name,
+        address: '127.0.0.1',
+      });
+      nodes.push({ id: node.id, name });
+      const { id: nodeId, control_psk: controlPsk } = node;
+      agents.push(startAgentProcess({ nodeId, controlPsk, controlEndpoint: service.controlEndpoint }));
+    }
+    await admin.call('POST', '/api/l4-upstreams', { name: 'shop', endpoint: '127.0.0.1:9' });
+    ports = await freePorts(8);
+    occupier = createServer().listen(0, '0.0.0.0');
+    await once(occupier, 'listening');
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(agents.map((agent) => agent.stop()));
+    await site.close();
+    await browser!.close();
+    occupier.close();
+  });
+
+  const hop = (index: number, port = ports[index]) => ({
+    node_id: nodes[index]!.id,
+    listen_port: port,
+    outer: 'tcp',
+    security: 'raw',
+  });
+  const chain = async (name: string, hops: readonly object[], endpoint = '192.0.2.1:80'): Promise<string> => {
+    const body = { name, payload: 'tcp', hops, target: { endpoint } };
+    return (await site.admin.call<{ id: string }>('POST', '/api/l4-chains', body)).id;
+  };
+  const deploy = (id: string) => site.admin.call('POST', `/api/l4-chains/${id}/deploy?wait=applied`);
+  /** Required ones have a star. */
+  const field = (page: Page, label: string, place = 0) => page.getByLabel(new RegExp(`^${label}( \\*)?$`)).nth(place);
+  const choose = async (page: Page, label: string, place: number, option: string): Promise<void> => {
+    await field(page, label, place).click();
+    await page.getByRole('option', { name: option, exact: true }).click();
+  };
+  const rowOf = (page: Page, section: string, name: string) =>
+    page.getByRole('region', { name: section }).getByRole('row').filter({ hasText: name });
+
+  test('an operator builds a chain hop by hop, reads a refusal beside its field, deploys it and sees each node apply it', async () => {
+    const page = await site.openAs('operator', '/chains/new');
+    await field(page, 'Name').fill('front');
+    await choose(page, 'Node', 0, 'entry');
+    await choose(page, 'Is reached by', 0, 'TLS over TCP');
+    await field(page, 'Port').fill(String(ports[0]));
+    await page.getByRole('button', { name: 'Add a hop' }).click();
+    await field(page, 'Node', 1).click();
+    // A node is at most once in a chain.
+    expect(await page.getByRole('option').allInnerTexts()).toEqual(['exit']);
+    await page.getByRole('option', { name: 'exit' }).click();
+    await field(page, 'Port', 1).fill(String(ports[1]));
+    await choose(page, 'Upstream', 0, 'shop');
+    await page.getByRole('button', { name: 'Add chain' }).click();
+    await page
+      .getByText(/Hops\[0\]\.credential_id: required, expected the id of a credential.*\(request [\w-]+\)/)
+      .waitFor();
+    expect(await field(page, 'Credential').getAttribute('aria-invalid')).toBe('true');
+    expect(await seriousFaults(page)).toEqual([]);
+
+    await choose(page, 'Is reached by', 0, 'plain TCP');
+    await page.getByRole('button', { name: 'Add chain' }).click();
+    await page.getByText('never deployed', { exact: true }).waitFor();
+    const plan = page.getByRole('region', { name: 'Not deployed yet' });
+    await plan.getByRole('row').filter({ hasText: 'exit' }).getByText('+1').waitFor();
+    await plan.getByRole('button', { name: 'Deploy' }).click();
+    await page.getByText('applied on every node').waitFor();
+    for (const { name } of nodes) await rowOf(page, 'Newest deployment', name).getByText('applied').waitFor();
+    await page.getByText('listening').nth(1).waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+  });
+
+  test('what an agent rejects is shown with the way to its field, where the agent’s words stand', async () => {
+    const { port } = occupier.address() as AddressInfo;
+    const id = await chain('taken', [hop(0, port)]);
+    await deploy(id);
+    const page = await site.openAs('operator', `/chains/${id}`);
+    const row = rowOf(page, 'Newest deployment', 'entry');
+    await row.getByText('rejected').waitFor();
+    await row.getByRole('link', { name: 'hops[0].listen_port' }).click();
+    await page.getByText(/^The agent rejected it: /).waitFor();
+    await page.waitForFunction(`document.activeElement.getAttribute('data-path') === 'hops.0.listen_port'`);
+    await site.admin.call('DELETE', `/api/l4-chains/${id}`);
+  });
+
+  test('two people edit one chain: the slower one reads who was faster and what both have, and loses nothing', async () => {
+    const id = await chain('shared', [hop(0, ports[2])]);
+    const page = await site.openAs('operator', `/chains/${id}/edit`);
+    await field(page, 'Description').fill('for customers');
+    const other = await site.openAs('admin', `/chains/${id}/edit`);
+    await field(other, 'Port').fill(String(ports[3]));
+    await field(other, 'Endpoint').fill('192.0.2.7:80');
+    await other.getByRole('button', { name: 'Save', exact: true }).click();
+
+    const overtaken = page.getByRole('alert').filter({ hasText: 'Somebody else changed this meanwhile' });
+    await overtaken.getByText(/Changed by admin/).waitFor();
+    await overtaken.getByRole('row').filter({ hasText: 'listen_port' }).getByText(String(ports[3])).waitFor();
+    expect(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled()).toBe(true);
+    await overtaken.getByRole('button', { name: /Keep mine/ }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'shared', exact: true }).waitFor();
+    expect(await site.admin.call('GET', `/api/l4-chains/${id}`)).toMatchObject({
+      description: 'for customers',
+      hops: [{ listen_port: ports[3] }],
+      target: { endpoint: '192.0.2.7:80' },
+    });
+  });
+
+  test('one goes back to an earlier deployment, after reading what it changes, and a viewer cannot', async () => {
+    const id = await chain('back', [hop(0, ports[4])], '192.0.2.1:81');
+    await deploy(id);
+    await site.admin.call('PUT', `/api/l4-chains/${id}`, { target: { endpoint: '192.0.2.1:82' } });
+    await deploy(id);
+    const viewer = await site.openAs('viewer', `/chains/${id}`);
+    const page = await site.openAs('operator', `/chains/${id}`);
+    await page.getByRole('button', { name: 'Go back to it' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('row').filter({ hasText: 'target.endpoint' }).getByText('192.0.2.1:81').waitFor();
+    await page.waitForURL(/dialog=back-/);
+    await dialog.getByRole('button', { name: 'Go back to it' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await page.getByText('applied on every node').waitFor();
+    const { items } = await site.admin.call<{ items: readonly { definition: object }[] }>(
+      'GET',
+      `/api/l4-chains/${id}/deployments?definition=true`,
+    );
+    expect(items.map(({ definition }) => definition)).toMatchObject(
+      ['81', '82', '81'].map((port) => ({ target: { endpoint: `192.0.2.1:${port}` } })),
+    );
+    // The viewer's page has followed, and offers nothing.
+    await viewer.getByRole('region', { name: 'Earlier deployments' }).getByRole('row').nth(2).waitFor();
+    const buttons = await viewer.getByRole('main').getByRole('button').allInnerTexts();
+    expect(buttons).toEqual([]);
+  });
+});
