@@ -17,7 +17,7 @@ type Named = { readonly items: readonly { readonly id: string; readonly name: st
 type Ask = (query: { q: string; page_size: number }, signal: AbortSignal) => Promise<Named>;
 
 /** Those that have names. */
-type Searched = Exclude<LinkedType, 'connectivity' | 'listener_policy'>;
+type Searched = Exclude<LinkedType, 'connectivity' | 'listener_policy' | 'fleet'>;
 
 /** How each type is asked for. */
 const lists: Readonly<Record<Searched, Ask>> = {

@@ -38,7 +38,15 @@ export function Palette({ button }: { readonly button: (open: () => void) => Rea
   return (
     <>
       {button(spotlight.open)}
-      <Spotlight.Root query={query} onQueryChange={setQuery} shortcut="mod + K" scrollable maxHeight={420}>
+      <Spotlight.Root
+        query={query}
+        onQueryChange={setQuery}
+        shortcut="mod + K"
+        scrollable
+        maxHeight={420}
+        attributes={{ content: { 'aria-label': text.search } }}
+        styles={{ actionDescription: { opacity: 1 } }}
+      >
         <Spotlight.Search placeholder={text.searchHint} aria-label={text.searchHint} />
         <Spotlight.ActionsList>
           {nothing && <Spotlight.Empty>{text.nothingFound}</Spotlight.Empty>}

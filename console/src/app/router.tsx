@@ -243,6 +243,16 @@ const routeTree = root.addChildren([
   }),
   createRoute({
     ...at,
+    path: '/fleet-file/sets/$set',
+    component: lazyRouteComponent(() => import('../fleet-file/set-page.js'), 'SetPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/fleet-file/applies/$id',
+    component: lazyRouteComponent(() => import('../fleet-file/apply-page.js'), 'ApplyPage'),
+  }),
+  createRoute({
+    ...at,
     path: '/audit',
     validateSearch: auditSearch,
     component: lazyRouteComponent(() => import('../audit/audit-page.js'), 'AuditPage'),

@@ -1,5 +1,5 @@
 /** One accent colour, compact controls; light and dark follow the system. */
-import { createTheme, Table } from '@mantine/core';
+import { Alert, createTheme, Table } from '@mantine/core';
 import type { CSSVariablesResolver } from '@mantine/core';
 
 export const theme = createTheme({
@@ -12,7 +12,11 @@ export const theme = createTheme({
       h2: { fontSize: '1rem', lineHeight: '1.5' },
     },
   },
-  components: { Table: Table.extend({ defaultProps: { horizontalSpacing: 'sm' } }) },
+  components: {
+    // Its colour is that of its sign; words are read.
+    Alert: Alert.extend({ styles: { title: { color: 'var(--mantine-color-text)' } } }),
+    Table: Table.extend({ defaultProps: { horizontalSpacing: 'sm' } }),
+  },
 });
 
 /** Grey and red text have more contrast than Mantine gives them. */

@@ -23,7 +23,12 @@ import { ListTable } from '../shared/ui/list-table.js';
 const column = columnsOf<AuditEntry>();
 const columns = column.columns([
   column.display({ id: 'at', header: text.at, cell: ({ row: { original } }) => <When at={original.at} /> }),
-  column.display({ id: 'actor', header: text.actor, cell: ({ row: { original } }) => actorName(original.actor) }),
+  column.display({
+    id: 'actor',
+    header: text.actor,
+    meta: { minor: true },
+    cell: ({ row: { original } }) => actorName(original.actor),
+  }),
   column.display({ id: 'action', header: text.action, cell: ({ row: { original } }) => <Action entry={original} /> }),
   column.display({
     id: 'resource',

@@ -17,10 +17,10 @@ import type { Credential } from './credentials.js';
 import { keyTypes } from './credentials-search.js';
 import { text } from './credentials.text.js';
 
-type NewValues = KeyValues & RealityValues & Pick<Credential, 'name' | 'key_type'>;
+type NewValues = KeyValues & RealityValues & Pick<Credential, 'name'>;
 
-function newOf(values: NewValues): Schemas['NewCredential'] {
-  const { name, key_type } = values;
+function newOf(key_type: Credential['key_type'], values: NewValues): Schemas['NewCredential'] {
+  const { name } = values;
   switch (key_type) {
     case 'x25519':
       return { name, key_type, ...keyFieldsOf(key_type, values) };
@@ -42,10 +42,9 @@ export function NewCredentialPage(): ReactNode {
   return (
     <Page title={text.newTitle}>
       <ResourceForm<NewValues, Credential>
-        key={key_type}
-        valuesOf={() => ({ name: '', key_type, ...emptyKey, ...realityValuesOf() })}
+        valuesOf={() => ({ name: '', ...emptyKey, ...realityValuesOf() })}
         labels={labels}
-        save={({ values, headers }) => createCredential(newOf(values as NewValues), headers)}
+        save={({ values, headers }) => createCredential(newOf(key_type, values as NewValues), headers)}
         onSaved={(done) => {
           sayDoneOf(text.created_(done.data.name), done);
           void navigate({ to: '/credentials/$id', params: { id: done.data.id } });

@@ -1,18 +1,19 @@
 /** What an apply did: its entries, its steps, and the PSKs of new nodes, once. */
-import { Alert, Button, Group, List, Text } from '@mantine/core';
+import { Alert, Button, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';
-import { TextLink } from '../shared/ui/links.js';
 import { SecretsOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
+import { Entries } from './entries.js';
 import type { Applied } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 import { Steps } from './plan-view.js';
 
 interface AppliedViewProps {
   readonly applied: Applied;
-  readonly onNext: () => void;
+  /** Absent for one that was carried out before. */
+  readonly onNext?: () => void;
 }
 
 export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
@@ -24,7 +25,7 @@ export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
           {text.incomplete(incomplete.error, formatCount(incomplete.commands_left))}
         </Alert>
       )}
-      {psks.length > 0 && (
+      {onNext !== undefined && psks.length > 0 && (
         <SecretsOnce
           title={text.psks}
           secrets={psks.map(({ node, control_psk: psk }) => ({ label: text.psk(node), value: psk }))}
@@ -34,22 +35,16 @@ export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
       )}
       <div>
         <Text size="sm">{text.entries}</Text>
-        <List size="sm">
-          {commands.map(({ id, action, resource }) => (
-            <List.Item key={id}>
-              <TextLink to="/audit" search={{ entry: id }}>
-                {action} {resource.name}
-              </TextLink>
-            </List.Item>
-          ))}
-        </List>
+        <Entries entries={commands} />
       </div>
       <Steps steps={steps} />
-      <Group>
-        <Button variant="default" onClick={onNext}>
-          {text.next}
-        </Button>
-      </Group>
+      {onNext !== undefined && (
+        <Group>
+          <Button variant="default" onClick={onNext}>
+            {text.next}
+          </Button>
+        </Group>
+      )}
     </Section>
   );
 }

@@ -2,7 +2,7 @@
  * The page of fleet files: a document becomes a plan, then an apply under the plan's etag. The document and what is issued are
  * held by this page alone, and are gone with it.
  */
-import { Button, Checkbox, Group, NumberInput, Stack, TagsInput, Text } from '@mantine/core';
+import { Button, Checkbox, Fieldset, Group, NumberInput, Stack, TagsInput, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { newIdempotencyKey } from '../shared/api/client.js';
@@ -14,11 +14,11 @@ import { Page } from '../shared/ui/page.js';
 import { Problem, sentenceOf } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
 import { AppliedView } from './applied-view.js';
-import { Export } from './export.js';
 import { applyFile, planFile } from './fleet-file.js';
 import type { Applied, Plan, Request } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 import { PlanView } from './plan-view.js';
+import { Sets } from './sets.js';
 
 const noFile: Request = { document: '' };
 
@@ -31,7 +31,7 @@ export function FleetFilePage(): ReactNode {
       ) : (
         <AppliedView applied={applied} onNext={() => setApplied(undefined)} />
       )}
-      <Export />
+      <Sets />
     </Page>
   );
 }
@@ -109,7 +109,7 @@ function Options({ request, onChange }: OptionsProps): ReactNode {
   const mayApply = useMay('operator');
   const { prune = false, max_deletes: maxDeletes, adopt = false, adopt_from: adoptFrom = [] } = request;
   return (
-    <Checkbox.Group label={text.options}>
+    <Fieldset variant="unstyled" m={0} p={0} legend={text.options}>
       <Stack gap="xs" pt="xs">
         <Checkbox
           label={text.prune}
@@ -146,6 +146,6 @@ function Options({ request, onChange }: OptionsProps): ReactNode {
           onChange={(sets) => onChange({ adopt_from: sets.length === 0 ? undefined : sets })}
         />
       </Stack>
-    </Checkbox.Group>
+    </Fieldset>
   );
 }

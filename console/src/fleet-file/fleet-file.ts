@@ -1,4 +1,5 @@
 /** What the console does with fleet files. A document may hold secrets: it is kept by the page alone, never by the cache. */
+import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf } from '../shared/api/client.js';
 import type { Done, Schemas } from '../shared/api/client.js';
 
@@ -20,8 +21,54 @@ export const applyFile = (body: Request, etag: string, idempotencyKey: string): 
     }),
   );
 
-/** Documents of all sets, or of one; null for what no set owns. @throws Refusal */
-export const exportFiles = async (set?: string | null): Promise<readonly Schemas['FleetDocument'][]> => {
-  const query = set === undefined ? {} : { set: set ?? '' };
+/** Documents of all sets, or of one. @throws Refusal */
+export const exportFiles = async (set?: string): Promise<readonly Schemas['FleetDocument'][]> => {
+  const query = set === undefined ? {} : { set };
   return (await dataOf(api.GET('/api/fleet/export', { params: { query } }))).documents;
 };
+
+export type FleetSet = Schemas['FleetSet'];
+export type DriftItem = Schemas['FleetDriftItem'];
+export type Reverted = Schemas['FleetReverted'];
+
+/** The sets, with how much of each has drifted. */
+export const setsQuery = queryOptions({
+  queryKey: ['fleet', 'sets'],
+  queryFn: ({ signal }) => dataOf(api.GET('/api/fleet/sets', { signal })),
+  meta: { follows: 'all' },
+});
+
+/** What of a set was changed by hand. */
+export const driftQuery = (set: string) =>
+  queryOptions({
+    queryKey: ['fleet', 'drift', set],
+    queryFn: ({ signal }) => dataOf(api.GET('/api/fleet/sets/{set}/drift', { params: { path: { set } }, signal })),
+    meta: { follows: 'all' },
+  });
+
+/** An apply, as it went. */
+export const applyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['fleet', 'apply', id],
+    queryFn: ({ signal }) => dataOf(api.GET('/api/fleet/applies/{id}', { params: { path: { id } }, signal })),
+    meta: { follows: ['audit'] },
+  });
+
+/** What taking an apply back would write. @throws Refusal that it would get */
+export const revertPlanQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['fleet', 'revert', id],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.POST('/api/fleet/applies/{id}/revert', { params: { path: { id }, query: { dry_run: 'true' } }, signal }),
+      ),
+    meta: { follows: 'all' },
+  });
+
+/** Takes an apply back. @throws Refusal */
+export const revertApply = (id: string): Promise<Reverted> =>
+  dataOf(api.POST('/api/fleet/applies/{id}/revert', { params: { path: { id } } }));
+
+/** Lets go of a set. @throws Refusal */
+export const releaseSet = (set: string): Promise<Done<Schemas['FleetReleased']>> =>
+  doneOf(api.POST('/api/fleet/sets/{set}/release', { params: { path: { set } } }));

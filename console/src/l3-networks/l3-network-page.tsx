@@ -149,7 +149,7 @@ const tunnelColumns = tunnel.columns([
   tunnel.display({
     id: 'context',
     header: text.contextId,
-    meta: { numeric: true },
+    meta: { numeric: true, minor: true },
     cell: ({ row: { original } }) => original.context_id,
   }),
 ]);

@@ -32,58 +32,60 @@ export function NetworkDrawing({ members, tunnels }: NetworkDrawingProps): React
     }),
   );
   return (
-    <svg
-      className={classes.drawing}
-      viewBox={`0 0 ${size.width} ${height}`}
-      role="img"
-      aria-label={text.drawn(formatCount(members.length), formatCount(tunnels.length))}
-    >
-      <defs>
-        <marker id="l3-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
-          <path d="M0 0L8 4L0 8z" className={classes.arrow} />
-        </marker>
-      </defs>
-      {tunnels.map(({ connector_node_id: from, listener_node_id: to, context_id: context, listen_port: port }) => {
-        const [start, end] = [places.get(from), places.get(to)];
-        if (start === undefined || end === undefined) return null;
-        const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
-        const short = (size.dot + 4) / length;
-        return (
-          <line
-            key={`${from} ${to} ${port} ${context}`}
-            className={classes.tunnel}
-            x1={start.x}
-            y1={start.y}
-            x2={end.x - (end.x - start.x) * short}
-            y2={end.y - (end.y - start.y) * short}
-            markerEnd="url(#l3-arrow)"
-          />
-        );
-      })}
-      {members.map(({ node_id: id, name, status, addresses }) => {
-        const { x = 0, y = 0 } = places.get(id) ?? {};
-        const onTheRight = x >= middleX;
-        return (
-          <g key={id}>
-            <circle className={classes.member} data-status={status} cx={x} cy={y} r={size.dot}>
-              <title>{`${name}, ${text.nodeStates[status]}, ${addresses.join(', ')}`}</title>
-            </circle>
-            {members.length <= mostNamed && (
-              <text
-                x={x + (onTheRight ? size.label : -size.label)}
-                y={y}
-                textAnchor={onTheRight ? 'start' : 'end'}
-                className={classes.name}
-              >
-                {name}
-                <tspan x={x + (onTheRight ? size.label : -size.label)} dy="1.2em" className={classes.address}>
-                  {addresses[0]}
-                </tspan>
-              </text>
-            )}
-          </g>
-        );
-      })}
-    </svg>
+    <div className={classes.frame}>
+      <svg
+        className={classes.drawing}
+        viewBox={`0 0 ${size.width} ${height}`}
+        role="img"
+        aria-label={text.drawn(formatCount(members.length), formatCount(tunnels.length))}
+      >
+        <defs>
+          <marker id="l3-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+            <path d="M0 0L8 4L0 8z" className={classes.arrow} />
+          </marker>
+        </defs>
+        {tunnels.map(({ connector_node_id: from, listener_node_id: to, context_id: context, listen_port: port }) => {
+          const [start, end] = [places.get(from), places.get(to)];
+          if (start === undefined || end === undefined) return null;
+          const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
+          const short = (size.dot + 4) / length;
+          return (
+            <line
+              key={`${from} ${to} ${port} ${context}`}
+              className={classes.tunnel}
+              x1={start.x}
+              y1={start.y}
+              x2={end.x - (end.x - start.x) * short}
+              y2={end.y - (end.y - start.y) * short}
+              markerEnd="url(#l3-arrow)"
+            />
+          );
+        })}
+        {members.map(({ node_id: id, name, status, addresses }) => {
+          const { x = 0, y = 0 } = places.get(id) ?? {};
+          const onTheRight = x >= middleX;
+          return (
+            <g key={id}>
+              <circle className={classes.member} data-status={status} cx={x} cy={y} r={size.dot}>
+                <title>{`${name}, ${text.nodeStates[status]}, ${addresses.join(', ')}`}</title>
+              </circle>
+              {members.length <= mostNamed && (
+                <text
+                  x={x + (onTheRight ? size.label : -size.label)}
+                  y={y}
+                  textAnchor={onTheRight ? 'start' : 'end'}
+                  className={classes.name}
+                >
+                  {name}
+                  <tspan x={x + (onTheRight ? size.label : -size.label)} dy="1.2em" className={classes.address}>
+                    {addresses[0]}
+                  </tspan>
+                </text>
+              )}
+            </g>
+          );
+        })}
+      </svg>
+    </div>
   );
 }

@@ -18,6 +18,7 @@ import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { securityOf } from './upstreams-page.js';
 import { chainsOfUpstreamQuery, deleteUpstream, upstreamHealthQuery, upstreamQuery } from './upstreams.js';
+import type { Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
 export function UpstreamPage(): ReactNode {
@@ -50,7 +51,9 @@ export function UpstreamPage(): ReactNode {
             [text.endpoint]: upstream.endpoint,
             [text.serverNames]: upstream.server_names.join(', ') || null,
             [text.security]: securityOf(upstream),
+            ...securityFacts(upstream),
             [text.interval]: formatMilliseconds(upstream.health_check_interval_ms),
+            [text.managedBy]: upstream.managed_by,
             [text.created]: <When at={upstream.created_at} />,
             [text.updated]: <When at={upstream.updated_at} />,
           }}
@@ -60,6 +63,20 @@ export function UpstreamPage(): ReactNode {
       <UsedBy id={id} />
     </Page>
   );
+}
+
+/** What nodes check about it, or dial it with. */
+function securityFacts({ tls, reality }: Upstream): Readonly<Record<string, ReactNode>> {
+  if (tls !== null) {
+    return { [text.tlsServerName]: tls.server_name, [text.tlsPins]: tls.spki_pins_sha256.join(', ') };
+  }
+  if (reality === null) return {};
+  return {
+    [text.realityOuter]: reality.outer,
+    [text.realityServerName]: reality.server_name,
+    [text.realityKey]: reality.public_key,
+    [text.realityShortId]: reality.short_id || none,
+  };
 }
 
 type Report = NonNullable<ReturnType<typeof useHealth>['data']>['items'][number];

@@ -20,6 +20,7 @@ export const text = {
   details: 'Details',
   serverNames: 'Server names',
   created: 'Created',
+  managedBy: 'Kept by the fleet file',
   health: 'Health by node',
   healthCaption: 'Health of this upstream as each node that uses it reports',
   noHealth: 'No node uses it',

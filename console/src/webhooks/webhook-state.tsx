@@ -4,6 +4,7 @@ import { formatDuration } from '../shared/ui/format.js';
 import { State } from '../shared/ui/state.js';
 import type { Mood } from '../shared/ui/state.js';
 import type { Delivery, Webhook } from './webhooks.js';
+import classes from './webhooks.module.css';
 import { text } from './webhooks.text.js';
 
 const moods: Readonly<Record<Webhook['state'], Mood>> = {
@@ -19,7 +20,11 @@ export function WebhookState({ state }: Pick<Webhook, 'state'>): ReactNode {
 
 /** The status of an answer, or why there was none. */
 export function Outcome({ status, error }: Pick<Delivery, 'status' | 'error'>): ReactNode {
-  return <State mood={error === null ? 'good' : 'bad'}>{error ?? status}</State>;
+  return (
+    <State mood={error === null ? 'good' : 'bad'}>
+      <span className={classes.outcome}>{error ?? status}</span>
+    </State>
+  );
 }
 
 export function Lag({ lag }: Pick<Webhook, 'lag'>): ReactNode {

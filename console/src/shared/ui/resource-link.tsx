@@ -21,6 +21,7 @@ const pages = {
     const [node_id, transport, listen_addr, listen_port] = id.split('/');
     return { to: '/listener-policies/edit', search: { node_id, transport, listen_addr, listen_port } };
   },
+  fleet: (id: string): ResourceLinkTarget => ({ to: '/fleet-file/applies/$id', params: { id } }),
   connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
 } as const;
 

@@ -1,20 +1,11 @@
-/** The fleet as files, one for each set. */
-import { Button, Group, Text } from '@mantine/core';
+/** Downloads the fleet as files, one for each set. */
+import { Button, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Problem } from '../shared/ui/problem.js';
-import { Section } from '../shared/ui/section.js';
 import { exportFiles } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
-
-export function Export(): ReactNode {
-  return (
-    <Section title={text.export} actions={<DownloadButton label={text.exportAll} />}>
-      <Text size="sm">{text.exportMeaning}</Text>
-    </Section>
-  );
-}
 
 interface DownloadButtonProps {
   readonly label: string;
@@ -22,7 +13,7 @@ interface DownloadButtonProps {
   readonly set?: string;
 }
 
-function DownloadButton({ label, set }: DownloadButtonProps): ReactNode {
+export function DownloadButton({ label, set }: DownloadButtonProps): ReactNode {
   const { working, refused, attempt } = useAttempt();
   const download = (): Promise<void> =>
     attempt(async () => {
