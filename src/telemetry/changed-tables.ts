@@ -1,13 +1,9 @@
 /**
- * A stored table of a node's last heartbeat: listeners, or links. Beside it are the sums of earlier processes, and what has
- * grown in the slot of history that is still open: one write says both, so that an instance that is killed counts nothing
- * twice and forgets nothing. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics` and decision 361.
+ * A stored table of a node's last heartbeat: listeners, or links, with the sums of earlier processes beside it.
+ * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { createLru } from '../kernel/lru.js';
 import type { Collection, Fields } from '../storage/read-store.js';
-import type { ClosedSlot } from './history.js';
-import { counting, plus } from './history-points.js';
-import type { OpenSlot, Point } from './history-points.js';
 import type { ReportedTable } from './port.js';
 import type { Counters, ProcessTotals, Rows } from './process-totals.js';
 import { growthOfRows, noTotals, withReport } from './process-totals.js';
@@ -20,8 +16,6 @@ export type TableFields = {
   readonly before: { readonly [row: string]: Counters };
   readonly absent: { readonly [row: string]: Counters };
   readonly gone: Counters;
-  /** Missing while no history is kept. */
-  readonly open?: OpenSlot;
 };
 
 export const totalsOf = ({ process_id, before, absent, gone }: TableFields): ProcessTotals => ({
@@ -36,7 +30,6 @@ interface Written {
   readonly hash: string;
   readonly rows: Rows;
   readonly totals: ProcessTotals;
-  readonly open: OpenSlot | undefined;
 }
 
 /** One node's report. */
@@ -48,12 +41,8 @@ export interface ReportOfTable {
   readonly at: number;
 }
 
-/** How a table is counted for history. */
-export interface TableCounting {
-  /** For whom the growth of a row is counted, and what of it. @param key of the row, see `reported.ts` */
-  shares(nodeId: string, key: string, growth: Counters): readonly (readonly [resourceId: string, point: Point])[];
-  write(closed: readonly ClosedSlot[]): Promise<void>;
-}
+/** Called with what the rows of a report have grown by, once that report is stored. */
+export type OnGrowth = (report: ReportOfTable, growth: Iterable<readonly [key: string, growth: Counters]>) => void;
 
 /**
  * One table per node, written only when it differs from the one that this instance wrote last: tables are large, and come
@@ -62,28 +51,23 @@ export interface TableCounting {
 export function createChangedTables(
   collection: Collection<TableFields>,
   rememberedNodes: number,
-  history: TableCounting | undefined,
+  onGrowth: OnGrowth | undefined,
 ) {
   const written = createLru<string, Written>({ maxEntries: rememberedNodes });
 
-  const isChanged = ({ nodeId, processId, table, at }: ReportOfTable): boolean => {
+  const isChanged = ({ nodeId, processId, table }: ReportOfTable): boolean => {
     const last = written.get(nodeId);
-    if (last?.hash !== table.hash || last.totals.processId !== processId) return true;
-    return history !== undefined && last.open !== undefined && counting(last.open, at, new Map()).over !== undefined;
+    return last?.hash !== table.hash || last.totals.processId !== processId;
   };
 
-  function grown({ nodeId, processId, table, at }: ReportOfTable, fields: TableFields | undefined) {
+  function grown(report: ReportOfTable, fields: TableFields | undefined) {
+    const { nodeId, processId, table } = report;
     const rows = table.rows();
     const last = written.get(nodeId);
     const before = last?.totals ?? (fields === undefined ? noTotals : totalsOf(fields));
     const lastRows = last?.rows ?? (fields === undefined ? new Map<string, Counters>() : rowsIn(fields.wire));
     const totals = withReport(before, lastRows, processId, rows);
-    if (history === undefined) return { rows, totals, open: undefined, over: undefined };
-    const more = new Map<string, Point>();
-    for (const [key, growth] of growthOfRows(before, lastRows, processId, rows)) {
-      for (const [id, point] of history.shares(nodeId, key, growth)) more.set(id, plus(more.get(id), point));
-    }
-    return { rows, totals, ...counting(last === undefined ? fields?.open : last.open, at, more) };
+    return { report, rows, totals, growth: growthOfRows(before, lastRows, processId, rows) };
   }
 
   return {
@@ -93,20 +77,18 @@ export function createChangedTables(
       if (changed.length === 0) return;
       const unknown = changed.flatMap(({ nodeId }) => (written.get(nodeId) === undefined ? [nodeId] : []));
       const stored = await byId(collection, unknown);
-      const next = changed.map((report) => ({ ...report, ...grown(report, stored.get(report.nodeId)) }));
-      // Before the table that no longer says it.
-      await history?.write(next.flatMap(({ nodeId, over }) => (over === undefined ? [] : [{ nodeId, ...over }])));
+      const next = changed.map((report) => grown(report, stored.get(report.nodeId)));
       await put(
         collection,
-        next.map(({ nodeId, table, totals, open }) => {
+        next.map(({ report: { nodeId, table }, totals }) => {
           const { processId: process_id, gone } = totals;
           const [before, absent] = [Object.fromEntries(totals.before), Object.fromEntries(totals.absent)];
-          const fields = { wire: table.bytes, process_id, before, absent, gone };
-          return [nodeId, open === undefined ? fields : { ...fields, open }];
+          return [nodeId, { wire: table.bytes, process_id, before, absent, gone }];
         }),
       );
-      for (const { nodeId, table, rows, totals, open } of next) {
-        written.set(nodeId, { hash: table.hash, rows, totals, open });
+      for (const { report, rows, totals, growth } of next) {
+        written.set(report.nodeId, { hash: report.table.hash, rows, totals });
+        onGrowth?.(report, growth);
       }
     },
     /** The node's next table is written even if it has not changed, behind what is stored. */

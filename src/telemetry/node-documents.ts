@@ -13,12 +13,9 @@ import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import { byId, createChangedTables, put, totalsOf } from './changed-tables.js';
-import type { TableFields } from './changed-tables.js';
-import type { CountedBeat } from './history-counting.js';
-import { countBeat, linkShares, listenerShares, metricsShares } from './history-counting.js';
-import type { History } from './history.js';
-import { counting } from './history-points.js';
-import type { OpenSlot } from './history-points.js';
+import type { OnGrowth, TableFields } from './changed-tables.js';
+import { linkShares, listenerShares, metricsShares, piecesOf, roundTrips } from './history-counting.js';
+import type { History, Share } from './history.js';
 import type {
   Carriers,
   HeartbeatFacts,
@@ -28,6 +25,7 @@ import type {
   ReportedListeners,
   ReportedMetrics,
 } from './port.js';
+import type { Counters } from './process-totals.js';
 import { absentSums } from './process-totals.js';
 import { linksIn, listenersIn } from './reported.js';
 import type { TrafficMetrics } from './traffic-metrics.js';
@@ -52,16 +50,12 @@ type HeartbeatFields = {
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
-  /** Missing while no history is kept. */
-  readonly open?: OpenSlot;
 };
 type MetricsFields = {
   readonly process_id: string;
   readonly reported_at: string;
   readonly report: MetricsFacts;
   readonly health_since: { readonly [cluster: string]: string };
-  /** As of a heartbeat. */
-  readonly open?: OpenSlot;
 };
 
 interface Metrics {
@@ -88,8 +82,6 @@ export interface NodeDocuments {
   listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
   links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
   reportedMetrics(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedMetrics>>;
-  /** The slots that are still open, by node. */
-  openSlots(nodeIds: readonly string[]): Promise<ReadonlyMap<string, readonly OpenSlot[]>>;
   /** Deletes everything about nodes that are gone. */
   forget(nodeIds: readonly string[]): Promise<void>;
   flush(): Promise<void>;
@@ -110,7 +102,7 @@ type Collections = Awaited<ReturnType<typeof openCollections>>;
 
 /** What history is made of. */
 export interface Recording {
-  readonly history: Pick<History, 'write'>;
+  readonly history: Pick<History, 'count'>;
   carriers(nodeId: string): Carriers;
 }
 
@@ -124,22 +116,17 @@ interface WriterDeps {
 /** Gathers reports and writes them batch by batch, the newest of each node. */
 function createWriter(collections: Collections, { logger, traffic, recording }: WriterDeps) {
   const { waitingNodes } = tuning;
-  const write = recording?.history.write ?? (() => Promise.resolve());
-  const runtime = createChangedTables(
-    collections.runtime,
-    waitingNodes,
-    recording && {
-      shares: (nodeId, key, growth) => listenerShares(recording.carriers(nodeId), nodeId, key, growth),
-      write,
-    },
-  );
-  const links = createChangedTables(
-    collections.links,
-    waitingNodes,
-    recording && { shares: (nodeId, key, growth) => linkShares(recording.carriers(nodeId), key, growth), write },
-  );
-  /** The last heartbeat that was written of each node. */
-  const beats = createLru<string, CountedBeat>({ maxEntries: waitingNodes });
+  type Shares = (carriers: Carriers, key: string, growth: Counters, nodeId: string) => readonly Share[];
+  const countedAs = (sharesOf: Shares): OnGrowth | undefined =>
+    recording &&
+    (({ nodeId, at }, growths) => {
+      const carriers = recording.carriers(nodeId);
+      for (const [key, growth] of growths) recording.history.count(nodeId, at, sharesOf(carriers, key, growth, nodeId));
+    });
+  const runtime = createChangedTables(collections.runtime, waitingNodes, countedAs(listenerShares));
+  const links = createChangedTables(collections.links, waitingNodes, countedAs(linkShares));
+  /** When the last heartbeat that was written of each node came. */
+  const beats = createLru<string, number>({ maxEntries: waitingNodes });
 
   const batchOf = <V>(
     weigh: (value: V) => number,
@@ -160,19 +147,21 @@ function createWriter(collections: Collections, { logger, traffic, recording }: 
       closeWithinMs: shutdownMs,
     });
 
-  /** The heartbeats with the slots that they are counted in, after the slots before those are stored. */
-  async function counted(entries: readonly (readonly [string, Heartbeat])[]) {
-    if (recording === undefined) return entries.map(([nodeId, beat]) => ({ nodeId, beat, open: undefined }));
-    const unknown = entries.flatMap(([nodeId]) => (beats.get(nodeId) === undefined ? [nodeId] : []));
-    const stored =
-      unknown.length === 0 ? new Map<string, HeartbeatFields>() : await byId(collections.heartbeats, unknown);
-    const next = entries.map(([nodeId, beat]) => {
-      const fields = stored.get(nodeId);
-      const last = beats.get(nodeId) ?? (fields && { at: Date.parse(fields.reported_at), open: fields.open });
-      return { nodeId, beat, ...countBeat(recording.carriers(nodeId), nodeId, beat, last) };
-    });
-    await write(next.flatMap(({ nodeId, over }) => over.map((slot) => ({ nodeId, ...slot }))));
-    return next;
+  /** Finds out when the last heartbeats of nodes came that another instance, or an earlier process, has written. */
+  async function learnBeats(nodeIds: readonly string[]): Promise<void> {
+    const unknown = nodeIds.filter((nodeId) => beats.get(nodeId) === undefined);
+    const stored = unknown.length === 0 ? [] : await byId(collections.heartbeats, unknown);
+    for (const [nodeId, { reported_at }] of stored) beats.set(nodeId, Date.parse(reported_at));
+  }
+
+  /** A node was online since the heartbeat before, unless that is longer ago than it is granted. */
+  function countBeat({ history, carriers }: Recording, nodeId: string, { at, facts, offlineAfterMs }: Heartbeat): void {
+    const last = beats.get(nodeId);
+    beats.set(nodeId, at);
+    if (last !== undefined && at - last <= offlineAfterMs) {
+      for (const [from, online_ms] of piecesOf(last, at)) history.count(nodeId, from, [[nodeId, { online_ms }]]);
+    }
+    history.count(nodeId, at, roundTrips(carriers(nodeId), nodeId, facts));
   }
 
   const writeHeartbeats = async (entries: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
@@ -180,17 +169,16 @@ function createWriter(collections: Collections, { logger, traffic, recording }: 
       entries.map(([nodeId, { facts, at }]) => ({ nodeId, processId: facts.process_id, table: facts[table], at }));
     await runtime.write(tables('runtime_listeners'));
     await links.write(tables('link_metrics'));
-    const next = await counted(entries);
+    if (recording !== undefined) await learnBeats(entries.map(([nodeId]) => nodeId));
     // Last: a time that is newer than its tables would be wrong.
     await put(
       collections.heartbeats,
-      next.map(({ nodeId, beat, open }) => {
-        const { cpu_usage, memory_usage, uptime_seconds } = beat.facts;
-        const fields = { reported_at: timestamp(beat.at), cpu_usage, memory_usage, uptime_seconds };
-        return [nodeId, open === undefined ? fields : { ...fields, open }];
+      entries.map(([nodeId, { at, facts }]) => {
+        const { cpu_usage, memory_usage, uptime_seconds } = facts;
+        return [nodeId, { reported_at: timestamp(at), cpu_usage, memory_usage, uptime_seconds }];
       }),
     );
-    for (const { nodeId, beat, open } of next) if (open !== undefined) beats.set(nodeId, { at: beat.at, open });
+    if (recording !== undefined) for (const [nodeId, beat] of entries) countBeat(recording, nodeId, beat);
   };
 
   const writeMetrics = async (entries: readonly (readonly [string, Metrics])[]): Promise<void> => {
@@ -198,24 +186,20 @@ function createWriter(collections: Collections, { logger, traffic, recording }: 
       collections.metrics,
       entries.map(([nodeId]) => nodeId),
     );
-    const next = entries.map(([nodeId, metrics]) => {
-      const known = stored.get(nodeId);
-      const before = known?.process_id === metrics.processId ? known.report : undefined;
-      if (recording === undefined) return { nodeId, metrics, known, before, open: undefined, over: undefined };
-      const more = metricsShares(recording.carriers(nodeId), metrics.report, before);
-      return { nodeId, metrics, known, before, ...counting(known?.open, metrics.at, more) };
-    });
-    await write(next.flatMap(({ nodeId, over }) => (over === undefined ? [] : [{ nodeId, ...over }])));
     await put(
       collections.metrics,
-      next.map(({ nodeId, metrics: { at, report, processId: process_id }, known, open }) => {
+      entries.map(([nodeId, { at, report, processId: process_id }]) => {
         const reported_at = timestamp(at);
-        const health_since = healthSince(report, reported_at, known);
-        const fields = { reported_at, process_id, report, health_since };
-        return [nodeId, open === undefined ? fields : { ...fields, open }];
+        const health_since = healthSince(report, reported_at, stored.get(nodeId));
+        return [nodeId, { reported_at, process_id, report, health_since }];
       }),
     );
-    for (const { metrics, before } of next) traffic.note(metrics.report, before);
+    for (const [nodeId, { at, report, processId }] of entries) {
+      const known = stored.get(nodeId);
+      const before = known?.process_id === processId ? known.report : undefined;
+      traffic.note(report, before);
+      recording?.history.count(nodeId, at, metricsShares(recording.carriers(nodeId), report, before));
+    }
   };
 
   const batches = {
@@ -313,16 +297,6 @@ export async function openNodeDocuments(readStore: ReadStore, deps: WriterDeps):
         links: table === undefined ? [] : linksIn(table.wire, totalsOf(table).before),
       })),
     reportedMetrics: (nodeIds) => byId(collections.metrics, nodeIds),
-    async openSlots(nodeIds) {
-      const { heartbeats, runtime, links, metrics } = collections;
-      const documents = await Promise.all([
-        byId(heartbeats, nodeIds),
-        byId(runtime, nodeIds),
-        byId(links, nodeIds),
-        byId(metrics, nodeIds),
-      ]);
-      return new Map(nodeIds.map((nodeId) => [nodeId, documents.flatMap((byNode) => byNode.get(nodeId)?.open ?? [])]));
-    },
     async forget(nodeIds) {
       for (const nodeId of nodeIds) writer.forget(nodeId);
       await Promise.all(Object.values(collections).map((collection) => collection.remove(nodeIds)));

@@ -3,7 +3,7 @@
  * event. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { Counter } from 'prom-client';
-import type { Points } from './history-points.js';
+import type { History } from './history.js';
 import type { Counters, Rows } from './process-totals.js';
 
 export interface RuntimeRoute {
@@ -66,13 +66,6 @@ export interface Carriers {
   readonly chainOfListener: ReadonlyMap<string, string>;
   /** Ids of the upstreams that it dials. */
   readonly upstreams: ReadonlySet<string>;
-}
-
-/** The points of one resource. */
-export interface HistoryOfNode {
-  /** By their number, see `history-points.ts`. */
-  readonly slots: Points;
-  readonly hours: Points;
 }
 
 export interface HeartbeatFacts {
@@ -192,11 +185,8 @@ export interface Telemetry {
   reportedMetrics(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedMetrics>>;
   /** Whether history is recorded. */
   readonly recordsHistory: boolean;
-  /**
-   * The history of a node, chain or upstream, by the node that counted it.
-   * @param nodeIds nodes that may have an open slot of it, beside those with stored points
-   */
-  history(resourceId: string, nodeIds: readonly string[]): Promise<ReadonlyMap<string, HistoryOfNode>>;
+  /** See `History.read`. Nothing where none is recorded. */
+  history: History['read'];
   /** What nodes have carried, for `/metrics`. */
   trafficMetrics(): readonly Counter[];
   /** Heartbeats that this instance took in the last minute. */

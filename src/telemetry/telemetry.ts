@@ -6,7 +6,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { openNodeDocuments } from './node-documents.js';
-import { openHistory, withOpen } from './history.js';
+import { openHistory } from './history.js';
 import type { Carriers, Telemetry } from './port.js';
 import { createPresence } from './presence.js';
 import { createTrafficMetrics } from './traffic-metrics.js';
@@ -61,19 +61,13 @@ export async function createTelemetry({
     links: documents.links,
     reportedMetrics: documents.reportedMetrics,
     recordsHistory: history !== undefined,
-    async history(resourceId, nodeIds) {
-      if (history === undefined) return new Map();
-      const stored = await history.read(resourceId);
-      const open = await documents.openSlots([...new Set([...stored.keys(), ...nodeIds])]);
-      return new Map(
-        [...open].map(([nodeId, slots]) => [nodeId, withOpen(stored.get(nodeId), slots, resourceId, clock.now())]),
-      );
-    },
+    history: (resourceId, step, from) => history?.read(resourceId, step, from) ?? Promise.resolve(new Map()),
     trafficMetrics: traffic.metrics,
     forget: documents.forget,
     async flush() {
       await presence.flush();
       await documents.flush();
+      await history?.flush();
     },
     async close() {
       await presence.close();

@@ -8,7 +8,6 @@ import { timestamp } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { hourMs, hoursKeptMs, slotMs, slotsKeptMs } from '../../../telemetry/history-points.js';
 import type { Point, Points } from '../../../telemetry/history-points.js';
-import type { HistoryOfNode } from '../../../telemetry/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { expected } from '../checks/validation.js';
@@ -20,8 +19,8 @@ import { timeOf } from '../schemas/shared-schemas.js';
 import { diallersOf } from './node-metrics.js';
 
 const steps = {
-  '5m': { ms: slotMs, keptMs: slotsKeptMs, of: (history: HistoryOfNode): Points => history.slots },
-  '1h': { ms: hourMs, keptMs: hoursKeptMs, of: (history: HistoryOfNode): Points => history.hours },
+  '5m': { ms: slotMs, keptMs: slotsKeptMs },
+  '1h': { ms: hourMs, keptMs: hoursKeptMs },
 } as const;
 
 const historyQuery = query({
@@ -78,7 +77,7 @@ const schemaOf = <const T extends string>(operationId: T, whose: string, tag: st
     operationId,
     summary: `Get what ${whose} carried over time`,
     description:
-      'Counted from the reports of agents: a new process of an agent begins at 0 and nothing is lost, also while the service restarts. The newest point still grows.',
+      'Counted from the reports of agents: a new process of an agent begins at 0 and nothing is lost, also while the service restarts. The newest point still grows; where another instance counts it, it is shown up to six minutes later.',
     tags: [tag],
     params: idParams,
     querystring: historyQuery,
@@ -144,14 +143,13 @@ async function historyOf(
   const kept = Math.max(from, now - step.keptMs, Date.parse(created_at));
   const within = (number: number): boolean => (number + 1) * step.ms > kept && number * step.ms < to;
 
-  const reported = await history.history(resourceId, nodeIds);
+  const reported = await history.history(resourceId, name, kept);
   const ownOf = async (nodeId: string): Promise<Points | undefined> => {
-    const own = nodeId === resourceId ? reported : await history.history(nodeId, [nodeId]);
-    const of = own.get(nodeId);
-    return of && step.of(of);
+    const own = nodeId === resourceId ? reported : await history.history(nodeId, name, kept);
+    return own.get(nodeId);
   };
   const presence = await Promise.all(nodeIds.map(ownOf));
-  const lines = [...reported.values()].map(step.of);
+  const lines = [...reported.values()];
   const numbers = new Set([...lines, ...presence].flatMap((points) => [...(points?.keys() ?? [])]).filter(within));
   const points = [...numbers]
     .toSorted((a, b) => a - b)
@@ -172,9 +170,9 @@ async function historyOf(
 }
 
 function pointOf(points: readonly (Point | undefined)[], { rtt }: Joined): Omit<HistoryPoint, 'at' | 'online'> {
-  const sum = (of: (point: Point) => number | undefined): number =>
-    points.reduce((total, one) => Math.min(total + ((one && of(one)) ?? 0), Number.MAX_SAFE_INTEGER), 0);
-  const trips = points.flatMap((one) => (one?.rtts === undefined ? [] : [(one.rtt_us ?? 0) / one.rtts / 1000]));
+  const sum = (of: (point: Point) => number): number =>
+    points.reduce((total, one) => Math.min(total + (one === undefined ? 0 : of(one)), Number.MAX_SAFE_INTEGER), 0);
+  const trips = points.flatMap((one) => (one === undefined || one.rtts === 0 ? [] : [one.rtt_us / one.rtts / 1000]));
   const trip = rtt === 'sum' ? trips.reduce((total, ms) => total + ms, 0) : Math.max(0, ...trips);
   return {
     bytes_in: sum(({ bytes_in }) => bytes_in),

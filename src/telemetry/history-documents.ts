@@ -1,0 +1,226 @@
+/**
+ * The stored points of history: one document for a node and a stretch of time, with all resources that the node has counted.
+ * Slots are in documents of the instance that wrote them, so that two instances never write the same one; the instance that
+ * holds the lease makes hours of old slots, and deletes old hours. Points are set, never added, so that writing one again
+ * changes nothing. Implements decisions 340 and 341.
+ */
+import { timestamp } from '../kernel/clock.js';
+import type { Clock } from '../kernel/clock.js';
+import type { ReadStore, StoredDocument } from '../storage/read-store.js';
+import type { Point, Points } from './history-points.js';
+import { add, hourMs, hoursKeptMs, hoursOf, joinHours, pack, slotMs, slotsKeptMs, unpack } from './history-points.js';
+
+type HistoryFields = {
+  readonly node_id: string;
+  /** Those that are counted, in the order of their points. */
+  readonly resources: readonly string[];
+  /** The hour in which the stretch begins, the start of a time in RFC 3339: short, because the index repeats it. */
+  readonly from: string;
+  readonly points: Uint8Array;
+};
+type Document = StoredDocument<HistoryFields>;
+
+export type StepName = '5m' | '1h';
+interface Step {
+  readonly name: StepName;
+  readonly ms: number;
+  /** How many points of a resource a document holds. Those of three resources, 1.5 and 3.5 KiB, fill pages of the embedded store. */
+  readonly points: number;
+}
+const slots: Step = { name: '5m', ms: slotMs, points: 96 };
+const hours: Step = { name: '1h', ms: hourMs, points: 216 };
+
+const stretchMs = ({ ms, points }: Step): number => ms * points;
+const foldLease = { kind: 'history', name: 'fold', ttlMs: 20 * 60_000 };
+/** Documents that are read or written at once: some 20 ms of work. */
+const batch = 100;
+
+/** Of the id of a process, which is random: enough that no two have the same. */
+const writerChars = 8;
+
+/** A stretch begins with an hour. */
+const hourText = (time: number): string => timestamp(Math.max(0, time)).slice(0, 'yyyy-mm-ddThh'.length);
+const hourOf = (text: string): number => Date.parse(`${text}:00:00Z`) / hourMs;
+
+/** By resource. */
+type Series = Map<string, Map<number, Point>>;
+
+/** What a node has counted of a slot, by resource. */
+export interface SlotOfNode {
+  readonly nodeId: string;
+  readonly points: ReadonlyMap<string, Readonly<Point>>;
+}
+
+/** Stored points of a resource, from one node. */
+export interface StoredPoints {
+  readonly nodeId: string;
+  readonly step: StepName;
+  /** Whether this instance wrote them. */
+  readonly own: boolean;
+  readonly points: Map<number, Point>;
+}
+
+/**
+ * @param writer of this process and no other
+ * @throws ServiceError `unavailable`, as all its functions
+ */
+export async function openHistoryDocuments(
+  { readStore, clock }: { readonly readStore: ReadStore; readonly clock: Clock },
+  writer: string,
+) {
+  const collection = await readStore.collection<HistoryFields>({
+    name: 'history',
+    version: 2,
+    index: { group: 'resources', order: 'from' },
+  });
+
+  const own = writer.slice(0, writerChars);
+
+  /** Oldest first within a step, so that old documents are found without an index. */
+  const idOf = (step: Step, first: number, nodeId: string): string => {
+    const id = `${step.name}/${hourText(first * step.ms)}/${nodeId}`;
+    return step === slots ? `${id}/${own}` : id;
+  };
+  const firstOf = (step: Step, number: number): number => Math.floor(number / step.points) * step.points;
+
+  /** Changes documents of one stretch, one of each node. */
+  async function change<C extends { readonly nodeId: string }>(
+    step: Step,
+    first: number,
+    changes: readonly C[],
+    apply: (series: Series, change: C) => void,
+  ): Promise<void> {
+    const ids = changes.map(({ nodeId }) => idOf(step, first, nodeId));
+    const stored = new Map((await collection.getMany(ids)).map((document) => [document.id, document]));
+    await collection.set(
+      changes.map((one, index) => {
+        const id = ids[index] ?? '';
+        const known = stored.get(id);
+        const series: Series = known === undefined ? new Map() : seriesOf(step, known.fields);
+        apply(series, one);
+        const fields = { node_id: one.nodeId, resources: [...series.keys()], from: hourText(first * step.ms) };
+        return { id, fields: { ...fields, points: pack([...series.values()], first) } };
+      }),
+    );
+  }
+
+  /** Documents of a step whose stretch was over before a time, oldest first. */
+  async function* before(step: Step, time: number): AsyncGenerator<readonly Document[]> {
+    const end = `${step.name}/${hourText(time - stretchMs(step))}`;
+    for (;;) {
+      // What was given is deleted before more is asked for.
+      const some = (await collection.list(`${step.name}/`, batch)).filter(({ id }) => id < end);
+      if (some.length === 0) return;
+      yield some;
+    }
+  }
+
+  /** The documents after one that other instances have written of the same stretch and node. */
+  async function restOfStretch(last: Document | undefined): Promise<readonly Document[]> {
+    if (last === undefined) return [];
+    const stretch = last.id.slice(0, last.id.lastIndexOf('/') + 1);
+    const rest: Document[] = [];
+    for (let after = last.id; ;) {
+      const some = await collection.list(after, batch);
+      const same = some.filter(({ id }) => id.startsWith(stretch));
+      rest.push(...same);
+      after = same.at(-1)?.id ?? after;
+      if (same.length < batch) return rest;
+    }
+  }
+
+  /** Makes hours of slots. @param documents whole stretches, in the order of their ids */
+  async function toHours(documents: readonly Document[]): Promise<void> {
+    for (const [from, some] of groupedBy(documents, ({ fields }) => fields.from)) {
+      const changes = [...groupedBy(some, ({ fields }) => fields.node_id)].map(([nodeId, ofNode]) => ({
+        nodeId,
+        slotsOf: sumOf(ofNode.map(({ fields }) => seriesOf(slots, fields))),
+      }));
+      await change(hours, firstOf(hours, hourOf(from)), changes, (series, { slotsOf }) => {
+        for (const [resourceId, points] of slotsOf) {
+          const known = series.get(resourceId) ?? new Map<number, Point>();
+          joinHours(known, hoursOf(points));
+          series.set(resourceId, known);
+        }
+      });
+    }
+  }
+
+  return {
+    /** Durable when it resolves. The nodes of one call are written batch by batch. @param written called with each batch */
+    async write(slot: number, nodes: readonly SlotOfNode[], written: (nodes: readonly SlotOfNode[]) => void) {
+      for (let from = 0; from < nodes.length; from += batch) {
+        const some = nodes.slice(from, from + batch);
+        await change(slots, firstOf(slots, slot), some, (series, { points }) => {
+          for (const [resourceId, point] of points) {
+            const known = series.get(resourceId) ?? new Map<number, Point>();
+            series.set(resourceId, known.set(slot, { ...point }));
+          }
+        });
+        written(some);
+      }
+    },
+
+    /** The points of a resource in documents that reach beyond a time. Hours may still be stored as slots. */
+    async read(resourceId: string, step: StepName, from: number): Promise<readonly StoredPoints[]> {
+      const earliest = from - stretchMs(step === '5m' ? slots : hours);
+      const range = { groups: [resourceId], from: hourText(earliest), direction: 'asc' } as const;
+      const found: StoredPoints[] = [];
+      for (let skip = 0; ; skip += batch) {
+        const some = await collection.find({ ...range, skip, limit: batch });
+        for (const { id, fields } of some) {
+          const of = id.startsWith(`${slots.name}/`) ? slots : hours;
+          if (of !== slots && step === '5m') continue;
+          const points = seriesOf(of, fields, resourceId).get(resourceId) ?? new Map<number, Point>();
+          found.push({ nodeId: fields.node_id, step: of.name, own: id.endsWith(`/${own}`), points });
+        }
+        if (some.length < batch) return found;
+      }
+    },
+
+    /** Makes hours of old slots and deletes old hours, if this instance has or gets the lease. */
+    async fold(signal?: AbortSignal): Promise<void> {
+      if (!(await readStore.leases.acquire(foldLease.kind, { ...foldLease, holder: writer, data: null }))) return;
+      const now = clock.now();
+      for await (const documents of before(slots, now - slotsKeptMs)) {
+        const whole = [...documents, ...(await restOfStretch(documents.at(-1)))];
+        await toHours(whole);
+        await collection.remove(whole.map(({ id }) => id));
+        if (signal?.aborted === true) return;
+      }
+      for await (const documents of before(hours, now - hoursKeptMs)) {
+        await collection.remove(documents.map(({ id }) => id));
+        if (signal?.aborted === true) return;
+      }
+    },
+  };
+}
+
+/** @param wanted the only resource that is wanted; without it all */
+function seriesOf(step: Step, { resources, from, points }: HistoryFields, wanted?: string): Series {
+  const isWanted = (index: number): boolean => wanted === undefined || resources[index] === wanted;
+  const unpacked = unpack(points, (hourOf(from) * hourMs) / step.ms, isWanted);
+  return new Map(resources.map((id, index) => [id, unpacked[index] ?? new Map<number, Point>()]));
+}
+
+/** Of slots that several instances have counted. */
+function sumOf(several: readonly Series[]): ReadonlyMap<string, Points> {
+  const [first = new Map(), ...others] = several;
+  for (const [resourceId, points] of others.flatMap((series) => [...series])) {
+    const sum = first.get(resourceId) ?? new Map<number, Point>();
+    for (const [slot, point] of points) add(sum, slot, point);
+    first.set(resourceId, sum);
+  }
+  return first;
+}
+
+function groupedBy<T>(values: readonly T[], keyOf: (value: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const value of values) {
+    const key = keyOf(value);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [value]);
+    else group.push(value);
+  }
+  return groups;
+}
