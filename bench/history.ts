@@ -3,7 +3,7 @@
  * it adds to a fleet, and the disk of a node with a chain and an upstream after 31 days. In this process, on the embedded
  * read store and a clock that the benchmark moves.
  */
-import { readdirSync, statSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger } from '../src/kernel/logger.js';
 import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
@@ -37,10 +37,8 @@ export async function history({ quick }: BenchOptions): Promise<Report> {
     runs.with.push(await withFolder((folder) => heartbeatCores(folder, nodes, true)));
   }
   const [on, off] = [median(runs.with), median(runs.without)];
-  // What the second fleet takes more: an installation also has a reserve, whatever its size.
-  const [few, many] = quick ? [2, 6] : [20, 80];
-  const least = await withFolder((folder) => diskOf(folder, few));
-  const disk = await withFolder((folder) => diskOf(folder, many));
+  const stored = quick ? 5 : 100;
+  const disk = await withFolder((folder) => diskOf(folder, stored));
   return {
     bench: 'history',
     figures: {
@@ -52,9 +50,10 @@ export async function history({ quick }: BenchOptions): Promise<Report> {
       },
       nodes_driven: nodes,
       disk: {
-        nodes: [few, many],
+        nodes: stored,
         days,
-        kib_per_node_with_chain_and_upstream: rounded((disk.kib - least.kib) / (many - few)),
+        kib_per_node_with_chain_and_upstream: rounded(disk.kib),
+        kib_per_node_with_the_reserve_of_the_store: rounded(disk.withReserve),
         fold_cores: rounded(disk.foldCores),
       },
     },
@@ -118,15 +117,31 @@ async function heartbeatCores(folder: string, nodes: number, recorded: boolean):
   return cores;
 }
 
+interface DiskFigures {
+  readonly kib: number;
+  readonly withReserve: number;
+  readonly foldCores: number;
+}
+
+/** KiB of the files in a folder: up to their last byte that is not 0, behind which the store keeps a reserve; and all of them. */
+function sizesOf(folder: string): { readonly used: number; readonly blocks: number } {
+  const sizes = { used: 0, blocks: 0 };
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    const path = join(folder, name);
+    const file = statSync(path);
+    sizes.blocks += file.blocks / 2;
+    if (file.isFile()) sizes.used += (readFileSync(path).findLastIndex((byte) => byte !== 0) + 1) / 1024;
+  }
+  return sizes;
+}
+
 /** Disk and folding, with a point in every slot, of a fleet that carries something all the time. */
-async function diskOf(folder: string, nodes: number): Promise<{ readonly kib: number; readonly foldCores: number }> {
+async function diskOf(folder: string, nodes: number): Promise<DiskFigures> {
   let now = Math.floor(Date.now() / slotMs) * slotMs - days * 24 * 60 * 60_000;
   const clock = { now: () => now, monotonic: () => now };
   const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
   const kept = await openHistory({ readStore: stores.readStore, clock, logger: silentLogger }, 'bench');
-  const files = (): readonly string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  const size = (): number => files().reduce((sum, file) => sum + statSync(join(folder, file)).blocks / 2, 0);
-  const empty = size();
+  const empty = sizesOf(folder);
   let folding = 0;
   const slots = (days * 24 * 60 * 60_000) / slotMs;
   const ids = Array.from({ length: nodes }, (_, index) => idOf('a', index));
@@ -158,8 +173,12 @@ async function diskOf(folder: string, nodes: number): Promise<{ readonly kib: nu
       folding += processorMs() - began;
     }
   }
-  const kib = size() - empty;
+  const full = sizesOf(folder);
   await kept.close();
   await stores.close();
-  return { kib, foldCores: (folding / (days * 24 * 60 * 60_000)) * (fleetNodes / nodes) };
+  return {
+    kib: (full.used - empty.used) / nodes,
+    withReserve: (full.blocks - empty.blocks) / nodes,
+    foldCores: (folding / (days * 24 * 60 * 60_000)) * (fleetNodes / nodes),
+  };
 }

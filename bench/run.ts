@@ -7,6 +7,7 @@ import { adapters } from './adapters.js';
 import { attacks } from './attacks.js';
 import { commandCost } from './command-cost.js';
 import { commands } from './commands.js';
+import { consoleBench } from './console.js';
 import { convergence } from './convergence.js';
 import { events } from './events.js';
 import { machine } from './figures.js';
@@ -44,6 +45,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   strangers,
   history,
   hops,
+  console: consoleBench,
 };
 
 async function main(): Promise<void> {

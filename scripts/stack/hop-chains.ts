@@ -126,7 +126,11 @@ export async function startHopChains(options: HopChainsOptions): Promise<HopChai
   }
 }
 
-async function running(rest: RestClient, { nodeId, agent }: HopChains['gateways'][number]): Promise<void> {
+/** Waits until a node has applied its newest configuration. @param agent the process that should, where it is known */
+export async function running(
+  rest: RestClient,
+  { nodeId, agent }: { readonly nodeId: string; readonly agent?: RunningProgram },
+): Promise<void> {
   interface NodeView {
     readonly generation: number;
     readonly applied_generation: number | null;
@@ -134,7 +138,7 @@ async function running(rest: RestClient, { nodeId, agent }: HopChains['gateways'
   await eventually(
     `gateway ${nodeId} runs its chains`,
     async () => {
-      if (agent.exited()) throw new NoUseWaiting(`gateway ${nodeId} exited: ${agent.output()}`);
+      if (agent?.exited() === true) throw new NoUseWaiting(`gateway ${nodeId} exited: ${agent.output()}`);
       const node = await rest.call<NodeView>('GET', `/api/nodes/${nodeId}`);
       return node.applied_generation === node.generation ? true : undefined;
     },

@@ -72,11 +72,12 @@ export async function openSite(browser: Browser): Promise<Site> {
   };
 }
 
-/** What axe calls serious or worse on the page. */
-export async function seriousFaults(page: Page): Promise<readonly string[]> {
+/** What axe calls serious or worse on the page. @param rules only these of its rules; all when absent */
+export async function seriousFaults(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
   await page.evaluate(axe);
+  const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) };
   // The script above has put it there.
-  const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`);
+  const found = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);
   const { violations } = found as {
     violations: { id: string; impact: string; nodes: { html: string }[] }[];
   };

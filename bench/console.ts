@@ -1,0 +1,138 @@
+/**
+ * The console in Chromium against the service with 10,000 nodes: the overview's answer and its page, the first row of the
+ * list, its rows in the document and the longest task while it scrolls and turns pages, the time from a change by somebody
+ * else to the change on the page, and the compressed sizes of the first load and of each page.
+ */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Page } from 'playwright-core';
+import { openBrowser } from './console/browser.js';
+import { openSignedIn } from './console/pages.js';
+import { startChild } from './child.js';
+import { rounded, spread } from './figures.js';
+import type { Figure, Report } from './figures.js';
+import { createNodes } from './fleet-over-rest.js';
+import { usualAgents } from './options.js';
+import type { BenchOptions } from './options.js';
+import type { StartAgents } from './processes/agents.js';
+import { withService } from './stack.js';
+import type { BenchService } from './stack.js';
+
+const built = join('dist', 'console');
+/** Steps of a wheel over the list. */
+const scrolls = 40;
+const pagesTurned = 10;
+const connectWithinMs = 300_000;
+
+export async function consoleBench(options: BenchOptions): Promise<Report> {
+  const nodes = options.quick ? 500 : 10_000;
+  const rounds = options.quick ? 10 : 100;
+  const agents = Math.min(nodes, usualAgents(options));
+  const browser = await openBrowser();
+  if (browser === undefined) throw new Error('no browser runs here');
+  try {
+    const figures = await withService({}, async (service) => {
+      const made = await createNodes(service, nodes);
+      const child = startChild('processes/agents');
+      try {
+        const { hostname, port } = new URL(service.process.controlEndpoint);
+        const start = { host: hostname, port: Number(port), agents: made.slice(0, agents) } satisfies StartAgents;
+        await child.ask('start', start, connectWithinMs);
+        while ((await child.ask<number>('configured')) < agents) await delay(200);
+        const { url, adminPassword: password } = service.process;
+        const page = await openSignedIn(browser, { url, username: 'admin', password }, { viewport: window });
+        return {
+          nodes,
+          agents,
+          overview: await overviewFigures(service, page, rounds),
+          list: await listFigures(page, nodes),
+          ms_from_a_change_to_the_page: { ...(await changeMs(service, page, made[0]?.nodeId ?? '', rounds)) },
+        };
+      } finally {
+        await child.close();
+      }
+    });
+    return { bench: 'console', figures: { ...figures, compressed_kib: sizes() } };
+  } finally {
+    await browser.close();
+  }
+}
+
+const window = { width: 1280, height: 800 };
+
+async function overviewFigures({ admin }: BenchService, page: Page, rounds: number): Promise<Record<string, Figure>> {
+  const answers: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const began = performance.now();
+    await admin.call('GET', '/api/dashboard/overview');
+    answers.push(performance.now() - began);
+  }
+  const shown: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    const began = performance.now();
+    await page.goto('/console/');
+    await page.getByText('Nodes online').waitFor();
+    shown.push(performance.now() - began);
+  }
+  return { answer_ms: { ...spread(answers) }, page_ms: { ...spread(shown) } };
+}
+
+async function listFigures(page: Page, nodes: number): Promise<Record<string, Figure>> {
+  const began = performance.now();
+  await page.goto('/console/nodes');
+  await page.locator('tbody tr').first().waitFor();
+  const firstRowMs = performance.now() - began;
+  await page.evaluate(`
+    self.tasks = [];
+    new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)))
+      .observe({ type: 'longtask' });
+  `);
+  const rows: number[] = [];
+  await page.mouse.move(window.width / 2, window.height / 2);
+  for (let turn = 0; turn < pagesTurned; turn += 1) {
+    for (let step = 0; step < scrolls / 2; step += 1) await page.mouse.wheel(0, 200);
+    rows.push(await page.locator('tr').count());
+    if ((turn + 1) * 50 < nodes) {
+      await page.getByRole('button', { name: 'Next page' }).click();
+      await page.waitForURL(new RegExp(`page=${turn + 2}\\b`));
+      await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+    }
+    for (let step = 0; step < scrolls / 2; step += 1) await page.mouse.wheel(0, -200);
+  }
+  const tasks = await page.evaluate<number[]>('self.tasks');
+  return {
+    first_row_ms: rounded(firstRowMs),
+    rows_in_the_document: Math.max(...rows),
+    tasks_over_50_ms: tasks.length,
+    longest_task_ms: tasks.length === 0 ? null : Math.max(...tasks),
+  };
+}
+
+/** Somebody else renames a node of the open list. */
+async function changeMs({ admin }: BenchService, page: Page, nodeId: string, rounds: number) {
+  await page.goto('/console/nodes?q=changes');
+  const taken: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const name = `changes-${round}`;
+    const began = performance.now();
+    await admin.call('PUT', `/api/nodes/${nodeId}`, { name });
+    await page.getByText(name, { exact: true }).waitFor();
+    taken.push(performance.now() - began);
+    await delay(300);
+  }
+  return spread(taken);
+}
+
+/** As a browser gets them, by Brotli: the first load, and what each page adds. */
+function sizes(): Record<string, Figure> {
+  const assets = join(built, 'assets');
+  const kib = (name: string): number => readFileSync(join(assets, `${name}.br`)).length / 1024;
+  const html = readFileSync(join(built, 'index.html'), 'utf8');
+  const first = [...html.matchAll(/\/console\/assets\/([^"]+)/g)].map(([, name = '']) => name);
+  const pages = readdirSync(assets).filter((name) => /-page-[\w-]+\.js$/.test(name));
+  return {
+    first_load: rounded(first.reduce((sum, name) => sum + kib(name), 0)),
+    pages: Object.fromEntries(pages.map((name) => [name.replace(/-page-[\w-]+\.js$/, ''), rounded(kib(name))])),
+  };
+}

@@ -1,0 +1,91 @@
+/**
+ * Every page of the console, by its own router: a page that is added is among them without a line. The addresses of pages
+ * about one resource are found as a person finds them, by the links of other pages.
+ */
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+
+export interface ConsolePage {
+  /** As the router has it: `/nodes/$id`. */
+  readonly route: string;
+  /** Below `/console`. */
+  readonly address: string;
+}
+
+interface SignIn {
+  readonly url: string;
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Opens the overview in a context of its own, signed in by cookie. @throws Error when the service refuses */
+export async function openSignedIn(
+  browser: Browser,
+  { url, username, password }: SignIn,
+  options: BrowserContextOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext({ baseURL: url, reducedMotion: 'reduce', ...options });
+  const data = { username, password, cookie: true };
+  const signedIn = await context.request.post('/api/auth/login', { headers: { origin: url }, data });
+  if (signedIn.status() !== 200) throw new Error(`signing in as ${username} answered ${signedIn.status()}`);
+  const page = await context.newPage();
+  await page.goto('/console/');
+  return page;
+}
+
+/** Goes to an address of the console and waits until it shows what it has. */
+export async function visit(page: Page, address: string): Promise<void> {
+  await page.goto(`/console${address}`);
+  await settled(page);
+}
+
+/** Waits until a page has its heading, or says what is wrong, and loads nothing more. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator('h1, .mantine-Alert-root').first().waitFor();
+  const loading = '[aria-busy=true], .mantine-Skeleton-root, .mantine-Loader-root, .mantine-LoadingOverlay-root';
+  await page.locator(loading).first().waitFor({ state: 'detached' });
+}
+
+/** How many pages are looked at for links. */
+const visitsMax = 200;
+
+/**
+ * The pages of the router, those about one resource with an address that some page links to.
+ * @throws Error naming routes to which no link leads
+ */
+export async function consolePages(page: Page): Promise<readonly ConsolePage[]> {
+  await settled(page);
+  const all = await page.evaluate<string[]>('Object.keys(self.__TSR_ROUTER__.routesByPath)');
+  const routes = all.filter((route) => !all.includes(`${route}/`) || route === '/');
+  const found = new Map(routes.filter((route) => !route.includes('$')).map((route) => [route, route]));
+  const open = new Set(routes.filter((route) => !found.has(route)));
+  const routeOf = (address: string): string | undefined =>
+    routes.find((route) => route === address) ?? routes.find((route) => patternOf(route).test(address));
+  // First those that are new pages, then others of the same kind: not every resource has all links.
+  const waiting = [...found.values()];
+  const others: string[] = [];
+  const seen = new Set(waiting);
+  for (let visits = 0; open.size > 0 && visits < visitsMax; visits += 1) {
+    const address = waiting.shift() ?? others.shift();
+    if (address === undefined) break;
+    await visit(page, address);
+    for (const link of await linksOf(page)) {
+      const route = routeOf(link);
+      if (route === undefined || seen.has(link)) continue;
+      seen.add(link);
+      if (open.delete(route)) {
+        found.set(route, link);
+        waiting.push(link);
+      } else others.push(link);
+    }
+  }
+  if (open.size > 0) throw new Error(`no page links to ${[...open].join(', ')}`);
+  return [...found].map(([route, address]) => ({ route, address }));
+}
+
+const patternOf = (route: string): RegExp => new RegExp(`^${route.replaceAll(/\$\w+/g, '[^/]+')}$`);
+
+/** The addresses below `/console` that a page links to. */
+async function linksOf(page: Page): Promise<readonly string[]> {
+  const links = await page.evaluate<string[]>('[...document.links].map(({ pathname }) => pathname)');
+  return links.filter((link) => link.startsWith('/console/')).map((link) => link.slice('/console'.length));
+}
