@@ -1,4 +1,6 @@
 /** Fleet files on the command line (`docs/contract/automation.md#the-command-line-svcctl`). */
+import { spawnSync } from 'node:child_process';
+import type { SpawnSyncReturns } from 'node:child_process';
 import {
   mkdirSync,
   mkdtempSync,
@@ -16,6 +18,7 @@ import type { RestClient } from '../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
 import { createCertificate } from '../support/certificate.js';
+import { projectRoot } from '../support/project-root.js';
 import type { Ran, Runner } from './support/run.js';
 import { createRunner } from './support/run.js';
 
@@ -23,6 +26,7 @@ let folder: string;
 let service: ServiceProcess;
 let admin: RestClient;
 let script: Runner;
+let signedIn: { readonly [name: string]: string };
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svcctl-fleet-'));
@@ -30,7 +34,8 @@ beforeAll(async () => {
   await service.start();
   admin = await service.admin();
   const { token } = await admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: 'script', role: 'admin' });
-  script = createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token });
+  signedIn = { HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token };
+  script = createRunner(signedIn);
   for (const [name, address] of [
     ['edge-1', '192.0.2.1'],
     ['edge-2', '192.0.2.2'],
@@ -195,6 +200,23 @@ describe('{file} and {env}', () => {
   test('are refused by the service where no key is wanted', async () => {
     const file = write('elsewhere.yaml', 'svc: 1\nnodes:\n  x: {address: {file: keys/web.pem}}\n');
     await exits(script.run(['plan', '-f', file]), 1, { err: /3:\d+: nodes\.x\.address: / });
+  });
+});
+
+describe('the example of a repository', () => {
+  test('plans on a branch, applies on the main one, and leaves nothing to plan', async () => {
+    const examples = join(projectRoot, 'examples/fleet-in-git');
+    const pipeline = (word: string): SpawnSyncReturns<string> =>
+      spawnSync(join(examples, 'pipeline.sh'), [word], {
+        encoding: 'utf8',
+        env: { ...process.env, ...signedIn, SVCCTL: `${process.execPath} ${join(projectRoot, 'cli/bin/svcctl.js')}` },
+      });
+    expect(pipeline('plan')).toMatchObject({ status: 0, stdout: expect.stringContaining('+ create l4_chain site') });
+    expect(await admin.call('GET', '/api/l4-chains')).toMatchObject({ total: 0 });
+    expect(pipeline('apply')).toMatchObject({ status: 0, stdout: expect.stringContaining('applied 1 command') });
+    await exits(script.run(['plan', '-f', join(examples, 'fleet.yaml')]), 0, { out: /^no changes\n$/ });
+    expect(await admin.call('GET', '/api/l4-chains')).toMatchObject({ items: [{ name: 'site', status: 'deployed' }] });
+    expect(pipeline('')).toMatchObject({ status: 3 });
   });
 });
 
