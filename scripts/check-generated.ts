@@ -1,6 +1,6 @@
 /**
- * `npm run generate:check`: generates the wire code into a temporary folder and compares it with src/gen file by file, and the
- * reference pages with docs/reference. Exits with 1 and names the files that differ: both are committed, so they can fall
+ * `npm run generate:check`: generates the wire code into a temporary folder and compares it with src/gen file by file, the
+ * reference pages with docs/reference, and the fixtures for agents with examples/fixtures. Exits with 1 and names the files that differ: both are committed, so they can fall
  * behind proto/ and the code.
  */
 import { spawnSync } from 'node:child_process';
@@ -9,9 +9,22 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { exit, stdout } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { agentFixtures } from './agent-fixtures.js';
 import { referencePages } from './reference-pages.js';
 
 const GENERATE_TIMEOUT_MS = 120_000;
+
+/** Bytes as a text that differs when they differ. */
+const textOf = (bytes: Buffer): string => bytes.toString('latin1');
+
+/** Files without one that people write. */
+const without = (path: string, files: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
+  new Map([...files].filter(([each]) => each !== path));
+
+/** The files of a folder as `contents` shows them. */
+function inFolder(folder: string, files: ReadonlyMap<string, Buffer>): ReadonlyMap<string, string> {
+  return new Map([...files].map(([path, bytes]) => [relative(folder, path), textOf(bytes)]));
+}
 
 function contents(folder: string): ReadonlyMap<string, string> {
   const entries = readdirSync(folder, { withFileTypes: true, recursive: true });
@@ -20,7 +33,7 @@ function contents(folder: string): ReadonlyMap<string, string> {
       .filter((entry) => entry.isFile())
       .map((entry) => {
         const path = join(entry.parentPath, entry.name);
-        return [relative(folder, path), readFileSync(path, 'utf8')];
+        return [relative(folder, path), textOf(readFileSync(path))];
       }),
   );
 }
@@ -54,11 +67,19 @@ async function main(): Promise<number> {
         .filter((path) => existsSync(join(root, path)))
         .map((path) => [path, readFileSync(join(root, path), 'utf8')]),
     );
-    const differing = [...differences(contents(join(root, 'src/gen')), fresh), ...differences(committedPages, pages)];
+    const fixtures = agentFixtures();
+    const differing = [
+      ...differences(contents(join(root, 'src/gen')), fresh),
+      ...differences(committedPages, pages),
+      ...differences(
+        without('README.md', contents(join(root, 'examples/fixtures'))),
+        inFolder('examples/fixtures', fixtures),
+      ),
+    ];
     for (const line of differing) stdout.write(`${line}\n`);
     stdout.write(
       differing.length === 0
-        ? `src/gen matches proto/, and docs/reference the code (${fresh.size + pages.size} files)\n`
+        ? `src/gen matches proto/, docs/reference and examples/fixtures the code (${fresh.size + pages.size + fixtures.size} files)\n`
         : 'Generated files are out of date: run `npm run generate` and commit the result\n',
     );
     return differing.length === 0 ? 0 : 1;

@@ -22,8 +22,9 @@ def count(listener, name, amount):
 
 
 def error_of(rule, field, message):
-    path = "tunnels" if rule.origin.resource_type == "l3_network" else f"hops[{rule.origin.hop_index}].{field}"
     origin = rule.origin
+    fixed = {"l3_network": "tunnels", "route": "backend"}
+    path = fixed.get(origin.resource_type, f"hops[{origin.hop_index}].{field}")
     return config_pb2.ConfigApplyError(
         resource_type=origin.resource_type, resource_id=origin.resource_id, path=path, message=message
     )
@@ -39,7 +40,8 @@ def objections(snapshot):
             rules.append(rule)
     errors = [error_of(rule, "security", "this agent runs RAW TCP to an endpoint only") for rule in rules]
     if snapshot.node.multiplex:
-        errors.append(config_pb2.ConfigApplyError(resource_type="node", path="multiplex", message="not run by this agent"))
+        multiplex = {"resource_type": "connectivity", "resource_id": "connectivity", "path": "multiplex"}
+        errors.append(config_pb2.ConfigApplyError(**multiplex, message="this agent does not multiplex"))
     return errors
 
 

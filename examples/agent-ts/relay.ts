@@ -48,7 +48,7 @@ const running = new Map<string, Listener>();
 const errorOf = ({ origin }: Rule, field: string, message: string): ApplyError => ({
   resourceType: origin.resourceType,
   resourceId: origin.resourceId,
-  path: origin.resourceType === 'l3_network' ? 'tunnels' : `hops[${origin.hopIndex}].${field}`,
+  path: { l3_network: 'tunnels', route: 'backend' }[origin.resourceType] ?? `hops[${origin.hopIndex}].${field}`,
   message,
 });
 
@@ -66,8 +66,8 @@ function objections({ gateway = {}, l3, node }: Snapshot): readonly ApplyError[]
     errorOf(rule, 'security', 'this agent runs RAW TCP to an endpoint only'),
   );
   const multiplex = {
-    resourceType: 'node',
-    resourceId: '',
+    resourceType: 'connectivity',
+    resourceId: 'connectivity',
     path: 'multiplex',
     message: 'this agent does not multiplex',
   };

@@ -6,6 +6,7 @@ import { awayScenarios, bareStatuses, closes } from './scenarios/closes.js';
 import { firstSessionScenario } from './scenarios/first-session.js';
 import { fragments } from './scenarios/fragments.js';
 import { heartbeats } from './scenarios/heartbeats.js';
+import { kinds } from './scenarios/kinds.js';
 import { laterService } from './scenarios/later-service.js';
 import { lostConnection } from './scenarios/lost-connection.js';
 import { falseService, refusals } from './scenarios/refusals.js';
@@ -25,6 +26,7 @@ export const scenarios: readonly Scenario[] = [
   laterService,
   fragments,
   slowService,
+  kinds,
   lostConnection,
   badFramesScenario,
   bareStatuses,

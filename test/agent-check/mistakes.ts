@@ -164,6 +164,14 @@ export const mistakes: readonly Mistake[] = [
     sentence: 'errorsBound',
   },
   {
+    what: 'rejects without the field',
+    file: 'agent/plan/rule-checks.ts',
+    from: 'resourceId: origin.resourceId, path, message',
+    to: "resourceId: origin.resourceId, path: '', message",
+    scenario: 'kinds',
+    sentence: 'unsupported',
+  },
+  {
     what: 'sends heartbeats without its table',
     file: control('session'),
     from: 'runtimeListeners: gateway.runtimeListeners()',

@@ -2,11 +2,9 @@
  * The messages of `proto/` without the code generated from them: buf reads the files, @bufbuild/protobuf encodes and
  * decodes by what it read. Values have the shape of `src/gen`, from which only types come, so a mistake there shows here.
  */
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
-import { create, createFileRegistry, fromBinary, toBinary } from '@bufbuild/protobuf';
-import type { DescField, DescMessage, FileRegistry } from '@bufbuild/protobuf';
-import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { protoFiles } from '../../scripts/agent-fixtures/proto-files.js';
 import type { ConfigUpdate, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type {
   AgentPayload,
@@ -17,7 +15,6 @@ import type {
   SessionGrant,
   SessionOffer,
 } from '../../src/gen/svc/control/v1/session.js';
-import { projectRoot } from './project-root.js';
 
 /** The messages that tests encode or decode by themselves. */
 interface ProtoMessages {
@@ -33,23 +30,6 @@ interface ProtoMessages {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-let registry: FileRegistry | undefined;
-
-/** Reads `proto/` once for each process. */
-function protoFiles(): FileRegistry {
-  registry ??= createFileRegistry(
-    fromBinary(
-      FileDescriptorSetSchema,
-      execFileSync(join(projectRoot, 'node_modules/.bin/buf'), ['build', 'proto', '-o', '-#format=binpb'], {
-        cwd: projectRoot,
-        timeout: 30_000,
-        maxBuffer: 16 * 1024 * 1024,
-      }),
-    ),
-  );
-  return registry;
-}
 
 function descriptorOf(name: string): DescMessage {
   const message = protoFiles().getMessage(`svc.control.v1.${name}`);

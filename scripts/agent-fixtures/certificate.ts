@@ -1,0 +1,22 @@
+/** The certificate of the fixtures, self-signed for edge.example and valid for a hundred years. Its key is public: it protects nothing. */
+
+export const certificatePem = `-----BEGIN CERTIFICATE-----
+MIIBrTCCAVSgAwIBAgIUByc6Vvq+MlgQRECPcsmZo6vVepIwCgYIKoZIzj0EAwIw
+FzEVMBMGA1UEAwwMZWRnZS5leGFtcGxlMCAXDTI2MTEyNzA1MTczOVoYDzIxMjYx
+MTAzMDUxNzM5WjAXMRUwEwYDVQQDDAxlZGdlLmV4YW1wbGUwWTATBgcqhkjOPQIB
+BggqhkjOPQMBBwNCAARDJppsQ7f/ggKQ49hpLHBlRBzRDj7zIbkqJ5Er56OtHMmt
+MNUylWLMmhLeZxJIFoZNdy/FcZxXwi6xKtqOlVXAo3wwejAdBgNVHQ4EFgQUX3Zp
+TrwCDHpVkqIF3BRmLmIEN2EwHwYDVR0jBBgwFoAUX3ZpTrwCDHpVkqIF3BRmLmIE
+N2EwDwYDVR0TAQH/BAUwAwEB/zAnBgNVHREEIDAeggxlZGdlLmV4YW1wbGWCDiou
+ZWRnZS5leGFtcGxlMAoGCCqGSM49BAMCA0cAMEQCIHYTjUjjEpqPgMTDhAizXT2p
+3gRc5R07ssA3If9YC4akAiATzZdu43GLbxV6Hjsi5/BDGPFLh1PaDr6031ZrmxNg
+MQ==
+-----END CERTIFICATE-----
+`;
+
+export const privateKeyPem = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg8oxr003xXA/UPBEW
+3mdDBhme7YKnxVuGMPyAdpUB73ehRANCAARDJppsQ7f/ggKQ49hpLHBlRBzRDj7z
+IbkqJ5Er56OtHMmtMNUylWLMmhLeZxJIFoZNdy/FcZxXwi6xKtqOlVXA
+-----END PRIVATE KEY-----
+`;
