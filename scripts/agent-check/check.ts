@@ -10,6 +10,7 @@ import type { PlayedNode } from './node.js';
 import { CannotGoOn } from './play.js';
 import type { Scenario } from './play.js';
 import type { SentenceName } from './sentences.js';
+import type { PlayedSession } from './session.js';
 import { startCheckService } from './service.js';
 import type { CheckService } from './service.js';
 import { openSite } from './site.js';
@@ -77,6 +78,16 @@ interface Round {
   readonly node: PlayedNode;
 }
 
+/** How long a connection that was reset may take to be gone. */
+const goneWithinMs = 5_000;
+
+/** Of the scenario before, if an agent meets one after the other: each begins with a session of its own. */
+async function endSessions(service: CheckService, node: PlayedNode): Promise<void> {
+  const open = (): readonly PlayedSession[] => node.sessions.filter(({ endedAt }) => endedAt === undefined);
+  for (const { granted } of open()) service.cut(granted.peer);
+  await node.until(() => (open().length === 0 ? true : undefined), goneWithinMs);
+}
+
 async function playOne({ service, site, scenario, starter, node }: Round): Promise<ScenarioResult> {
   const { name, about } = scenario;
   if (scenario.restarts === true && starter === undefined) {
@@ -89,7 +100,7 @@ async function playOne({ service, site, scenario, starter, node }: Round): Promi
   const began = performance.now();
   let why: string | undefined;
   try {
-    for (const { endedAt, granted } of node.sessions) if (endedAt === undefined) service.cut(granted.peer);
+    await endSessions(service, node);
     // The scenario sets the scene before it waits for the first time, and so before the agent comes.
     const played = scenario.play({
       node,

@@ -1,8 +1,10 @@
 /** Clocks that differ: the agent takes the service's time from the refusal, once, and keeps it. */
+import { status } from '@grpc/grpc-js';
 import { limits } from '../../../src/kernel/limits.js';
 import type { OpenAttempt } from '../node.js';
-import { CannotGoOn, expectOf, firstSession, nextSession } from '../play.js';
+import { CannotGoOn, applied, expectOf, firstSession, liveSession, nextSession } from '../play.js';
 import type { Play, Scenario } from '../play.js';
+import { makeSnapshot } from '../site.js';
 
 const hourMs = 3_600_000;
 /** "At once", on a machine that has other things to do. */
@@ -32,20 +34,23 @@ export const clockSkew: Scenario = {
     const from = node.opens.length;
     node.plays.clockOffsetMs = hourMs;
     await accepted(play, from);
-    const session = await firstSession(play);
+    await firstSession(play);
+    // An agent that has had no answer would wait longer each time.
+    await applied(play, makeSnapshot(node, play.site));
     const known = node.sessions.length;
-    play.cut(session.granted.peer);
-    const next = await nextSession(play, known);
+    play.cut(liveSession(play).granted.peer);
+    await nextSession(play, known);
     const offer = node.opens.findLast(({ granted }) => granted);
     const isKept = offer !== undefined && !isSkewed(offer, hourMs) && node.opens.length === from + 3;
     check('skewOffset', isKept, 'the next connection began without the offset');
     node.plays.clockOffsetMs = 2 * hourMs;
     node.plays.refuse = () => ({
-      code: 9,
+      code: status.FAILED_PRECONDITION,
       trailer: { 'server-time-ms': String(Date.now() + node.plays.clockOffsetMs) },
     });
     const before = node.opens.length;
-    play.cut(next.granted.peer);
+    await applied(play, makeSnapshot(node, play.site));
+    play.cut(liveSession(play).granted.peer);
     await node.until(() => node.opens[before + stubbornAttempts], stubbornMs);
     const attempts = node.opens.length - before;
     check('backoff', attempts < stubbornAttempts, `${attempts} offers in ${stubbornMs / 1000} s while each is refused`);

@@ -20,6 +20,7 @@ export const lostConnection: Scenario = {
       play.cut(liveSession(play).granted.peer);
       check('keepsRunning', await relays(port), `port ${port} does not relay while the connection is lost`);
       await nextSession(play, known, 'bareStatus');
+      await reportOn(play, newest);
     }
     check('keepsRunning', (await client?.echoes()) ?? false, 'a connection through the agent ended with the session');
     liveSession(play).send(unchanged(0n));

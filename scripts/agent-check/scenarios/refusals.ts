@@ -1,8 +1,9 @@
 /** OpenSession refused, slow, or answered by somebody who does not hold the service's key. */
 import { randomBytes } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
-import { expectOf, firstSession, staysAway } from '../play.js';
+import { applied, expectOf, firstSession, staysAway } from '../play.js';
 import type { Scenario } from '../play.js';
+import { makeSnapshot } from '../site.js';
 
 /** Several waits of half a second and more that double: more attempts than this in so long are no backoff. */
 const windowMs = 2_000;
@@ -36,6 +37,7 @@ export const refusals: Scenario = {
       () => node.sessions[known],
     );
     await firstSession(play);
+    await applied(play, makeSnapshot(node, play.site));
   },
 };
 
@@ -61,5 +63,6 @@ export const falseService: Scenario = {
     check('sessionId', foreign, 'it attached a session whose id is not that of the handshake');
     node.plays.forge = undefined;
     await firstSession(play);
+    await applied(play, makeSnapshot(node, play.site));
   },
 };
