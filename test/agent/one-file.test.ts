@@ -1,10 +1,11 @@
 /** The agent as one file, on a machine with Node and nothing else (`docs/how-to/add-an-agent.md`). */
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildAgent } from '../../scripts/build-agent.js';
 import { startControlServer } from '../support/agent-control-server.js';
@@ -57,6 +58,7 @@ async function start(listener: number, { command = [], preload = [], env = {} }:
   const child = spawn(program, args, {
     cwd: folder,
     env: {
+      PATH: process.env['PATH'],
       SVC_AGENT_ID: 'node-1',
       SVC_CONTROL_ENDPOINT: `http://127.0.0.1:${service.port}`,
       SVC_CONTROL_PSK_FILE: psk,
@@ -128,6 +130,24 @@ it.skipIf(!canRestrict)('needs no right but that to low ports, and no socket of 
     command: asItsUnit,
     preload: ['--require', refusal],
   });
+  await eventually(output).toContain('configuration applied');
+  child.kill('SIGTERM');
+  expect(await exited).toBe(0);
+});
+
+/** What the unit of the documents allows, which this does as well where the machine can. */
+const unit = readFileSync(new URL('../../docs/how-to/add-an-agent.md', import.meta.url), 'utf8');
+const setting = (name: string): string => new RegExp(`^ *${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+const sandbox = [
+  'python3',
+  fileURLToPath(new URL('../support/sandbox.py', import.meta.url)),
+  setting('SystemCallFilter'),
+  setting('RestrictAddressFamilies'),
+];
+const hasSandbox = spawnSync(sandbox[0] ?? '', [...sandbox.slice(1), 'true']).status === 0;
+
+it.skipIf(!hasSandbox)('runs with the system calls and address families of its unit', async () => {
+  const { output, child, exited } = await start(await freePort(), { command: sandbox });
   await eventually(output).toContain('configuration applied');
   child.kill('SIGTERM');
   expect(await exited).toBe(0);
