@@ -15,11 +15,12 @@ let state: StreamState = { kind: 'connecting' };
 function receive(message: StreamMessage): void {
   switch (message.kind) {
     case 'state': {
-      const wasAway = state.kind === 'unreachable';
+      const wasLive = state.kind === 'live';
       state = message.state;
       for (const changed of watchers) changed();
-      // Items that are derived have no cursor, so a resumed stream does not repeat them.
-      if (wasAway && state.kind === 'live') for (const listener of listeners) listener('everything');
+      // A new stream begins at its own now, which is later than what the page read before; and items that are derived have no
+      // cursor, so a resumed one does not repeat them.
+      if (!wasLive && state.kind === 'live') for (const listener of listeners) listener('everything');
       return;
     }
     case 'gap':
