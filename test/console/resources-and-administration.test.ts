@@ -149,6 +149,12 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.reload();
     await page.getByRole('heading', { name: 'Apply a document' }).waitFor();
     expect(await page.getByLabel('PSK of edge-2').count()).toBe(0);
+    // An edit by hand shows, without a reload, as a difference of the set.
+    const app = (await upstreams()).find(({ name }) => name === 'app');
+    await site.admin.call('PUT', `/api/l4-upstreams/${app?.id}`, { endpoint: '203.0.113.10:443' });
+    await page.getByText('1 resource differs').waitFor();
+    await page.getByRole('link', { name: 'edge', exact: true }).click();
+    await page.getByRole('row', { name: 'endpoint 203.0.113.9:443 203.0.113.10:443' }).waitFor();
   });
 
   test('a webhook is made, and its secret is shown once', async () => {
