@@ -13,6 +13,7 @@ import { events } from './events.js';
 import { machine } from './figures.js';
 import type { Report } from './figures.js';
 import { fleet } from './fleet.js';
+import { fleetFile } from './fleet-file.js';
 import { flood } from './flood.js';
 import { handshakes } from './handshakes.js';
 import { history } from './history.js';
@@ -34,6 +35,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   replay,
   convergence,
   fleet,
+  'fleet-file': fleetFile,
   handshakes,
   reality,
   'reality-shape': realityShape,
