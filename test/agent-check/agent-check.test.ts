@@ -52,7 +52,7 @@ beforeAll(() => {
 
 /** Some at once, because they mostly wait. */
 const found = new Map<Mistake, Promise<ScenarioResult | undefined>>();
-const mistakesAtOnce = 7;
+const mistakesAtOnce = 4;
 let builds: FaultyBuilds;
 beforeAll(async () => {
   builds = await openFaultyBuilds(folder);
@@ -75,7 +75,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** All quick scenarios. */
 const check = (starter: AgentStarter): Promise<readonly ScenarioResult[]> =>
-  checkAgent({ at, scenarios: quick, starter, atOnce: 7 });
+  checkAgent({ at, scenarios: quick, starter, atOnce: 6 });
 
 /** What went wrong, to be compared with nothing. */
 const faults = (results: readonly ScenarioResult[]): readonly string[] =>

@@ -1,15 +1,13 @@
 /** OpenSession refused, slow, or answered by somebody who does not hold the service's key. */
 import { randomBytes } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
-import { applied, expectOf, firstSession, staysAway } from '../play.js';
-import type { Scenario } from '../play.js';
+import { CannotGoOn, applied, expectOf, firstSession } from '../play.js';
+import type { Play, Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
 /** Several waits of half a second and more that double: more attempts than this in so long are no backoff. */
 const windowMs = 2_000;
 const attemptsInWindow = 8;
-/** Within this a Control stream would come. */
-const attachMs = 700;
 
 export const refusals: Scenario = {
   name: 'refusals',
@@ -41,28 +39,46 @@ export const refusals: Scenario = {
   },
 };
 
+/**
+ * Waits for what an agent does after an answer that it must not believe: it tries again, or it attaches the session.
+ * @param opens the attempts before the one that is answered so
+ * @returns whether it attached
+ */
+async function attaches(play: Play, opens: number): Promise<boolean> {
+  const { node } = play;
+  const known = node.sessions.length;
+  await expectOf(play, 'messageOne', 'no OpenSession', () => node.opens[opens], play.patienceMs);
+  const missing = 'no further attempt after an answer that does not verify';
+  const next = (): unknown => node.opens[opens + 1] ?? node.sessions[known];
+  await expectOf(play, 'refusalIsNotFinal', missing, next, play.patienceMs);
+  return node.sessions[known] !== undefined;
+}
+
 export const falseService: Scenario = {
   name: 'false-service',
   about: 'message 2 is forged, then the session_id: neither session may be attached',
   async play(play) {
-    const { node, check } = play;
+    const { node, site, check } = play;
     const from = node.opens.length;
-    const known = node.sessions.length;
     node.plays.forge = (answer) => {
-      const handshake = Buffer.from(answer.handshake);
-      handshake.writeUInt8(handshake.readUInt8(handshake.length - 1) ^ 1, handshake.length - 1);
-      return { ...answer, handshake };
+      const answered = node.opens.length - from;
+      if (answered > 2) return answer;
+      return answered === 1
+        ? { ...answer, handshake: forged(answer.handshake) }
+        : { ...answer, sessionId: randomBytes(16) };
     };
-    await expectOf(play, 'messageOne', 'no OpenSession', () => node.opens[from], play.patienceMs);
-    const unproven = await staysAway(play, () => node.sessions[known], attachMs);
-    check('serviceProven', unproven, 'it attached a session whose message 2 does not verify');
-    const seen = node.sessions.length;
-    node.plays.forge = (answer) => ({ ...answer, sessionId: randomBytes(16) });
-    await expectOf(play, 'refusalIsNotFinal', 'no further attempt', () => node.opens[from + 1], play.patienceMs);
-    const foreign = await staysAway(play, () => node.sessions[seen], attachMs);
-    check('sessionId', foreign, 'it attached a session whose id is not that of the handshake');
-    node.plays.forge = undefined;
+    const observed = 'it attached a session whose message 2 does not verify';
+    if (!check('serviceProven', !(await attaches(play, from)), observed)) throw new CannotGoOn(observed);
+    const foreign = await attaches(play, from + 1);
+    check('sessionId', !foreign, 'it attached a session whose id is not that of the handshake');
     await firstSession(play);
-    await applied(play, makeSnapshot(node, play.site));
+    await applied(play, makeSnapshot(node, site));
   },
 };
+
+/** The last byte is another. */
+function forged(message: Buffer): Buffer {
+  const changed = Buffer.from(message);
+  changed.writeUInt8(changed.readUInt8(changed.length - 1) ^ 1, changed.length - 1);
+  return changed;
+}

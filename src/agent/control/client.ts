@@ -25,6 +25,11 @@ import type { ControlStream, StreamHandlers } from './stream.js';
 
 /** How long OpenSession may take. */
 export const openTimeoutMs = 10_000;
+/**
+ * What may be on its way from the service. With the 64 KiB that HTTP/2 begins with, a snapshot of 16 MiB takes 256 round trips, and
+ * more than the 30 seconds that a message may take where one takes over 120 ms.
+ */
+const windowBytes = 1024 * 1024;
 const keepaliveMs = 30_000;
 const keepaliveTimeoutMs = 10_000;
 
@@ -75,6 +80,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     // A retried message 1 would be refused as a replay.
     'grpc.enable_retries': 0,
     'grpc.max_receive_message_length': limits.agent.grpcMessageBytes,
+    'grpc-node.flow_control_window': windowBytes,
     'grpc.keepalive_time_ms': keepaliveMs,
     'grpc.keepalive_timeout_ms': keepaliveTimeoutMs,
   });
