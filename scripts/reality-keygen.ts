@@ -3,7 +3,7 @@
  * See `docs/how-to/reality.md`.
  */
 import { randomBytes } from 'node:crypto';
-import { formatEndpoint } from '../src/agent/reality/endpoint.js';
+import { formatEndpoint } from '../src/channel/reality/endpoint.js';
 import { parseHostPort } from '../src/kernel/host-port.js';
 import { generateX25519 } from '../src/kernel/crypto/crypto.js';
 import { UsageError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';

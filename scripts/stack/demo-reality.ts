@@ -1,7 +1,7 @@
 /** REALITY in the demo: a target in the demo itself, keys made for it, and a prober who speaks plain h2c. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { formatEndpoint } from '../../src/agent/reality/endpoint.js';
+import { formatEndpoint } from '../../src/channel/reality/endpoint.js';
 import { parseHostPort } from '../../src/kernel/host-port.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { h2cPreface } from '../../src/transport/listener/sniff.js';

@@ -10,8 +10,8 @@ import { readSecretFile, systemErrorCode } from '../kernel/files.js';
 import { parseHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
 import { limits } from '../kernel/limits.js';
-import { readEndpoint } from './reality/endpoint.js';
-import type { ControlEndpoint } from './reality/endpoint.js';
+import { readEndpoint } from '../channel/reality/endpoint.js';
+import type { ControlEndpoint } from '../channel/reality/endpoint.js';
 
 export interface AgentConfig {
   readonly nodeId: string;

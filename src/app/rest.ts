@@ -17,6 +17,7 @@ import { followerMetrics } from './metrics.js';
 import type { Measured } from './metrics.js';
 import { serviceMetrics } from './metrics.js';
 import { lastKnown } from '../telemetry/last-known.js';
+import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
 import type { Readiness, RestApp } from '../transport/rest/deps.js';
@@ -105,10 +106,29 @@ export async function createRest(
       telemetryStale: reports.stale,
       metrics: () => metrics.text(),
     },
-    { version, corsOrigins, trustedProxies, metricsToken, tls: options.tls },
+    {
+      version,
+      corsOrigins,
+      trustedProxies,
+      metricsToken,
+      tls: options.tls,
+      controlEndpoint: controlEndpointOf(agents.address, options.config.agents.reality),
+    },
   );
   closers.add('rest', () => app.close());
   return app;
+}
+
+/** What an agent needs to reach this instance at a host: the first of several names and short ids. */
+function controlEndpointOf(address: string, reality: Config['agents']['reality']): (host: string) => string {
+  // Where the agents' listener is, also on a port that the system chose.
+  const port = Number(address.slice(address.lastIndexOf(':') + 1));
+  const [serverName] = reality?.serverNames ?? [];
+  const [shortId] = reality?.shortIds ?? [];
+  if (reality === undefined || serverName === undefined || shortId === undefined)
+    return (host) => formatEndpoint({ host, port });
+  const access = { publicKey: Buffer.from(reality.keys.publicKey), shortId, serverName };
+  return (host) => formatEndpoint({ host, port, reality: access });
 }
 
 /** All that REST calls to change something or to sign somebody in. */

@@ -183,6 +183,8 @@ export interface FleetQueries {
   freePorts(nodeId: string, transport: 'tcp' | 'udp'): readonly number[];
   /** The links from a node to others that are intended; none for an unknown node. */
   links(nodeId: string): readonly IntendedLink[];
+  /** Those, and the links from others to it. */
+  linksOfNode(nodeId: string): readonly IntendedLink[];
   /** The listeners that a node has with its newest snapshot, as `listenerKey` names them; none for an unknown node. */
   liveListeners(nodeId: string): ReadonlySet<string>;
   /** How many there are of each resource, not older than the fleet at the call. Counted in pieces. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { AgentConfigError, readAgentConfig } from '../../src/agent/config.js';
-import { formatEndpoint } from '../../src/agent/reality/endpoint.js';
+import { formatEndpoint } from '../../src/channel/reality/endpoint.js';
 import { encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 
 const psk = encodeControlPsk({ secret: randomBytes(32), servicePublic: randomBytes(32) });

@@ -73,6 +73,9 @@ const connections = async (): Promise<Record<string, number>> => {
 };
 
 test('an agent comes in, survives a kill -9 of the service, and leaves nothing behind when it is killed itself', async () => {
+  expect(await admin.call('GET', '/api/nodes/control-endpoint')).toEqual({
+    endpoint: reality.endpoint(service.controlEndpoint),
+  });
   const node = await createNode('edge');
   const agent = startAgent(node);
   await isConverged(node);

@@ -101,6 +101,18 @@ describe('the listeners of a node', () => {
     expect((await rest.data('PUT', `/api/nodes/${edge.id}`, { body: { labels: { a: 'b' } } })).listeners).toEqual(
       listeners,
     );
+    const lacking = async (): Promise<string[]> => {
+      const found = await rest.data('GET', `/api/nodes?listeners=missing&q=${encodeURIComponent(edge.name)}`);
+      return found.items.map((one: JsonData) => one.id);
+    };
+    expect(await lacking()).toEqual([edge.id]);
+    const wildcard = { listen_addr: '0.0.0.0' };
+    await report(edge, [
+      listener(443, 'running', wildcard),
+      listener(445, 'running', { ...wildcard, transport: 'udp' }),
+      listener(446, 'running', { listen_addr: '2001:db8::1' }),
+    ]);
+    expect(await lacking()).toEqual([]);
 
     await report(edge, []);
     expect((await view(edge)).listeners).toMatchObject({

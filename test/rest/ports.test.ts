@@ -458,6 +458,34 @@ describe('the links between nodes', () => {
     expect(await link('names')).toMatchObject(nothing);
   });
 
+  test('of one node are those from it and those to it', async () => {
+    const nameOf = (id: string): string => Object.keys(ids).find((one) => ids[one] === id) ?? '';
+    const ends = async (name: string): Promise<string[][]> => {
+      const { items } = await rest.data('GET', `/api/nodes/${ids[name]}/links`);
+      return items.map((item: JsonData) => [
+        nameOf(item.from_node_id),
+        nameOf(item.to_node_id),
+        nameOf(item.resource_id),
+      ]);
+    };
+    const { items } = await rest.data('GET', '/api/nodes/links');
+    for (const name of ['Edge', 'out', 'quiet']) {
+      const own = items.filter((item: JsonData) => [item.from_node_id, item.to_node_id].includes(ids[name]));
+      expect((await ends(name)).map((one) => one.join(' ')).toSorted()).toEqual(
+        own
+          .map((item: JsonData) => [item.from_node_id, item.to_node_id, item.resource_id].map(nameOf).join(' '))
+          .toSorted(),
+      );
+    }
+    expect(await ends('quiet')).toEqual([['Edge', 'quiet', 'dns']]);
+    expect(await ends('out')).toEqual(
+      expect.arrayContaining([
+        ['Edge', 'out', 'names'],
+        ['out', 'Edge', 'net'],
+      ]),
+    );
+  });
+
   test('refuse any query', async () => {
     expect((await rest.call('GET', `/api/nodes/links?node_id=${ids['out']}`)).statusCode).toBe(400);
   });
@@ -529,4 +557,20 @@ describe('an answer about all nodes', () => {
     expect(nodes.length).toBeGreaterThan(150);
     expect(turns).toBeGreaterThan(10);
   });
+});
+
+test('the endpoint of agents is at the host that the request names, and on the port of their listener', async () => {
+  const at = async (host: string): Promise<unknown> =>
+    (await rest.call('GET', '/api/nodes/control-endpoint', { headers: { host } })).json().data?.endpoint;
+  expect(await at('control.example')).toBe('http://control.example:8443');
+  expect(await at('control.example:8081')).toBe('http://control.example:8443');
+  expect(await at('[2001:db8::1]:8081')).toBe('http://[2001:db8::1]:8443');
+  expect((await rest.call('GET', '/api/nodes/control-endpoint', { headers: { host: 'a b' } })).statusCode).toBe(400);
+});
+
+test('what names a node stands in the way of its deletion', async () => {
+  const { items } = await rest.data('GET', `/api/nodes/${ids['quiet']}/referrers`);
+  expect(items).toEqual([{ type: 'l4_chain', id: ids['dns'], name: 'dns' }]);
+  const refused = await rest.call('DELETE', `/api/nodes/${ids['quiet']}`);
+  expect([refused.statusCode, refused.json().error]).toEqual([409, expect.stringContaining('"dns"')]);
 });

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { createServer } from 'node:tls';
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import { buildBrowserHello } from '../../src/agent/reality/browser-hello.js';
-import type { RealityAccess } from '../../src/agent/reality/endpoint.js';
+import type { RealityAccess } from '../../src/channel/reality/endpoint.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';

@@ -20,6 +20,7 @@ import type { HistoryOptions } from '../../src/projections/history/history.js';
 import { systemClock, timestamp } from '../../src/kernel/clock.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
+import { formatHostPort } from '../../src/kernel/host-port.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { Logger } from '../../src/kernel/logger.js';
@@ -300,7 +301,13 @@ export async function startRest(
     telemetryStale: () => false,
     metrics: async () => '# HELP up Is it up.\n# TYPE up gauge\nup 1\n',
   };
-  const app = await buildRest(deps, { version: '0.0.0', corsOrigins: [], trustedProxies: [], ...options });
+  const app = await buildRest(deps, {
+    version: '0.0.0',
+    corsOrigins: [],
+    trustedProxies: [],
+    controlEndpoint: (host) => `http://${formatHostPort({ host, port: 8_443 })}`,
+    ...options,
+  });
   closers.add('rest', () => app.close());
 
   async function call(method: string, url: string, { role = 'admin', body, headers = {}, undescribed }: Call = {}) {

@@ -28,6 +28,7 @@ export const pages: readonly Destination[] = [
 ];
 
 export const actions: readonly Destination[] = [
+  { to: '/nodes/new', label: text.pages.addNode, role: 'operator' },
   { to: '/chains/new', label: text.pages.addChain, role: 'operator' },
   { to: '/upstreams/new', label: text.pages.addUpstream, role: 'operator' },
   { to: '/routes/new', label: text.pages.addRoute, role: 'operator' },

@@ -7,8 +7,9 @@ import { auditSearch } from '../audit/audit-search.js';
 import { chainFormSearch, chainsSearch } from '../chains/chains-search.js';
 import { credentialsSearch, newCredentialSearch } from '../credentials/credentials-search.js';
 import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
-import { nodesSearch } from '../nodes/nodes-search.js';
+import { nodeConfigSearch, nodesSearch } from '../nodes/nodes-search.js';
 import { anySearch, listSearch } from '../shared/search.js';
+import { Failed } from './failed.js';
 import { NotFound } from './not-found.js';
 import { parseSearch, stringifySearch } from './search.js';
 import { Shell } from './shell.js';
@@ -27,6 +28,22 @@ const routeTree = root.addChildren([
     path: '/nodes',
     validateSearch: nodesSearch,
     component: lazyRouteComponent(() => import('../nodes/nodes-page.js'), 'NodesPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/nodes/new',
+    component: lazyRouteComponent(() => import('../nodes/node-form-page.js'), 'NewNodePage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/nodes/$id/edit',
+    component: lazyRouteComponent(() => import('../nodes/node-form-page.js'), 'EditNodePage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/nodes/$id/config',
+    validateSearch: nodeConfigSearch,
+    component: lazyRouteComponent(() => import('../nodes/node-config-page.js'), 'NodeConfigPage'),
   }),
   createRoute({
     ...at,
@@ -265,6 +282,7 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
+  defaultErrorComponent: Failed,
   scrollRestoration: true,
 });
 

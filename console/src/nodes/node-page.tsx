@@ -1,53 +1,97 @@
-/** One node: its state, what its agent rejected, and what it reports. */
+/** One node: what is wrong first, then its configuration, what it carries, what it listens on, its links, its agent. */
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
+import { useMay } from '../shared/session.js';
+import { formatCount, none } from '../shared/ui/format.js';
 import { Facts } from '../shared/ui/facts.js';
-import { formatDuration, formatShare } from '../shared/ui/format.js';
+import { HistorySection } from '../shared/ui/history.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
+import { ResourceActions } from '../shared/ui/resource-actions.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
-import { ApplyState, ListenerCount, NodeStatus } from './node-state.js';
-import { nodeQuery } from './nodes.js';
+import { AgentFacts } from './agent-facts.js';
+import { CommandMenu, Commands } from './commands.js';
+import { IssuePsk } from './issue-psk.js';
+import { Links } from './links.js';
+import { Listeners } from './listeners.js';
+import { Machine } from './machine.js';
+import { NodeProblems } from './node-problems.js';
+import { ApplyState, NodeStatus } from './node-state.js';
+import { deleteNode, nodeQuery, referrersQuery } from './nodes.js';
 import type { Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
 export function NodePage(): ReactNode {
   const { id } = useParams({ from: '/nodes/$id' });
   const { data: node, error, refetch } = useQuery(nodeQuery(id));
+  const { data: referrers } = useQuery(referrersQuery(id));
+  const mayOperate = useMay('operator');
+  /** The new PSK, while it is shown; null inside when the answer no longer had it. */
+  const [issued, setIssued] = useState<{ readonly psk: string | null }>();
   if (node === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  const usedBy = referrers?.items ?? [];
   return (
     <Page
       title={node.name}
       aside={<NodeStatus status={node.status} />}
       actions={
-        <LinkButton variant="default" to="/audit" search={{ resource_type: 'node', resource_id: id }}>
-          {text.history}
-        </LinkButton>
+        <ResourceActions
+          type="node"
+          id={id}
+          name={node.name}
+          edit={{ to: '/nodes/$id/edit', params: { id } }}
+          remove={{ run: () => deleteNode(id), meaning: text.removeMeaning, list: { to: '/nodes' }, usedBy }}
+        >
+          <CommandMenu nodeId={id} />
+          <IssuePsk node={node} onIssued={(psk) => setIssued({ psk })} />
+        </ResourceActions>
       }
     >
+      {issued !== undefined && <Machine nodeId={id} psk={issued.psk} onKept={() => setIssued(undefined)} />}
+      <NodeProblems node={node} />
+      <Configuration node={node} />
+      <HistorySection type="node" id={id} />
+      <Listeners nodeId={id} />
+      <Links nodeId={id} />
       <Section title={text.agent}>
         <AgentFacts node={node} />
       </Section>
+      {mayOperate && <Commands nodeId={id} />}
     </Page>
   );
 }
 
-function AgentFacts({ node }: { readonly node: Node }): ReactNode {
+function Configuration({ node }: { readonly node: Node }): ReactNode {
+  const { id, apply, generation, applied_generation: applied } = node;
+  const number = (value: number | null): string => (value === null ? none : formatCount(value));
   return (
-    <Facts
-      facts={{
-        [text.lastSeen]: <When at={node.last_seen_at} />,
-        [text.configuration]: <ApplyState state={node.apply.state} />,
-        [text.listeners]: <ListenerCount listeners={node.listeners} />,
-        [text.agentVersion]: node.agent_version,
-        [text.uptime]: node.uptime_seconds === null ? null : formatDuration(node.uptime_seconds),
-        [text.cpu]: node.cpu_usage === null ? null : formatShare(node.cpu_usage),
-        [text.memory]: node.memory_usage === null ? null : formatShare(node.memory_usage),
-        [text.addresses]: node.detected_addresses.join(', ') || null,
-      }}
-    />
+    <Section
+      title={text.configuration}
+      actions={
+        generation !== null && (
+          <LinkButton
+            variant="default"
+            to="/nodes/$id/config"
+            params={{ id }}
+            search={applied === null || applied === generation ? {} : { from: applied }}
+          >
+            {text.showConfig}
+          </LinkButton>
+        )
+      }
+    >
+      <Facts
+        facts={{
+          [text.state]: <ApplyState state={apply.state} />,
+          [text.since]: <When at={apply.at} />,
+          [text.running]: number(applied),
+          [text.newest]: number(generation),
+        }}
+      />
+    </Section>
   );
 }

@@ -1,23 +1,22 @@
 /** The list of nodes: by pages, as 10,000 of them need; its filters are in the address. */
-import { Badge, Group, Select, TagsInput, TextInput } from '@mantine/core';
+import { Select, TagsInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useMay } from '../shared/session.js';
 import { columnsOf } from '../shared/ui/data-table.js';
-import { Empty } from '../shared/ui/empty.js';
 import { formatShare, none } from '../shared/ui/format.js';
-import { Page } from '../shared/ui/page.js';
+import { LinkButton } from '../shared/ui/links.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
-import { useTyped } from '../shared/ui/typed.js';
+import { ResourceList } from '../shared/ui/resource-list.js';
 import { When } from '../shared/ui/when.js';
+import { Labels } from './labels.js';
 import { ApplyState, ListenerCount, NodeStatus } from './node-state.js';
 import { nodesQuery } from './nodes.js';
 import type { Node } from './nodes.js';
 import { applyStates, statuses } from './nodes-search.js';
 import type { NodesSearch } from './nodes-search.js';
 import { text } from './nodes.text.js';
-import { TextLink } from '../shared/ui/links.js';
-import { ListTable } from '../shared/ui/list-table.js';
 
 const column = columnsOf<Node>();
 const columns = column.columns([
@@ -75,61 +74,36 @@ const columns = column.columns([
   }),
 ]);
 
-export function Labels({ labels }: Pick<Node, 'labels'>): ReactNode {
-  return (
-    <Group gap={4}>
-      {Object.entries(labels).map(([key, value]) => (
-        <Badge key={key} variant="default" tt="none" fw={400} size="sm">
-          {key}: {value}
-        </Badge>
-      ))}
-    </Group>
-  );
-}
-
 export function NodesPage(): ReactNode {
   const search = useSearch({ from: '/nodes' });
   const navigate = useNavigate({ from: '/nodes' });
-  const query = useQuery(nodesQuery(search));
-  const { page, sort, ...filters } = search;
-  const filtered = Object.values(filters).some((value) => value !== undefined);
+  const mayAdd = useMay('operator');
+  const show = (next: NodesSearch, replace: boolean): void => void navigate({ search: next, replace });
   return (
-    <Page title={text.title}>
-      <Filters search={search} />
-      <ListTable
-        caption={text.caption}
-        columns={columns}
-        query={query}
-        rowKey={({ id }) => id}
-        empty={
-          <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
-            {filtered ? <TextLink to="/nodes">{text.clear}</TextLink> : text.empty}
-          </Empty>
-        }
-        paging={{
-          page: page ?? 1,
-          onPage: (to) => void navigate({ search: { ...search, page: to } }),
-        }}
-        sorting={{
-          sort: sort ?? 'name',
-          onSort: (by) => void navigate({ search: { ...search, sort: by as typeof sort, page: undefined } }),
-        }}
-      />
-    </Page>
+    <ResourceList
+      text={text}
+      search={search}
+      onSearch={show}
+      query={useQuery(nodesQuery(search))}
+      columns={columns}
+      add={mayAdd && <LinkButton to="/nodes/new">{text.add}</LinkButton>}
+      filters={<Filters search={search} onSearch={show} />}
+    />
   );
 }
 
 const optionsOf = <W extends string>(words: readonly W[], labels: Readonly<Record<W, string>>) =>
   words.map((value) => ({ value, label: labels[value] }));
 
-function Filters({ search }: { readonly search: NodesSearch }): ReactNode {
-  const navigate = useNavigate({ from: '/nodes' });
-  const filter = (changed: Partial<NodesSearch>): void =>
-    void navigate({ search: { ...search, ...changed, page: undefined }, replace: true });
-  const find = useTyped(search.q ?? '', (q) => filter({ q }));
+interface FiltersProps {
+  readonly search: NodesSearch;
+  readonly onSearch: (search: NodesSearch, replace: boolean) => void;
+}
+
+function Filters({ search, onSearch }: FiltersProps): ReactNode {
+  const filter = (changed: Partial<NodesSearch>): void => onSearch({ ...search, ...changed, page: undefined }, true);
   return (
-    <Group gap="xs">
-      <TextInput {...find} aria-label={text.find} placeholder={text.find} type="search" w={220} />
+    <>
       <Select
         aria-label={text.status}
         placeholder={text.anyStatus}
@@ -148,6 +122,15 @@ function Filters({ search }: { readonly search: NodesSearch }): ReactNode {
         clearable
         w={190}
       />
+      <Select
+        aria-label={text.listeners}
+        placeholder={text.anyListeners}
+        data={[{ value: 'missing', label: text.missingListeners }]}
+        value={search.listeners ?? null}
+        onChange={(chosen) => filter({ listeners: chosen === null ? undefined : 'missing' })}
+        clearable
+        w={180}
+      />
       <TagsInput
         aria-label={text.labels}
         placeholder={search.label === undefined ? text.labels : ''}
@@ -155,6 +138,6 @@ function Filters({ search }: { readonly search: NodesSearch }): ReactNode {
         onChange={(label) => filter({ label: label.length === 0 ? undefined : label })}
         miw={220}
       />
-    </Group>
+    </>
   );
 }

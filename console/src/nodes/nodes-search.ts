@@ -19,9 +19,27 @@ export const nodesSearch = (search: Search) => ({
   q: textOf(search, 'q'),
   status: wordOf(search, 'status', statuses),
   apply: wordOf(search, 'apply', applyStates),
+  listeners: wordOf(search, 'listeners', ['missing']),
   label: listOf(search, 'label'),
   sort: wordOf(search, 'sort', sorts),
   page: pageOf(search),
 });
 
 export type NodesSearch = ReturnType<typeof nodesSearch>;
+
+const generationOf = (search: Search, name: string): number | undefined => {
+  // A text from an address, a number from a link.
+  const value = search[name];
+  const generation = value === '' ? NaN : Number(value ?? NaN);
+  return Number.isSafeInteger(generation) && generation >= 0 ? generation : undefined;
+};
+
+/** What the address of a node's configuration holds. */
+export const nodeConfigSearch = (search: Search) => ({
+  /** The newest when absent. */
+  generation: generationOf(search, 'generation'),
+  /** To compare it with. */
+  from: generationOf(search, 'from'),
+});
+
+export type NodeConfigSearch = ReturnType<typeof nodeConfigSearch>;

@@ -33,7 +33,7 @@ export function OverviewPage(): ReactNode {
             <Empty title={text.noNodes}>
               <Stack align="center" gap="sm">
                 {text.noNodesHint}
-                {mayAdd && <LinkButton to="/nodes">{text.addNode}</LinkButton>}
+                {mayAdd && <LinkButton to="/nodes/new">{text.addNode}</LinkButton>}
               </Stack>
             </Empty>
           ) : (

@@ -1,6 +1,8 @@
 /** The words of the overview. */
 export const text = {
   title: 'Overview',
+  state: 'State of the fleet',
+  runs: (running: string, intended: string) => `${running} of ${intended} run`,
   allWell: 'All is well',
   attention: (things: number) => `${things} ${things === 1 ? 'thing needs' : 'things need'} attention`,
   noNodes: 'No nodes yet',

@@ -18,7 +18,10 @@ export const dashboardQuery = queryOptions({
   meta: { follows: 'all' },
 });
 
-type NodesOf = { readonly apply: 'rejected' } | { readonly status: 'offline' };
+type NodesOf =
+  | { readonly apply: 'rejected' }
+  | { readonly status: 'offline' }
+  | { readonly listeners: 'missing'; readonly status: 'online' };
 
 /** The nodes in a state that needs attention, the latest seen first. */
 export const nodesInQuery = (filter: NodesOf) =>
@@ -29,7 +32,8 @@ export const nodesInQuery = (filter: NodesOf) =>
         api.GET('/api/nodes', { params: { query: { ...filter, sort: '-last_seen_at', page_size: named } }, signal }),
       ),
     placeholderData: keepPreviousData,
-    meta: { follows: ['agent'] },
+    refetchInterval: 'listeners' in filter ? figuresEveryMs : false,
+    meta: { follows: ['agent', 'l4_chain', 'route', 'l3_network'] },
   });
 
 const expiringMs = 30 * 86_400_000;

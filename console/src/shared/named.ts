@@ -8,13 +8,23 @@ export interface Named {
 }
 
 /** What others refer to. */
-export type NamedType = 'node' | 'l4_upstream' | 'credential' | 'user';
+const namedTypes = ['node', 'l4_chain', 'l4_upstream', 'credential', 'route', 'l3_network', 'user'] as const;
+export type NamedType = (typeof namedTypes)[number];
+
+/** Whether one of a type can be looked up. */
+export const isNamedType = (type: string): type is NamedType => namedTypes.some((one) => one === type);
 
 async function get(type: NamedType, id: string, signal: AbortSignal): Promise<Named> {
   const options = { params: { path: { id } }, signal };
   switch (type) {
     case 'node':
       return dataOf(api.GET('/api/nodes/{id}', options));
+    case 'l4_chain':
+      return dataOf(api.GET('/api/l4-chains/{id}', options));
+    case 'route':
+      return dataOf(api.GET('/api/routes/{id}', options));
+    case 'l3_network':
+      return dataOf(api.GET('/api/l3-networks/{id}', options));
     case 'l4_upstream':
       return dataOf(api.GET('/api/l4-upstreams/{id}', options));
     case 'credential':

@@ -38,4 +38,8 @@ export type ListSearch = ReturnType<typeof listSearch>;
 export const anySearch = (search: Search) => ({
   /** The dialog that is open, by a word of the page's own. */
   dialog: textOf(search, 'dialog'),
+  /** The field that a link is about, by its path in the API: forms bring the reader to it. */
+  field: textOf(search, 'field'),
+  /** How far back figures go; a day when absent. */
+  span: wordOf(search, 'span', ['month']),
 });

@@ -19,7 +19,7 @@ import { limits } from '../../kernel/limits.js';
 import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 import { realityCredentials } from '../reality/credentials.js';
-import type { ControlEndpoint } from '../reality/endpoint.js';
+import type { ControlEndpoint } from '../../channel/reality/endpoint.js';
 import { attachStream } from './stream.js';
 import type { ControlStream, StreamHandlers } from './stream.js';
 

@@ -6,7 +6,7 @@ import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
 import type { HostPort } from '../../kernel/host-port.js';
 import type { RealityServer } from '../../transport/listener/reality/settings.js';
-import type { RealityAccess } from '../reality/endpoint.js';
+import type { RealityAccess } from '../../channel/reality/endpoint.js';
 import type { HttpRoutes, NameTable } from './matches.js';
 
 export type Transport = 'tcp' | 'udp';

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
-import type { RealityAccess } from './endpoint.js';
+import type { RealityAccess } from '../../channel/reality/endpoint.js';
 import { openReality } from './handshake.js';
 
 type SecureConnector = ReturnType<ChannelCredentials['_createSecureConnector']>;

@@ -40,7 +40,7 @@ import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 import { buildBrowserHello } from './browser-hello.js';
 import { hasItsKey, isTrusted, readCertificates, readProof } from './certificates.js';
-import type { RealityAccess } from './endpoint.js';
+import type { RealityAccess } from '../../channel/reality/endpoint.js';
 
 /** The client's program version, as stated in its claim. */
 const version: SessionClaim['version'] = [1, 0, 0];

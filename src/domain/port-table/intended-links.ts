@@ -1,11 +1,12 @@
 /**
- * The links from one node to others that resources intend, current and deployed. Agents measure them; that is in REST's
+ * The links from one node to others, and of one node with others, that resources intend, current and deployed. Agents measure them; that is in REST's
  * `link-measurements.ts`. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import type { AnyState } from '../fleet/resources.js';
 import { resourceOfType } from '../fleet/resources.js';
 import { splitOwner } from '../references/references.js';
+import type { Owner } from '../references/references.js';
 import type { RuleOrigin } from '../snapshot/snapshot.js';
 
 export interface IntendedLink {
@@ -19,19 +20,46 @@ export interface IntendedLink {
 
 /** The links from a node, one for each node that it leads to and each resource, by node, kind and resource. */
 export function intendedLinks(fleet: Fleet, nodeId: string): readonly IntendedLink[] {
+  return sorted([...fleet.referrersOf('node', nodeId)].flatMap((owner) => linksFrom(fleet, owner, nodeId)));
+}
+
+/** The links from a node, then those to it. */
+export function linksOfNode(fleet: Fleet, nodeId: string): readonly IntendedLink[] {
+  const towards = [...fleet.referrersOf('node', nodeId)].flatMap((owner) =>
+    nodesOf(fleet, owner)
+      .flatMap((other) => linksFrom(fleet, owner, other))
+      .filter(({ toNodeId }) => toNodeId === nodeId),
+  );
+  return [...intendedLinks(fleet, nodeId), ...sorted(towards)];
+}
+
+function sorted(links: readonly IntendedLink[]): readonly IntendedLink[] {
+  const key = ({ fromNodeId, toNodeId, kind, resourceId }: IntendedLink): string =>
+    `${fromNodeId}/${toNodeId}/${kind}/${resourceId}`;
+  return links.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
+}
+
+/** The nodes that a resource names, in its current or deployed definition. */
+function nodesOf(fleet: Fleet, owner: Owner): readonly string[] {
+  const { type, id } = splitOwner(owner);
+  const state = fleet.get<AnyState>({ type }, id);
+  const named = state === undefined ? [] : [...(resourceOfType(type)?.indexed?.references(state) ?? [])];
+  const nodes = named.map(splitOwner).filter((one) => one.type === 'node');
+  return [...new Set(nodes.map((node) => node.id))];
+}
+
+/** The links of one resource from one node. */
+function linksFrom(fleet: Fleet, owner: Owner, nodeId: string): readonly IntendedLink[] {
+  const { type, id } = splitOwner(owner);
+  const state = fleet.get<AnyState>({ type }, id);
+  if (state === undefined) return [];
   const links = new Map<string, IntendedLink>();
-  for (const owner of fleet.referrersOf('node', nodeId)) {
-    const { type, id } = splitOwner(owner);
-    const state = fleet.get<AnyState>({ type }, id);
-    if (state === undefined) continue;
-    for (const { toNodeId, endpoint } of resourceOfType(type)?.compiled?.linksFrom(fleet, state, nodeId) ?? []) {
-      const key = `${toNodeId}/${owner}`;
-      const known = links.get(key)?.endpoints ?? [];
-      const endpoints = endpoint === '' || known.includes(endpoint) ? known : [...known, endpoint];
-      // Only resources whose rules have an origin have links.
-      const kind = type as IntendedLink['kind'];
-      links.set(key, { fromNodeId: nodeId, toNodeId, kind, resourceId: id, endpoints });
-    }
+  for (const { toNodeId, endpoint } of resourceOfType(type)?.compiled?.linksFrom(fleet, state, nodeId) ?? []) {
+    const known = links.get(toNodeId)?.endpoints ?? [];
+    const endpoints = endpoint === '' || known.includes(endpoint) ? known : [...known, endpoint];
+    // Only resources whose rules have an origin have links.
+    const kind = type as IntendedLink['kind'];
+    links.set(toNodeId, { fromNodeId: nodeId, toNodeId, kind, resourceId: id, endpoints });
   }
-  return [...links].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, link]) => link);
+  return [...links.values()];
 }

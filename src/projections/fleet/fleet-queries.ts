@@ -7,7 +7,7 @@ import { planDeploy } from '../../domain/compile/plan.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { referrersOf } from '../../domain/fleet/referrers.js';
 import { freePorts } from '../../domain/listeners/free-ports.js';
-import { intendedLinks } from '../../domain/port-table/intended-links.js';
+import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
 import { portRows, liveListeners } from '../../domain/port-table/port-table.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { AnyState } from '../../domain/fleet/resources.js';
@@ -43,6 +43,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     portRows: (nodeId) => portRows(fleet(), nodeId),
     freePorts: (nodeId, transport) => freePorts(fleet(), nodeId, transport),
     links: (nodeId) => intendedLinks(fleet(), nodeId),
+    linksOfNode: (nodeId) => linksOfNode(fleet(), nodeId),
     liveListeners: createLiveListeners(fleet),
     resourceCounts: createFleetCounts({ fleet, clock }),
     plan: (chainId) => planDeploy(fleet(), chainId),

@@ -29,6 +29,7 @@ import { installGate, refuseOtherMethods } from './checks/gate.js';
 import { createOriginCheck } from './checks/session-token.js';
 import { boundClosing, createHttpServer } from './server/http-server.js';
 import { openApiRoutes } from './openapi/openapi.js';
+import { controlEndpointRoutes } from './resources/control-endpoint.js';
 import { linkRoutes } from './fleet/links.js';
 import { portRuntimeRoutes } from './fleet/port-runtime.js';
 import { portRoutes } from './fleet/ports.js';
@@ -121,6 +122,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   portRoutes(app, deps);
   portRuntimeRoutes(app, deps);
   linkRoutes(app, deps);
+  controlEndpointRoutes(app, options);
   settingsRoutes(app, deps);
   fleetFileRoutes(app, deps, sectionsOf(endpoints));
   auditRoutes(app, deps);

@@ -89,6 +89,8 @@ export interface RestOptions {
   readonly corsOrigins: readonly string[];
   /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
+  /** What an agent needs as `SVC_CONTROL_ENDPOINT` to reach this instance at a host. */
+  readonly controlEndpoint: (host: string) => string;
   /** When set, `/metrics` requires it as bearer token. */
   readonly metricsToken?: string | undefined;
   /** PEM texts. When set, REST is served over TLS. */

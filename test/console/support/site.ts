@@ -40,7 +40,7 @@ export async function openSite(browser: Browser): Promise<Site> {
     await admin.call('POST', '/api/auth/users', { username: role, password, role });
   }
   async function open(path: string, options: BrowserContextOptions = {}, role?: Role): Promise<Page> {
-    const context = await browser.newContext({ baseURL: service.url, ...options });
+    const context = await browser.newContext({ baseURL: service.url, locale: 'en-GB', ...options });
     context.setDefaultTimeout(waitMs);
     const page = await context.newPage();
     page.on('pageerror', (error) => errors.push(String(error)));

@@ -6,7 +6,8 @@
 import { Button, Fieldset, Group, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import type { UseFormReturnType } from '@mantine/form';
-import { useEffect, useState } from 'react';
+import { useSearch } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import { newIdempotencyKey, Refusal } from '../api/client.js';
 import type { Done } from '../api/client.js';
@@ -78,6 +79,18 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
     if (newer !== undefined && untouched && !saving) beginWith(newer, valuesOf(newer));
   });
 
+  // An address may name a field, as an error does.
+  const { field: wanted } = useSearch({ strict: false });
+  const place = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    const field = wanted === undefined ? undefined : closestField(wanted, Object.keys(labels));
+    const input = place.current?.querySelector<HTMLElement>(`[data-path="${CSS.escape(field ?? '')}"]`);
+    input?.focus();
+    input?.scrollIntoView({ block: 'center' });
+    // The fields of a form stay the same.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [wanted]);
+
   const submit = async (): Promise<void> => {
     setSaving(true);
     setRefused(undefined);
@@ -101,6 +114,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
 
   return (
     <form
+      ref={place}
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
@@ -146,17 +160,17 @@ function changedOf<V extends Values>(now: V, before: V): Partial<V> {
 }
 
 /** The field of the form that a refusal names by its JSON path; undefined when it names none. */
-function fieldOf({ sentence }: Refusal, fields: readonly string[]): string | undefined {
-  const path = /^([\w.[\]]+): /
-    .exec(sentence)?.[1]
-    ?.replaceAll(/\[(\d+)\]/g, '.$1')
-    .split('.');
-  if (path === undefined) return undefined;
-  const named = fields
+const fieldOf = ({ sentence }: Refusal, fields: readonly string[]): string | undefined =>
+  closestField(/^(\S+): /.exec(sentence)?.[1] ?? '', fields);
+
+/** The field of the form that holds what has this path in the API: `hops.0.listen_port` for `hops[0].listen_port`. */
+function closestField(jsonPath: string, fields: readonly string[]): string | undefined {
+  const path = jsonPath.replaceAll(/\[(\d+)\]/g, '.$1').split('.');
+  const holding = fields
     .map((field) => field.split('.'))
     .filter(
       (field) => field.length <= path.length && field.every((part, index) => part === '*' || part === path[index]),
     );
-  const longest = named.toSorted((a, b) => b.length - a.length)[0];
+  const longest = holding.toSorted((a, b) => b.length - a.length)[0];
   return longest && path.slice(0, longest.length).join('.');
 }

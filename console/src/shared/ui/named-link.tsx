@@ -1,16 +1,21 @@
 /** A link to a resource that is known by its id alone; it looks up the name. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { namedQuery } from '../named.js';
+import { isNamedType, namedQuery } from '../named.js';
 import type { NamedType } from '../named.js';
 import { ResourceLink } from './resource-link.js';
 
 interface NamedLinkProps {
-  readonly type: NamedType;
+  /** Of a type that has no names, the id is shown. */
+  readonly type: string;
   readonly id: string;
 }
 
 export function NamedLink({ type, id }: NamedLinkProps): ReactNode {
+  return isNamedType(type) ? <Found type={type} id={id} /> : <ResourceLink type={type} id={id} name={null} />;
+}
+
+function Found({ type, id }: { readonly type: NamedType; readonly id: string }): ReactNode {
   const { data } = useQuery(namedQuery(type, id));
   return <ResourceLink type={type} id={id} name={data?.name ?? null} />;
 }

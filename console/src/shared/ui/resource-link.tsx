@@ -1,6 +1,8 @@
 /** A resource by its name, as a link to its page where it has one. A type with a page is added here. */
+import { Code } from '@mantine/core';
 import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useMay } from '../session.js';
 import { TextLink } from './links.js';
 
 export type ResourceLinkTarget = Pick<LinkProps, 'to' | 'params' | 'search'>;
@@ -45,6 +47,14 @@ export const typeNames: Readonly<Record<string, string>> = {
   service: 'Service',
 };
 
+/** The form of a resource, by its type, where it has one with a field for each of the API's. */
+const forms: Partial<Readonly<Record<string, (id: string) => ResourceLinkTarget>>> = {
+  node: (id) => ({ to: '/nodes/$id/edit', params: { id } }),
+  l4_chain: (id) => ({ to: '/chains/$id/edit', params: { id } }),
+  l4_upstream: (id) => ({ to: '/upstreams/$id/edit', params: { id } }),
+  credential: (id) => ({ to: '/credentials/$id/edit', params: { id } }),
+};
+
 export const targetOf = (type: LinkedType, id: string): ResourceLinkTarget => pages[type](id);
 
 interface ResourceLinkProps {
@@ -58,4 +68,21 @@ export function ResourceLink({ type, id, name }: ResourceLinkProps): ReactNode {
   const shown = name ?? id ?? typeNames[type] ?? type;
   if (id === null || !Object.hasOwn(pages, type)) return shown;
   return <TextLink {...targetOf(type as LinkedType, id)}>{shown}</TextLink>;
+}
+
+interface FieldLinkProps {
+  readonly type: string;
+  readonly id: string;
+  /** Of a field of the resource, as errors name it: `hops[0].listen_port`. */
+  readonly path: string;
+}
+
+/** The field that an error is about: in the resource's form for those who may change it, else on its page. */
+export function FieldLink({ type, id, path }: FieldLinkProps): ReactNode {
+  const mayChange = useMay('operator');
+  const page = (pages as Partial<Record<string, (id: string) => ResourceLinkTarget>>)[type];
+  const target = (mayChange ? forms[type] : undefined) ?? page;
+  const shown = <Code>{path}</Code>;
+  if (target === undefined) return shown;
+  return <TextLink {...({ ...target(id), search: { field: path } } as ResourceLinkTarget)}>{shown}</TextLink>;
 }

@@ -22,7 +22,10 @@ interface Words {
   readonly clear: string;
 }
 
-interface ResourceListProps<Row extends { readonly id: string }, S extends ListSearch> {
+/** What the address of a list holds at least; what it can be sorted by is the list's own. */
+type AnyListSearch = Omit<ListSearch, 'sort'> & { readonly sort: string | undefined };
+
+interface ResourceListProps<Row extends { readonly id: string }, S extends AnyListSearch> {
   readonly text: Words;
   readonly search: S;
   /** Changes the address. */
@@ -35,7 +38,7 @@ interface ResourceListProps<Row extends { readonly id: string }, S extends ListS
   readonly filters?: ReactNode;
 }
 
-export function ResourceList<Row extends { readonly id: string }, S extends ListSearch>(
+export function ResourceList<Row extends { readonly id: string }, S extends AnyListSearch>(
   props: ResourceListProps<Row, S>,
 ): ReactNode {
   const { text, search, onSearch, query, columns, add, filters } = props;

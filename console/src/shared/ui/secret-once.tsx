@@ -1,7 +1,7 @@
 /** Something that is shown once and can be copied. It is held by the page alone: neither the cache nor the address has it. */
-import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { useEffect, useRef, useState } from 'react';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { CopyField } from './copy-field.js';
 import { Sign } from './state.js';
 import { text } from './ui.text.js';
 
@@ -46,49 +46,4 @@ interface SecretOnceProps extends Omit<SecretsOnceProps, 'secrets'> {
 
 export function SecretOnce({ label, secret, ...rest }: SecretOnceProps): ReactNode {
   return <SecretsOnce {...rest} secrets={[{ label, value: secret }]} />;
-}
-
-const copiedMs = 2_000;
-
-interface CopyFieldProps {
-  readonly label: string;
-  readonly value: string;
-}
-
-/** A value to copy, over plain HTTP too, where browsers have no clipboard for scripts. */
-function CopyField({ label, value }: CopyFieldProps): ReactNode {
-  const field = useRef<HTMLInputElement>(null);
-  const [copied, setCopied] = useState(false);
-  useEffect(() => {
-    if (!copied) return undefined;
-    const timer = setTimeout(() => setCopied(false), copiedMs);
-    return () => clearTimeout(timer);
-  }, [copied]);
-  const copy = async (): Promise<void> => {
-    if (window.isSecureContext) {
-      await navigator.clipboard.writeText(value).then(
-        () => setCopied(true),
-        () => field.current?.select(),
-      );
-      return;
-    }
-    field.current?.select();
-    setCopied(document.execCommand('copy'));
-  };
-  return (
-    <Group gap="xs" align="flex-end" wrap="nowrap">
-      <TextInput
-        ref={field}
-        label={label}
-        value={value}
-        readOnly
-        flex={1}
-        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-        onFocus={({ currentTarget }) => currentTarget.select()}
-      />
-      <Button variant="default" onClick={() => void copy()} miw={90}>
-        {copied ? text.copied : text.copy}
-      </Button>
-    </Group>
-  );
 }

@@ -70,6 +70,26 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
       return ok({ items: [...(await withMeasurements(deps, own))] });
     },
   });
+
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/:id/links',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listLinksOfNode',
+      summary: 'The links of one node with others, with what agents have measured of them',
+      description: 'Those that it dials, then those that are dialled to it.',
+      tags: ['nodes'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(linksSchema),
+    },
+    handler: async (request) => {
+      const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
+      return ok({ items: [...(await withMeasurements(deps, deps.fleet.linksOfNode(id)))] });
+    },
+  });
 }
 
 async function* linkPieces(deps: RestDeps): AsyncGenerator<string, void> {

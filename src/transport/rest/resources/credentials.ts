@@ -30,7 +30,7 @@ import {
 } from '../schemas/fields.js';
 import { instant } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
-import { idOf, managedBy, timeOf, timestamps } from '../schemas/shared-schemas.js';
+import { idOf, managedBy, referrer, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { expected } from '../checks/validation.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { resourceRoutes } from './resource-routes.js';
@@ -252,18 +252,7 @@ const credentialSchema = z
     target_host: documented(z.string().nullable(), about.target_host, 'www.example'),
     target_port: documented(z.int().nullable(), about.target_port, 443),
     certificate: documented(certificateSchema.nullable(), 'What the certificate of a `tls_cert` credential says', null),
-    in_use_by: documented(
-      z.array(
-        z
-          .object({
-            type: documented(z.string(), 'Type of the resource', 'l4_chain'),
-            id: idOf('Its id', sample.chain),
-            name: documented(z.string(), 'Its name', 'front'),
-          })
-          .meta({ id: 'Referrer', description: 'A resource that uses another' }),
-      ),
-      'What uses it; while anything does, it cannot be deleted',
-    ),
+    in_use_by: documented(z.array(referrer), 'What uses it; while anything does, it cannot be deleted'),
     managed_by: managedBy,
     ...timestamps,
   })

@@ -15,10 +15,11 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { slicesOf } from '../answers/streamed-json.js';
 import { boolean, canonical, list, oneOf } from '../schemas/fields.js';
-import { postHeaders } from '../schemas/headers.js';
+import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { ApplyState } from '../fleet/apply-state.js';
 import { applyState, applyStates } from '../fleet/apply-state.js';
+import { readStates, stateOf } from '../fleet/listener-states.js';
 import { nodeStatuses } from '../fleet/node-status.js';
 import type { NodeStatus } from '../fleet/node-status.js';
 import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerprint, pushFacts } from './node-view.js';
@@ -26,7 +27,7 @@ import type { NodeView } from './node-view.js';
 import { noQuery, sorting } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import { documented } from '../openapi/openapi-text.js';
-import { nodeId } from '../schemas/shared-schemas.js';
+import { nodeId, referrer } from '../schemas/shared-schemas.js';
 
 const label = canonical('key:value or key', (value) =>
   value === '' || value.startsWith(':') ? undefined : value,
@@ -37,6 +38,9 @@ const filters = {
   apply: oneOf(applyStates).optional().meta({
     description: 'Only nodes in this state of their newest generation',
   }),
+  listeners: oneOf(['missing'] as const)
+    .optional()
+    .meta({ description: 'Only nodes that have not reported each listener of what is deployed as `running`' }),
   label: z
     .preprocess((value) => (typeof value === 'string' ? [value] : value), list(label, 1, limits.rest.labels))
     .optional()
@@ -58,6 +62,10 @@ const createdSchema = nodeSchema
   .extend({ control_psk: controlPsk })
   .meta({ id: 'CreatedNode', description: 'The new node, with its PSK' });
 type CreatedNodeView = NodeView & { readonly control_psk: string | null };
+
+const referrersSchema = z
+  .object({ items: documented(z.array(referrer), 'By type, name and id') })
+  .meta({ description: 'What names the node' });
 
 const pskSchema = z
   .object({
@@ -102,17 +110,18 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     createdSchema,
     filters,
     async list(paged, checked) {
-      const { status, apply, label = [], sort } = checked as Filters;
+      const { status, apply, listeners, label = [], sort } = checked as Filters;
       const online = await deps.telemetry.online();
       const conditions = [...label.map(labelFilter), await statusFilter(deps, status, online)];
       const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
       const bySeen = sort === 'last_seen_at' || sort === '-last_seen_at';
-      if (apply === undefined && !bySeen) {
+      if (apply === undefined && listeners === undefined && !bySeen) {
         const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
         return { items: await nodeViews(deps, items, online), total };
       }
       let { items } = deps.fleet.nodes.list({ ...paged, ...everyItem, ...(bySeen ? { sort: 'name' } : {}), matches });
       if (apply !== undefined) items = await inState(deps, items, apply, online);
+      if (listeners === 'missing') items = await missingListeners(deps, items);
       if (bySeen) items = await sortedBySeen(deps, items, sort === '-last_seen_at' ? -1 : 1);
       const first = (paged.page - 1) * paged.pageSize;
       const shown = items.slice(first, first + paged.pageSize);
@@ -133,6 +142,27 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
       const outcome = await nodes.remove(context, id, ifMatch);
       await sessionsEnded(deps, id, outcome);
       return outcome;
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/:id/referrers',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'listReferrersOfNode',
+      summary: 'What runs on a node: the chains, routes and L3 networks that name it',
+      description:
+        'In their current or deployed definition, enabled or not. While there is one, the node cannot be deleted.',
+      tags: ['nodes'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(referrersSchema),
+    },
+    handler: (request) => {
+      const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
+      return ok({ items: [...deps.fleet.referrers('node', id)] });
     },
   });
 
@@ -199,6 +229,17 @@ async function inState(
     }
   }
   return found;
+}
+
+/** The nodes that lack a listener. @throws ServiceError `unavailable` */
+async function missingListeners(deps: RestDeps, nodes: readonly NodeState[]): Promise<readonly NodeState[]> {
+  const states = await readStates(
+    deps,
+    nodes.map(({ id }) => id),
+  );
+  return nodes.filter(({ id }) =>
+    [...deps.fleet.liveListeners(id)].some((key) => stateOf(states.get(id), key) !== 'running'),
+  );
 }
 
 /** In the order of their last heartbeats, those without one last. @throws ServiceError `unavailable` */

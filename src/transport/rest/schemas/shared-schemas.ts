@@ -9,6 +9,15 @@ export function idOf(whose: string, example: string) {
   return documented(z.string().meta({ format: 'uuid' }), whose, example);
 }
 
+/** A resource that uses another. */
+export const referrer = z
+  .object({
+    type: documented(z.string(), 'Type of the resource', 'l4_chain'),
+    id: idOf('Its id', sample.chain),
+    name: documented(z.string(), 'Its name', 'front'),
+  })
+  .meta({ id: 'Referrer', description: 'A resource that uses another' });
+
 export const resourceId = idOf('Id, a UUID', sample.entryNode);
 export const nodeId = idOf('Id of the node', sample.entryNode);
 

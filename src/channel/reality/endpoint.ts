@@ -2,7 +2,7 @@
  * Where an agent finds its service: `http://host:port`, or `reality://host:port?pbk=…&sid=…&sni=…`
  * (`docs/contract/agent-protocol.md#the-listener`).
  */
-import { isServerName, isShortId, readKey } from '../../channel/reality/text-forms.js';
+import { isServerName, isShortId, readKey } from './text-forms.js';
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
 import type { HostPort } from '../../kernel/host-port.js';
 

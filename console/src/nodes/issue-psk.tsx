@@ -1,0 +1,33 @@
+/** A new PSK for a node, which ends the session of the old one: it asks first. */
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Confirm } from '../shared/forms/confirm.js';
+import { useDialog } from '../shared/ui/dialog.js';
+import { issuePsk } from './nodes.js';
+import type { Node } from './nodes.js';
+import { text } from './nodes.text.js';
+
+interface IssuePskProps {
+  readonly node: Node;
+  readonly onIssued: (psk: string | null) => void;
+}
+
+export function IssuePsk({ node: { id, name }, onIssued }: IssuePskProps): ReactNode {
+  const { opened, open, close } = useDialog('psk');
+  return (
+    <>
+      <Button size="xs" variant="default" onClick={open}>
+        {text.issue}
+      </Button>
+      <Confirm
+        opened={opened}
+        title={text.issueTitle(name)}
+        action={text.issue}
+        onConfirm={async () => onIssued((await issuePsk(id)).control_psk)}
+        onClose={close}
+      >
+        {text.issueMeaning}
+      </Confirm>
+    </>
+  );
+}

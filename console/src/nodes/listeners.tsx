@@ -1,0 +1,100 @@
+/** The listeners that are intended on a node beside what its agent runs, and those that run and nobody intends. */
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { Schemas } from '../shared/api/client.js';
+import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { Empty } from '../shared/ui/empty.js';
+import { Problem } from '../shared/ui/problem.js';
+import { ResourceLink } from '../shared/ui/resource-link.js';
+import { Section } from '../shared/ui/section.js';
+import { State } from '../shared/ui/state.js';
+import { intendedQuery, unexpectedQuery } from './nodes.js';
+import { text } from './nodes.text.js';
+
+interface Row {
+  readonly transport: string;
+  readonly listenAddr: string;
+  readonly listenPort: number;
+  readonly users: readonly Pick<Schemas['PortRoute'], 'resourceType' | 'resourceId' | 'resourceName'>[];
+  /** Whether a deployed definition has it. */
+  readonly deployed: boolean;
+  /** The agent's word; null without a report. */
+  readonly state: string | null;
+}
+
+const keyOf = ({ transport, listenAddr, listenPort }: Row): string => `${transport} ${listenAddr} ${listenPort}`;
+
+const column = columnsOf<Row>();
+const columns = column.columns([
+  column.accessor('transport', { header: text.transport, meta: { minor: true } }),
+  column.display({
+    id: 'listen',
+    header: text.listen,
+    cell: ({ row: { original } }) => <Listen {...original} />,
+  }),
+  column.display({
+    id: 'for',
+    header: text.usedFor,
+    cell: ({ row: { original } }) => <Users users={original.users} />,
+  }),
+  column.display({ id: 'runs', header: text.runs, cell: ({ row: { original } }) => <Runs {...original} /> }),
+]);
+
+function Listen({ listenAddr, listenPort }: Row): ReactNode {
+  return listenAddr.includes(':') ? `[${listenAddr}]:${listenPort}` : `${listenAddr}:${listenPort}`;
+}
+
+function Users({ users }: Pick<Row, 'users'>): ReactNode {
+  return users.map(({ resourceType, resourceId, resourceName }, index) => (
+    <span key={resourceId}>
+      {index > 0 && ', '}
+      <ResourceLink type={resourceType} id={resourceId} name={resourceName} />
+    </span>
+  ));
+}
+
+function Runs({ state, deployed, users }: Row): ReactNode {
+  const words = text.listenerStates;
+  if (users.length === 0) return <State mood="warning">{words.unexpected}</State>;
+  if (state === 'running') {
+    return deployed ? <State mood="good">{words.running}</State> : <State mood="warning">{words.unexpected}</State>;
+  }
+  if (!deployed) return <State mood="idle">{words.draft}</State>;
+  return <State mood="bad">{state ?? words.missing}</State>;
+}
+
+export function Listeners({ nodeId }: { readonly nodeId: string }): ReactNode {
+  const intended = useQuery(intendedQuery(nodeId));
+  const unexpected = useQuery(unexpectedQuery(nodeId));
+  const failed = [intended, unexpected].find(({ data, error }) => data === undefined && error !== null);
+  if (failed?.error) {
+    return (
+      <Section title={text.listeners}>
+        <Problem error={failed.error} retry={() => void failed.refetch()} />
+      </Section>
+    );
+  }
+  const drawn = intended.data?.items.map(({ routes, runtimeState, ...listener }): Row => {
+    const users = new Map(routes.map((route) => [route.resourceId, route]));
+    const deployed = routes.some((route) => route.deployed);
+    return { ...listener, users: [...users.values()], deployed, state: runtimeState };
+  });
+  // One that a draft has is there already.
+  const known = new Set(drawn?.map(keyOf));
+  const others = (unexpected.data?.nodes ?? [])
+    .flatMap(({ listeners }) => listeners)
+    .map((listener): Row => ({ ...listener, users: [], deployed: false }))
+    .filter((row) => !known.has(keyOf(row)));
+  const rows = drawn && [...drawn, ...others];
+  return (
+    <Section title={text.listeners}>
+      <DataTable
+        caption={text.listenersCaption}
+        columns={columns}
+        rows={rows}
+        rowKey={keyOf}
+        empty={<Empty title={text.noListeners}>{text.noListenersHint}</Empty>}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,46 @@
+/**
+ * Where agents reach this service, as the caller has reached it: the host of the request with the port and the REALITY
+ * parameters of the service's own listener. Behind a balancer of another name it is a proposal. Implements decision 350.
+ */
+import { z } from 'zod';
+import { ServiceError } from '../../../kernel/errors.js';
+import { answers, ok } from '../answers/envelope.js';
+import { originOf } from '../checks/session-token.js';
+import type { RestApp, RestOptions } from '../deps.js';
+import { documented } from '../openapi/openapi-text.js';
+import { readHeaders } from '../schemas/headers.js';
+import { noQuery } from '../schemas/query.js';
+
+const schema = z
+  .object({
+    endpoint: documented(
+      z.string(),
+      "The agent's `SVC_CONTROL_ENDPOINT`",
+      'reality://control.example:8443?pbk=DzAP-RbbpUdtjgovNPLgYr92godCwsV6LKL86AY2qiI&sid=10580bfb0c977654&sni=www.example.com',
+    ),
+  })
+  .meta({ id: 'ControlEndpoint', description: 'Where agents reach this service' });
+
+export function controlEndpointRoutes(app: RestApp, { controlEndpoint }: Pick<RestOptions, 'controlEndpoint'>): void {
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/control-endpoint',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      operationId: 'getControlEndpoint',
+      summary: 'Where agents reach this service',
+      description:
+        'The host that this request names, with the port and, behind REALITY, the parameters of the listener for agents. An address that agents reach otherwise, such as that of a balancer, the service cannot know.',
+      tags: ['nodes'],
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(schema),
+    },
+    handler: (request) => {
+      const own = originOf(`http://${request.host}`);
+      if (own === undefined)
+        throw new ServiceError('invalid_request', 'host: expected the name or address by which the service is reached');
+      return ok({ endpoint: controlEndpoint(own.hostname.replaceAll(/[[\]]/g, '')) });
+    },
+  });
+}

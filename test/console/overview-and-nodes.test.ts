@@ -1,0 +1,184 @@
+/** Journeys over the overview and the nodes, with real agents (`docs/contract/console.md#pages`, `#rules`). */
+import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { Server } from 'node:net';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { containerLine, systemdUnit } from '../../console/src/nodes/machine-files.js';
+import { startAgentProcess } from '../../scripts/stack/agent.js';
+import { freePorts } from '../../scripts/stack/process.js';
+import type { RunningProgram } from '../../scripts/stack/process.js';
+import { projectRoot } from '../support/project-root.js';
+import { openBrowser } from './support/browser.js';
+import { openSite, seriousFaults } from './support/site.js';
+import type { Site } from './support/site.js';
+
+const browser = await openBrowser();
+const patienceMs = 20_000;
+
+interface Resource {
+  readonly id: string;
+}
+
+test('what a machine needs is what the document on agents explains', () => {
+  const lines = readFileSync(join(projectRoot, 'docs/how-to/add-an-agent.md'), 'utf8').split('\n');
+  const page = lines.map((line) => line.trim()).join('\n');
+  for (const text of [systemdUnit, containerLine]) {
+    expect(page).toContain(text.replaceAll(/^ +/gm, '').trim());
+  }
+});
+
+describe.skipIf(browser === undefined)('overview and nodes', () => {
+  let site: Site;
+  let echo: Server;
+  let listenPort: number;
+  let takenPort: number;
+  let chain: Resource;
+  let node: Resource;
+  const agents: RunningProgram[] = [];
+
+  beforeAll(async () => {
+    site = await openSite(browser!);
+    [listenPort = 0, takenPort = 0] = await freePorts(2);
+    echo = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
+    await once(echo, 'listening');
+  }, 60_000);
+  afterAll(async () => {
+    for (const agent of agents) await agent.stop();
+    echo.close();
+    await site.close();
+    await browser!.close();
+  });
+
+  const field = (page: Page, label: string): Promise<string> => page.getByLabel(label, { exact: true }).inputValue();
+  const hop = (port: number): object => ({
+    node_id: node.id,
+    listen_addr: '127.0.0.1',
+    listen_port: port,
+    outer: 'tcp',
+    security: 'raw',
+  });
+
+  test('the keyboard alone adds a node; its agent, started with what the page shows, comes online there and carries traffic', async () => {
+    const page = await site.openAs('operator', '/');
+    await page.getByRole('link', { name: 'Add a node' }).click();
+    await page.getByRole('heading', { name: 'Add a node' }).waitFor();
+    const { keyboard } = page;
+    // The service's sentence stands beside the field that it names.
+    await page.getByLabel('Name').waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.dataset.path')).toBe('name');
+    await keyboard.press('Enter');
+    await page.getByText(/^Name: .*\(request /).waitFor();
+    await keyboard.type('edge-1');
+    await keyboard.press('Tab');
+    await keyboard.type('127.0.0.1');
+    await keyboard.press('Tab');
+    await keyboard.type('region:eu');
+    await keyboard.press('Enter');
+    await keyboard.press('Tab');
+    await keyboard.type('The first one');
+    await keyboard.press('Tab');
+    await keyboard.press('Enter');
+
+    await page.getByText('Waiting for its agent').waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+    const environment = Object.fromEntries(
+      (await field(page, 'Environment file'))
+        .trim()
+        .split('\n')
+        .map((line) => line.split('=', 2)),
+    ) as { SVC_AGENT_ID: string; SVC_CONTROL_ENDPOINT: string };
+    expect(environment.SVC_CONTROL_ENDPOINT).toBe(site.service.controlEndpoint);
+    node = { id: environment.SVC_AGENT_ID };
+    agents.push(
+      startAgentProcess({
+        nodeId: node.id,
+        controlEndpoint: environment.SVC_CONTROL_ENDPOINT,
+        controlPsk: await field(page, 'PSK, for a file that only root reads'),
+      }),
+    );
+    await page.getByText('Its agent is online').waitFor({ timeout: patienceMs });
+    await page.getByRole('button', { name: 'I have kept the PSK' }).click();
+    await page.getByRole('heading', { name: 'edge-1' }).waitFor();
+    await page.getByText('region: eu').waitFor();
+    expect(await page.content()).not.toContain('svcpsk1_');
+
+    const { port } = echo.address() as { port: number };
+    chain = await site.admin.call<Resource>('POST', '/api/l4-chains', {
+      name: 'front',
+      payload: 'tcp',
+      hops: [hop(listenPort)],
+      target: { endpoint: `127.0.0.1:${port}` },
+    });
+    await site.admin.call('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`);
+    const row = page.getByRole('row').filter({ hasText: `127.0.0.1:${listenPort}` });
+    await row.getByText('running').waitFor({ timeout: patienceMs });
+    const client = connect(listenPort, '127.0.0.1').end('through the chain');
+    const [answer] = (await once(client, 'data')) as [Buffer];
+    expect(answer.toString()).toBe('through the chain');
+    expect(await seriousFaults(page)).toEqual([]);
+  }, 90_000);
+
+  test('a rejected deploy is found from the overview in two clicks, with the field that is to blame', async () => {
+    const taken = createServer().listen(takenPort, '127.0.0.1');
+    await once(taken, 'listening');
+    const page = await site.openAs('operator', '/');
+    await page.getByText('All is well').waitFor();
+    await site.admin.call('PUT', `/api/l4-chains/${chain.id}`, { hops: [hop(takenPort)] });
+    await site.admin.call('POST', `/api/l4-chains/${chain.id}/deploy`);
+    // Without a reload.
+    const attention = page.getByRole('region', { name: 'State of the fleet' });
+    await attention.getByText('Rejected their configuration: 1').waitFor({ timeout: patienceMs });
+    await attention.getByRole('link', { name: 'edge-1' }).first().waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+    await attention.getByRole('link', { name: 'hops[0].listen_port' }).click();
+    await expect.poll(() => page.evaluate('document.activeElement.dataset.path')).toBe('hops.0.listen_port');
+    await page.goBack();
+    await attention.getByRole('link', { name: 'edge-1' }).first().click();
+    await page.getByText(/rejected generation/).waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+
+    await page.getByRole('link', { name: 'Show' }).click();
+    const difference = page.getByRole('region', { name: /^From generation/ });
+    await difference.waitFor();
+    expect(await difference.innerText()).toContain(String(takenPort));
+    expect(await seriousFaults(page)).toEqual([]);
+    taken.close();
+  }, 60_000);
+
+  test('a viewer sees no button that would be refused, and all of the rest', async () => {
+    const page = await site.openAs('viewer', `/nodes/${node.id}`);
+    await page.getByText(/rejected generation/).waitFor();
+    for (const name of ['Commands', 'Issue PSK', 'Delete']) {
+      expect([name, await page.getByRole('button', { name }).count()]).toEqual([name, 0]);
+    }
+    expect(await page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
+    await page.goto('/console/nodes?label=region:eu&status=online');
+    await page.getByRole('row').filter({ hasText: 'edge-1' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Add node' }).count()).toBe(0);
+    expect(await seriousFaults(page)).toEqual([]);
+  });
+
+  test('what stands in the way of a delete is named before it is tried; a new PSK is asked for, shown once, and ends the session', async () => {
+    const page = await site.openAs('operator', `/nodes/${node.id}?dialog=delete`);
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('front').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Delete' }).count()).toBe(0);
+    await dialog.getByRole('button', { name: 'Cancel' }).last().click();
+    const { psk_fingerprint: before } = await site.admin.call<{ psk_fingerprint: string }>(
+      'GET',
+      `/api/nodes/${node.id}`,
+    );
+    await page.getByRole('button', { name: 'Issue PSK' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Issue PSK' }).click();
+    await page.getByText('Waiting for its agent').waitFor();
+    expect(await field(page, 'PSK, for a file that only root reads')).toMatch(/^svcpsk1_/);
+    await page.reload();
+    await page.getByText('Its agent is not connected').waitFor();
+    expect(await page.content()).not.toContain('svcpsk1_');
+    const after = await site.admin.call<{ psk_fingerprint: string }>('GET', `/api/nodes/${node.id}`);
+    expect(after.psk_fingerprint).not.toBe(before);
+  });
+});
