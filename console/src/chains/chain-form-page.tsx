@@ -7,6 +7,7 @@ import type { ReactNode } from 'react';
 import { ListEditor } from '../shared/forms/list-editor.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf, Save } from '../shared/forms/resource-form.js';
+import { securityLabels } from '../shared/forms/security-fields.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
@@ -37,6 +38,7 @@ const labels = {
   target: text.target,
   'target.upstream_id': text.upstreamLabel,
   'target.endpoint': text.endpointLabel,
+  ...securityLabels('target.'),
 };
 
 const requestOf = ({ values, headers }: Save<Values>) => ({ values: bodyOf(values), headers });

@@ -106,12 +106,18 @@ function Measured({ link }: { readonly link: Link | undefined }): ReactNode {
           {link.loss_ratio !== null && link.loss_ratio > 0 && `, ${formatShare(link.loss_ratio)} ${text.loss}`}
         </div>
       )}
-      {link.bytes_in !== null && link.bytes_out !== null && (
-        <div className={classes.quiet}>
-          {formatBytes(link.bytes_in)} {text.bytesIn}, {formatBytes(link.bytes_out)} {text.bytesOut}
-        </div>
-      )}
+      {link.bytes_in !== null && link.bytes_out !== null && <Traffic forth={link.bytes_out} back={link.bytes_in} />}
     </>
+  );
+}
+
+/** Bytes towards the target, and those that came back. */
+function Traffic({ forth, back }: { readonly forth: number; readonly back: number }): ReactNode {
+  return (
+    <div className={classes.quiet}>
+      <span className={classes.figure}>{text.forth(formatBytes(forth))}</span>{' '}
+      <span className={classes.figure}>{text.back(formatBytes(back))}</span>
+    </div>
   );
 }
 
@@ -127,11 +133,7 @@ function Sessions({ hop, payload }: { readonly hop: Hop; readonly payload: Chain
   return (
     <div className={classes.quiet} title={routes.length > 1 ? text.shared : undefined}>
       <div>{text.sessions(activeSessions)}</div>
-      {bytesIn !== undefined && bytesOut !== undefined && (
-        <div>
-          {formatBytes(bytesIn)} {text.bytesIn}, {formatBytes(bytesOut)} {text.bytesOut}
-        </div>
-      )}
+      {bytesIn !== undefined && bytesOut !== undefined && <Traffic forth={bytesIn} back={bytesOut} />}
     </div>
   );
 }

@@ -1,8 +1,9 @@
 /** Where a chain ends: an upstream, or an endpoint of its own. */
-import { Input, SegmentedControl, Text, TextInput } from '@mantine/core';
+import { Input, SegmentedControl, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
+import { SecurityFields } from '../shared/forms/security-fields.js';
 import type { Values } from './chain-values.js';
 import { text } from './chains.text.js';
 
@@ -13,7 +14,6 @@ export function TargetFields({ form }: { readonly form: FormOf<Values> }): React
   const kind: Kind = 'upstream_id' in target ? 'upstream' : 'endpoint';
   const choose = (chosen: Kind): void =>
     form.setFieldValue('target', chosen === 'upstream' ? { upstream_id: '' } : { endpoint: '' });
-  const secured = 'endpoint' in target && (target.tls !== undefined || target.reality !== undefined);
   return (
     <>
       <Input.Wrapper label={text.endsAt} error={form.errors['target']}>
@@ -44,7 +44,15 @@ export function TargetFields({ form }: { readonly form: FormOf<Values> }): React
           {...form.getInputProps('target.endpoint')}
         />
       )}
-      {secured && <Text size="sm">{text.endpointSecured}</Text>}
+      {'endpoint' in target && (
+        <SecurityFields
+          path="target."
+          tls={target.tls}
+          reality={target.reality}
+          onChoose={(chosen) => form.setFieldValue('target', { endpoint: target.endpoint, ...chosen })}
+          form={form}
+        />
+      )}
     </>
   );
 }

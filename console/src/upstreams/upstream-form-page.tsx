@@ -1,10 +1,11 @@
 /** The form of an upstream, new or stored. */
-import { NumberInput, SegmentedControl, Input, Select, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
+import { NumberInput, Switch, TagsInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
+import { SecurityFields, securityLabels } from '../shared/forms/security-fields.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
@@ -26,14 +27,7 @@ const labels = {
   server_names: text.serverNames,
   health_check_interval_ms: text.intervalLabel,
   enabled: text.enabledLabel,
-  tls: text.tls,
-  'tls.server_name': text.tlsServerName,
-  'tls.spki_pins_sha256': text.tlsPins,
-  reality: text.reality,
-  'reality.outer': text.realityOuter,
-  'reality.public_key': text.realityKey,
-  'reality.server_name': text.realityServerName,
-  'reality.short_id': text.realityShortId,
+  ...securityLabels(''),
 };
 
 export function NewUpstreamPage(): ReactNode {
@@ -112,22 +106,10 @@ export function EditUpstreamPage(): ReactNode {
   );
 }
 
-type Security = 'none' | 'tls' | 'reality';
-
-const emptyTls: NonNullable<Upstream['tls']> = { server_name: '', spki_pins_sha256: [] };
-const emptyReality: NonNullable<Upstream['reality']> = { outer: 'tcp', public_key: '', server_name: '', short_id: '' };
-
 /** The fields that a new and a stored upstream have in common. */
 function UpstreamFields<V extends Omit<NewValues, 'name'>>({ form: given }: { readonly form: FormOf<V> }): ReactNode {
   const form = given as unknown as FormOf<Omit<NewValues, 'name'>>;
   const { tls, reality } = form.getValues();
-  const security: Security = tls !== null ? 'tls' : reality !== null ? 'reality' : 'none';
-  const choose = (chosen: Security): void => {
-    form.setValues({
-      tls: chosen === 'tls' ? emptyTls : null,
-      reality: chosen === 'reality' ? emptyReality : null,
-    });
-  };
   return (
     <>
       <TextInput label={text.endpoint} description={text.endpointHint} required {...form.getInputProps('endpoint')} />
@@ -140,44 +122,13 @@ function UpstreamFields<V extends Omit<NewValues, 'name'>>({ form: given }: { re
         thousandSeparator=" "
         {...form.getInputProps('health_check_interval_ms')}
       />
-      <Input.Wrapper label={text.security} error={form.errors['tls'] ?? form.errors['reality']}>
-        <div>
-          <SegmentedControl<Security>
-            aria-label={text.security}
-            value={security}
-            onChange={choose}
-            data={[
-              { value: 'none', label: text.plain },
-              { value: 'tls', label: text.tls },
-              { value: 'reality', label: text.reality },
-            ]}
-          />
-        </div>
-      </Input.Wrapper>
-      {tls !== null && (
-        <Stack gap="sm">
-          <TextInput label={text.tlsServerName} required {...form.getInputProps('tls.server_name')} />
-          <TagsInput
-            label={text.tlsPins}
-            description={text.tlsPinsHint}
-            required
-            {...form.getInputProps('tls.spki_pins_sha256')}
-          />
-        </Stack>
-      )}
-      {reality !== null && (
-        <Stack gap="sm">
-          <Select
-            label={text.realityOuter}
-            data={['tcp', 'quic']}
-            allowDeselect={false}
-            {...form.getInputProps('reality.outer')}
-          />
-          <TextInput label={text.realityKey} required {...form.getInputProps('reality.public_key')} />
-          <TextInput label={text.realityServerName} required {...form.getInputProps('reality.server_name')} />
-          <TextInput label={text.realityShortId} {...form.getInputProps('reality.short_id')} />
-        </Stack>
-      )}
+      <SecurityFields
+        path=""
+        tls={tls}
+        reality={reality}
+        onChoose={(chosen) => form.setValues({ tls: null, reality: null, ...chosen })}
+        form={form}
+      />
     </>
   );
 }

@@ -3,6 +3,7 @@ import { List } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { securityText } from '../shared/forms/security.text.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
@@ -68,14 +69,14 @@ export function UpstreamPage(): ReactNode {
 /** What nodes check about it, or dial it with. */
 function securityFacts({ tls, reality }: Upstream): Readonly<Record<string, ReactNode>> {
   if (tls !== null) {
-    return { [text.tlsServerName]: tls.server_name, [text.tlsPins]: tls.spki_pins_sha256.join(', ') };
+    return { [securityText.serverName]: tls.server_name, [securityText.pins]: tls.spki_pins_sha256.join(', ') };
   }
   if (reality === null) return {};
   return {
-    [text.realityOuter]: reality.outer,
-    [text.realityServerName]: reality.server_name,
-    [text.realityKey]: reality.public_key,
-    [text.realityShortId]: reality.short_id || none,
+    [securityText.carriedBy]: reality.outer,
+    [securityText.serverName]: reality.server_name,
+    [securityText.publicKey]: reality.public_key,
+    [securityText.shortId]: reality.short_id || none,
   };
 }
 

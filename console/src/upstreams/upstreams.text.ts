@@ -47,11 +47,4 @@ export const text = {
   serverNamesHint: 'Names that the gateway sends or matches (SNI). Type one and press Enter.',
   intervalLabel: 'Milliseconds between health checks',
   enabledLabel: 'Open new connections to it',
-  tlsServerName: 'Server name',
-  tlsPins: 'Pins of its key (SHA-256, base64)',
-  tlsPinsHint: 'At least one. Type one and press Enter.',
-  realityOuter: 'Carried by',
-  realityKey: 'Public key (base64url)',
-  realityServerName: 'Server name',
-  realityShortId: 'Short id (hex, may be empty)',
 } as const;
