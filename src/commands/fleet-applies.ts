@@ -17,6 +17,7 @@ import { lastEvent, streams } from '../kernel/event.js';
 import type { FleetFileOptions } from './fleet-file.js';
 import type { ApplyRequest, CommandHandlers, FileApplied, FleetReverted } from './handlers-port.js';
 import type { CommandContext, CommandOutcome } from './port.js';
+import { inPieces } from './in-pieces.js';
 import { auditHolds } from './revert.js';
 import { tuning } from './tuning.js';
 
@@ -116,7 +117,7 @@ export function createAppliesHandlers(options: FleetFileOptions): AppliesHandler
     }
     // Before the first is written, so that all are or none is.
     const histories = await Promise.all(standing.map((entry) => options.reverts.historiesOf(entry)));
-    const decided = await gateway.read((fleet) =>
+    const decided = await inPieces(options.fleet, (fleet) =>
       previewReverts(
         fleet,
         standing.map((entry, index) => ({ entry, histories: histories[index] ?? new Map() })),

@@ -8,7 +8,6 @@ import { changedMeanwhile } from '../domain/fleet-file/apply.js';
 import type { FleetApplied } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ownerOf } from '../domain/references/references.js';
-import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
@@ -21,6 +20,7 @@ import { withKeys } from './fleet-file-keys.js';
 import type { Worked } from './fleet-file-plan.js';
 import { mistaken, namesIn, workedOut } from './fleet-file-plan.js';
 import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest, FleetRevertHandlers } from './handlers-port.js';
+import { inPieces } from './in-pieces.js';
 import { issuePsk } from './nodes.js';
 import type { CommandContext, Gateway, ProjectionWait } from './port.js';
 import type { AuditTrail } from './revert.js';
@@ -45,21 +45,6 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
   const { gateway, keyring, clock } = options;
   const applies = createAppliesHandlers(options);
 
-  /** What is done in pieces on a fleet that stays the same meanwhile; at last without a pause. */
-  async function steadily<R>(pieces: (fleet: Fleet) => Generator<void, R>): Promise<R> {
-    for (let attempt = 1; ; attempt += 1) {
-      const fleet = options.fleet();
-      const revision = fleet.revision.value;
-      const running = pieces(fleet);
-      for (;;) {
-        const step = running.next();
-        if (step.done === true) return step.value;
-        if (attempt < tuning.fileAttempts) await yieldToEventLoop();
-        if (options.fleet() !== fleet || fleet.revision.value !== revision) break;
-      }
-    }
-  }
-
   /** @param psks where PSKs of new nodes are kept, when they are to be issued */
   async function worked(request: FileRequest, presume: boolean, psks?: Map<string, string>): Promise<Worked> {
     // Behind all commands before, at the end of the log.
@@ -81,7 +66,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
       },
     });
     if (mistakes.length > 0) return { document, said: {}, versions: [], parts: [], plan: mistaken(mistakes) };
-    return steadily((fleet) => workedOut(fleet, { ...request, document }, generated));
+    return inPieces(options.fleet, (fleet) => workedOut(fleet, { ...request, document }, generated));
   }
 
   return {

@@ -8,6 +8,7 @@ import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { RevertSeveral } from '../domain/fleet-file/revert.js';
 import { isAboutSeveral, previewReverts, subjectsOf } from '../domain/fleet-file/revert.js';
+import { withoutPause } from '../domain/fleet-file/together.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
 import type { Owner } from '../domain/references/references.js';
 import type { Refusal } from '../domain/resource/refusal.js';
@@ -225,6 +226,6 @@ function holds(fleet: Fleet, revert: Revert | RevertSeveral): boolean {
 
 function triedOn(fleet: Fleet, revert: Revert | RevertSeveral): Result<readonly FleetEvent[], Refusal> {
   if (revert.type === 'Revert') return tryRevert(fleet, revert);
-  const commands = previewReverts(fleet, [revert]);
+  const commands = withoutPause(previewReverts(fleet, [revert]));
   return commands.ok ? ok(commands.value.flatMap(({ events }) => events.map(fleetEvent))) : commands;
 }

@@ -142,6 +142,27 @@ describe('a plan', () => {
   });
 });
 
+it('one plan runs at a time on an instance and four wait; a further one is a 429 that says when to come again', async () => {
+  const { fleetFile } = rest.deps.commands as { fleetFile: { plan: (request: unknown) => Promise<unknown> } };
+  const { plan: planned } = fleetFile;
+  let go = (): void => undefined;
+  const going = new Promise<void>((resolve) => (go = resolve));
+  fleetFile.plan = (request) => going.then(() => planned(request));
+  try {
+    const sent = Array.from({ length: 6 }, () =>
+      rest.call('POST', '/api/fleet/plan', { body: { document: 'svc: 1' } }),
+    );
+    const first = await Promise.race(sent);
+    expect([first.statusCode, first.headers['retry-after']]).toEqual([429, expect.stringMatching(/^[0-9]+$/)]);
+    go();
+    const statuses = (await Promise.all(sent)).map(({ statusCode }) => statusCode);
+    expect(statuses.sort()).toEqual([200, 200, 200, 200, 200, 429]);
+  } finally {
+    go();
+    fleetFile.plan = planned;
+  }
+});
+
 describe('an export', () => {
   it('leaves out secrets, defaults and ids, and reads back as a plan without steps', async () => {
     const post = (path: string, body: object): Promise<JsonData> => rest.data('POST', path, { body });

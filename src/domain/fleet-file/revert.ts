@@ -57,20 +57,20 @@ export function decideRevertSeveral(fleet: Fleet, revert: RevertSeveral): Decisi
       return refuse('conflict', changedMeanwhile);
     }
   }
-  return undone(fleet, revert);
+  return withoutPause(undone(fleet, revert));
 }
 
 type Reverting = Pick<RevertSeveral, 'entry' | 'histories'>;
 
-/** Several entries, newest first, as the commands that would revert them. */
-export function previewReverts(
+/** Several entries, newest first, as the commands that would revert them. Yields between two pieces. */
+export function* previewReverts(
   fleet: Fleet,
   reverts: readonly Reverting[],
-): Result<readonly RecordedCommand[], Refusal> {
+): Generator<void, Result<readonly RecordedCommand[], Refusal>> {
   const { state: draft } = draftFleet(fleet);
   const commands: RecordedCommand[] = [];
   for (const revert of reverts) {
-    const decision = undone(draft, revert);
+    const decision = yield* undone(draft, revert);
     if (!decision.ok) return decision;
     const command = hypothetical(draft, decision.value, revert.entry.events[0].metadata.command.id);
     const refusal = oversizedSnapshot(draft, applyCommand(draft, command));
@@ -88,7 +88,7 @@ interface UndoneEvent extends Attempt {
 /** As a plan would call it. */
 const actions = { delete: 'delete', restore: 'create', change: 'update' } as const;
 
-function undone(fleet: Fleet, { entry, histories }: Reverting): Decision<FleetEvent> {
+function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void, Decision<FleetEvent>> {
   const refusal = entryRefusal(fleet, entry);
   if (refusal !== undefined) return err(refusal);
   const moved = baseBack(fleet, entry.events[0]);
@@ -101,13 +101,11 @@ function undone(fleet: Fleet, { entry, histories }: Reverting): Decision<FleetEv
     const action = recorded.type === 'ChainDeployed' ? 'deploy' : actions[undo.kind];
     return [{ action, resource: { type, id, name: fleet.nameOf(type, id) ?? id }, recorded, undo }];
   });
-  const { held, refused } = withoutPause(
-    triedTogether(draft, attempts, ({ recorded, undo, resource: { type, id } }, on) => {
-      const history = histories.get(ownerOf(type, id));
-      if (history === undefined) throw new Error(`the revert of an entry needs the history of the ${type} ${id}`);
-      return undoCommand(on, recorded, undo, history);
-    }),
-  );
+  const { held, refused } = yield* triedTogether(draft, attempts, ({ recorded, undo, resource: { type, id } }, on) => {
+    const history = histories.get(ownerOf(type, id));
+    if (history === undefined) throw new Error(`the revert of an entry needs the history of the ${type} ${id}`);
+    return undoCommand(on, recorded, undo, history);
+  });
   if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
   return ok([moved, ...held.flatMap(({ events }) => events)]);
 }
