@@ -55,6 +55,7 @@ export function connect(endpoint: string): Client {
     'grpc.enable_retries': 0,
     'grpc.enable_http_proxy': 0,
     'grpc.max_receive_message_length': 66 * 1024,
+    'grpc-node.flow_control_window': 1024 * 1024,
   });
   return client as Client;
 }

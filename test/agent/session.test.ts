@@ -18,7 +18,7 @@ import type {
   Said,
   ServerSession,
 } from '../support/agent-control-server.js';
-import { freePort, snapshot, tcpRule, udpRule } from '../support/snapshots.js';
+import { freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 
 const closers: (() => Promise<void>)[] = [];
@@ -90,6 +90,26 @@ function serving(configuration: RuntimeConfigSnapshot, secs = 1) {
 const payloadsOf = (session: ServerSession | undefined): string[] => (session?.said ?? []).map(({ $case }) => $case);
 
 describe('a session of the reference agent', () => {
+  it('lets the service send 1 MiB at once, so that a large snapshot does not wait for round trips', async () => {
+    const heard: Buffer[] = [];
+    const listening = await tcpServer((socket) => void socket.on('data', (data) => heard.push(data)));
+    closers.push(() => listening.close());
+    const service = await server();
+    await agent({ ...service, config: { ...service.config, endpoint: { host: '127.0.0.1', port: listening.port } } });
+    const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'.length;
+    const frameHeader = 9;
+    /** Of SETTINGS, the first frame: identifiers of two bytes, values of four. */
+    const settings = (): ReadonlyMap<number, number> => {
+      const bytes = Buffer.concat(heard).subarray(preface);
+      const length = bytes.length < frameHeader ? 0 : bytes.readUIntBE(0, 3);
+      const body = bytes.subarray(frameHeader, frameHeader + length);
+      const at = Array.from({ length: Math.floor(body.length / 6) }, (_, index) => index * 6);
+      return new Map(at.map((offset) => [body.readUInt16BE(offset), body.readUInt32BE(offset + 2)]));
+    };
+    const initialWindowSize = 4;
+    await eventually(() => settings().get(initialWindowSize)).toBe(1024 * 1024);
+  });
+
   it('says hello, requests version 0, applies, reports, and sends its whole table with each heartbeat', async () => {
     const port = await freePort();
     const configuration = snapshot(7, { tcp: [tcpRule(port, '127.0.0.1:9')] });
