@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Facts } from '../shared/ui/facts.js';
+import { HistorySection } from '../shared/ui/history.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceActions } from '../shared/ui/resource-actions.js';
@@ -53,6 +54,7 @@ export function ChainPage(): ReactNode {
       </Section>
       <Plan chain={chain} />
       <Deployments chain={chain} />
+      <HistorySection type="l4_chain" id={id} />
       <Section title={text.details}>
         <Facts
           facts={{
