@@ -18,7 +18,7 @@ const fleets = [3, 500] as const;
 const windows = { wide: { width: 1280, height: 800 }, narrow: { width: 360, height: 740 } } as const;
 const schemes = ['light', 'dark'] as const;
 /** Higher pages are cut. */
-const maxHeight = 1_600;
+const maxHeight = 1_400;
 /** Figures come with heartbeats, every two seconds. */
 const settleMs = 5_000;
 
@@ -77,7 +77,7 @@ async function picture(page: Page): Promise<Buffer> {
   const client = await page.context().newCDPSession(page);
   const { data } = await client.send('Page.captureScreenshot', {
     format: 'webp',
-    quality: 40,
+    quality: 25,
     captureBeyondViewport: true,
     clip: { x: 0, y: 0, width, height: Math.min(height, maxHeight), scale: 1 },
   });

@@ -194,6 +194,8 @@ async function makeTheRest(rest: RestClient, { members, cover, edge, port, polic
     priorityOrder: [],
   });
   await make('/api/webhooks', { name: 'tickets', url: 'https://hooks.example/gateways', enabled: false });
+  const document = 'svc: 1\nset: partners\nupstreams:\n  partner: {endpoint: "203.0.113.5:443"}\n';
+  await rest.call('POST', '/api/fleet/apply', { document });
   await make('/api/auth/tokens', { name: 'pipeline', role: 'operator' });
   await make('/api/auth/users', { username: 'kim', password: 'a password of the demo', role: 'operator' });
 }

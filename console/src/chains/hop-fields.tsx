@@ -170,6 +170,7 @@ function MoreFields({ form, index, transport }: MoreFieldsProps): ReactNode {
             label={text.dialAddr}
             description={text.dialAddrHint}
             w={300}
+            maw="100%"
             {...form.getInputProps(`${path}.dial_addr`)}
           />
           {transport?.max_streams === true && (

@@ -21,7 +21,7 @@ interface ListEditorProps {
 export function ListEditor(props: ListEditorProps): ReactNode {
   const { legend, hint, count, addLabel, onAdd, removeLabel, onRemove, error, children } = props;
   return (
-    <Fieldset legend={legend}>
+    <Fieldset legend={legend} miw={0}>
       <Stack gap="md">
         {hint !== undefined && (
           <Text size="sm" c="dimmed">
@@ -32,7 +32,7 @@ export function ListEditor(props: ListEditorProps): ReactNode {
           <Fragment key={index}>
             {index > 0 && <Divider />}
             <Group gap="sm" wrap="nowrap" align="flex-start">
-              <Group gap="sm" flex={1} align="flex-start">
+              <Group gap="sm" flex={1} miw={0} align="flex-start">
                 {children(index)}
               </Group>
               <ActionIcon
