@@ -16,7 +16,7 @@ import { createNodes } from './fleet-over-rest.js';
 import { usualAgents } from './options.js';
 import type { BenchOptions } from './options.js';
 import type { StartAgents } from './processes/agents.js';
-import { withService } from './stack.js';
+import { password, withService } from './stack.js';
 import type { BenchService } from './stack.js';
 
 const built = join('dist', 'console');
@@ -40,7 +40,7 @@ export async function consoleBench(options: BenchOptions): Promise<Report> {
         const start = { host: hostname, port: Number(port), agents: made.slice(0, agents) } satisfies StartAgents;
         await child.ask('start', start, connectWithinMs);
         while ((await child.ask<number>('configured')) < agents) await delay(200);
-        const { url, adminPassword: password } = service.process;
+        const { url } = service.process;
         const page = await openSignedIn(browser, { url, username: 'admin', password }, { viewport: window });
         return {
           nodes,

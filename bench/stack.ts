@@ -46,7 +46,8 @@ export async function whileRunning<T>(service: ServiceProcess, use: (readyMs: nu
   }
 }
 
-const password = 'a password for benchmarks only';
+/** Of the admin. */
+export const password = 'a password for benchmarks only';
 /** The first start on a written log fills the read models. */
 const startWithinMs = 600_000;
 
