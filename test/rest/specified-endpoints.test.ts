@@ -64,6 +64,11 @@ const extensions: readonly Row[] = [
   ['GET', '/api/fleet/export'],
   ['POST', '/api/fleet/plan', 'viewers too'],
   ['POST', '/api/fleet/apply'],
+  ['GET', '/api/fleet/applies/{id}'],
+  ['POST', '/api/fleet/applies/{id}/revert'],
+  ['GET', '/api/fleet/sets'],
+  ['GET', '/api/fleet/sets/{set}/drift'],
+  ['POST', '/api/fleet/sets/{set}/release'],
   ['GET', '/api/l3-networks'],
   ['POST', '/api/l3-networks'],
   ['GET', '/api/l3-networks/{id}'],
@@ -129,6 +134,12 @@ async function requestOf({ method, path }: Row): Promise<{ readonly url: string;
     await rest.data('PUT', path, { body });
     const query = Object.entries(policy()).map(([key, value]) => `${key}=${value}`);
     return { url: `${path}?${query.join('&')}` };
+  }
+  if (/^\/api\/fleet\/(applies|sets)\//.test(path)) {
+    const set = `set-${method}-${path.split('/').at(-1)}`;
+    const document = `svc: 1\nset: "${set}"\nnodes: {"${set}": {}}\n`;
+    const { apply_id } = await rest.data('POST', '/api/fleet/apply', { body: { document } });
+    return { url: path.replace('{id}', apply_id).replace('{set}', encodeURIComponent(set)) };
   }
   const collection = path.replace(/\/\{id\}.*$/, '');
   const body =
