@@ -19,6 +19,7 @@ export const pages: readonly Destination[] = [
   { to: '/routes', label: text.pages.routes },
   { to: '/l3-networks', label: text.pages.l3Networks },
   { to: '/listener-policies', label: text.pages.policies },
+  { to: '/ports', label: text.pages.ports },
   { to: '/audit', label: text.pages.audit },
   { to: '/fleet-file', label: text.pages.fleetFile },
   { to: '/webhooks', label: text.pages.webhooks, role: 'admin' },

@@ -8,6 +8,8 @@ import { chainFormSearch, chainsSearch } from '../chains/chains-search.js';
 import { credentialsSearch, newCredentialSearch } from '../credentials/credentials-search.js';
 import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
 import { nodeConfigSearch, nodesSearch } from '../nodes/nodes-search.js';
+import { nodesSearch } from '../nodes/nodes-search.js';
+import { portsSearch } from '../ports/ports-search.js';
 import { anySearch, listSearch } from '../shared/search.js';
 import { Failed } from './failed.js';
 import { NotFound } from './not-found.js';
@@ -267,6 +269,12 @@ const routeTree = root.addChildren([
     ...at,
     path: '/fleet-file/applies/$id',
     component: lazyRouteComponent(() => import('../fleet-file/apply-page.js'), 'ApplyPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/ports',
+    validateSearch: portsSearch,
+    component: lazyRouteComponent(() => import('../ports/ports-page.js'), 'PortsPage'),
   }),
   createRoute({
     ...at,

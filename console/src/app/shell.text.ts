@@ -35,6 +35,7 @@ export const text = {
     fleetFile: 'Fleet file',
     l3Networks: 'L3 networks',
     policies: 'Listener policies',
+    ports: 'Ports',
     audit: 'Audit',
     webhooks: 'Webhooks',
     tokens: 'API tokens',

@@ -1,0 +1,181 @@
+/** The listeners of the fleet: what is intended beside what agents report. Its filters are in the address. */
+import { Group, List, NumberInput, Select } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ResourceSelect } from '../shared/forms/resource-select.js';
+import { columnsOf, DataTable, pageSize } from '../shared/ui/data-table.js';
+import { Empty } from '../shared/ui/empty.js';
+import { TextLink } from '../shared/ui/links.js';
+import { Page } from '../shared/ui/page.js';
+import { Problem } from '../shared/ui/problem.js';
+import { ResourceLink } from '../shared/ui/resource-link.js';
+import { State } from '../shared/ui/state.js';
+import { listenerText } from './listener-text.js';
+import { portsQuery } from './ports.js';
+import type { Port } from './ports.js';
+import { runningWords, transports } from './ports-search.js';
+import type { PortsSearch } from './ports-search.js';
+import { text } from './ports.text.js';
+import { UnexpectedListeners } from './unexpected-listeners.js';
+
+type NodeOption = { readonly id: string; readonly name: string; readonly status: 'online' | 'offline' | 'pending' };
+type Row = Port & { readonly node: NodeOption | undefined };
+
+const column = columnsOf<Row>();
+const columns = column.columns([
+  column.display({
+    id: 'node',
+    header: text.node,
+    cell: ({ row: { original } }) => (
+      <ResourceLink type="node" id={original.nodeId} name={original.node?.name ?? null} />
+    ),
+  }),
+  column.display({
+    id: 'listener',
+    header: text.listener,
+    cell: ({ row: { original } }) => listenerText(original),
+  }),
+  column.display({
+    id: 'state',
+    header: text.state,
+    cell: ({ row: { original } }) => <ListenerState row={original} />,
+  }),
+  column.display({
+    id: 'usedBy',
+    header: text.usedBy,
+    cell: ({ row: { original } }) => <Users routes={original.routes} />,
+  }),
+  column.display({
+    id: 'leadsTo',
+    header: text.leadsTo,
+    meta: { minor: true },
+    cell: ({ row: { original } }) => (
+      <List listStyleType="none" size="sm">
+        {[...new Set(original.routes.map(({ nextHop }) => nextHop))].map((hop) => (
+          <List.Item key={hop}>{hop === '' ? text.unresolved : hop}</List.Item>
+        ))}
+      </List>
+    ),
+  }),
+  column.display({
+    id: 'order',
+    header: text.order,
+    meta: { minor: true },
+    cell: ({ row: { original } }) => (original.policySaved ? original.priorityOrder.join(' → ') : text.defaultOrder),
+  }),
+]);
+
+/** As the agent said last, and why it may have said nothing. */
+function ListenerState({ row: { runtimeState, routes, node } }: { readonly row: Row }): ReactNode {
+  if (runtimeState === 'running') return <State mood="good">{text.isRunning}</State>;
+  if (!routes.some(({ deployed }) => deployed)) return <State mood="idle">{text.notDeployed}</State>;
+  if (runtimeState !== null) return <State mood="bad">{runtimeState}</State>;
+  if (node?.status === 'offline') return <State mood="bad">{text.nodeOffline}</State>;
+  if (node?.status === 'pending') return <State mood="idle">{text.noReport}</State>;
+  return <State mood="bad">{text.notReported}</State>;
+}
+
+/** The resources behind a listener, each once. */
+function Users({ routes }: Pick<Port, 'routes'>): ReactNode {
+  const users = new Map(routes.map((route) => [`${route.resourceType} ${route.resourceId}`, route]));
+  return (
+    <Group gap="xs">
+      {[...users].map(([key, { resourceType, resourceId, resourceName }]) => (
+        <span key={key}>
+          <ResourceLink type={resourceType} id={resourceId} name={resourceName} />
+        </span>
+      ))}
+    </Group>
+  );
+}
+
+export function PortsPage(): ReactNode {
+  const search = useSearch({ from: '/ports' });
+  const navigate = useNavigate({ from: '/ports' });
+  const { page = 1, ...filters } = search;
+  const { data, error, refetch } = useQuery(portsQuery(filters));
+  const nodes = new Map(data?.nodes.map((node) => [node.id, node]));
+  const rows = data?.items
+    .slice((page - 1) * pageSize, page * pageSize)
+    .map((port): Row => ({ ...port, node: nodes.get(port.nodeId) }));
+  return (
+    <Page title={text.title}>
+      <Filters search={search} />
+      {data === undefined && error !== null ? (
+        <Problem error={error} retry={() => void refetch()} />
+      ) : (
+        <DataTable
+          caption={text.caption}
+          columns={columns}
+          rows={rows}
+          rowKey={(row) => `${row.nodeId} ${listenerText(row)}`}
+          empty={<Nothing filters={filters} />}
+          paging={{
+            page,
+            total: data?.items.length ?? 0,
+            onPage: (to) => void navigate({ search: { ...search, page: to } }),
+          }}
+        />
+      )}
+      <UnexpectedListeners filters={filters} />
+    </Page>
+  );
+}
+
+function Nothing({ filters: { running, ...others } }: { readonly filters: Omit<PortsSearch, 'page'> }): ReactNode {
+  const narrowed = Object.values(others).some((value) => value !== undefined);
+  if (running === undefined && !narrowed) return <Empty title={text.emptyTitle}>{text.empty}</Empty>;
+  return (
+    <Empty title={running === 'false' && !narrowed ? text.nothingMissing : text.nothingFound}>
+      <TextLink to="/ports">{text.clear}</TextLink>
+    </Empty>
+  );
+}
+
+function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
+  const navigate = useNavigate({ from: '/ports' });
+  const filter = (changed: Partial<PortsSearch>): void =>
+    void navigate({ search: { ...search, ...changed, page: undefined }, replace: true });
+  return (
+    <Group gap="xs">
+      <ResourceSelect
+        kind={{ type: 'node' }}
+        ariaLabel={text.node}
+        placeholder={text.anyNode}
+        clearable
+        value={search.node_id}
+        onChange={(id) => filter({ node_id: id || undefined })}
+      />
+      <Select
+        aria-label={text.transport}
+        placeholder={text.anyTransport}
+        data={transports.map((value) => ({ value, label: text.transports[value] }))}
+        value={search.transport ?? null}
+        onChange={(transport) => filter({ transport: transport ?? undefined })}
+        clearable
+        w={150}
+      />
+      <NumberInput
+        aria-label={text.port}
+        placeholder={text.anyPort}
+        min={1}
+        max={65_535}
+        allowDecimal={false}
+        hideControls
+        value={search.listen_port ?? ''}
+        onChange={(port) => filter({ listen_port: typeof port === 'number' ? port : undefined })}
+        w={110}
+      />
+      <Select
+        aria-label={text.running}
+        placeholder={text.anyState}
+        data={runningWords.map((value) => ({ value, label: text.states[value] }))}
+        value={search.running ?? null}
+        onChange={(running) => filter({ running: running ?? undefined })}
+        clearable
+        w={150}
+      />
+    </Group>
+  );
+}

@@ -1,0 +1,22 @@
+/** What the address of the page of ports holds: the filters of the API, in its words. */
+import { pageOf, textOf, wordOf } from '../shared/search.js';
+import type { Search } from '../shared/search.js';
+
+export const transports = ['tcp', 'udp'] as const;
+export const runningWords = ['true', 'false'] as const;
+
+/** A port that the API takes. */
+function portOf(search: Search): number | undefined {
+  const port = Number(search['listen_port']);
+  return Number.isInteger(port) && port >= 1 && port <= 65_535 ? port : undefined;
+}
+
+export const portsSearch = (search: Search) => ({
+  node_id: textOf(search, 'node_id'),
+  transport: wordOf(search, 'transport', transports),
+  listen_port: portOf(search),
+  running: wordOf(search, 'running', runningWords),
+  page: pageOf(search),
+});
+
+export type PortsSearch = ReturnType<typeof portsSearch>;
