@@ -20,6 +20,7 @@ export const pages: readonly Destination[] = [
   { to: '/l3-networks', label: text.pages.l3Networks },
   { to: '/listener-policies', label: text.pages.policies },
   { to: '/ports', label: text.pages.ports },
+  { to: '/topology', label: text.pages.topology },
   { to: '/audit', label: text.pages.audit },
   { to: '/fleet-file', label: text.pages.fleetFile },
   { to: '/webhooks', label: text.pages.webhooks, role: 'admin' },

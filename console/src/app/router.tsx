@@ -14,6 +14,7 @@ import { anySearch, listSearch } from '../shared/search.js';
 import { Failed } from './failed.js';
 import { NotFound } from './not-found.js';
 import { parseSearch, stringifySearch } from './search.js';
+import { topologySearch } from '../topology/topology-search.js';
 import { Shell } from './shell.js';
 
 const root = createRootRoute({ validateSearch: anySearch, component: Shell, notFoundComponent: NotFound });
@@ -275,6 +276,12 @@ const routeTree = root.addChildren([
     path: '/ports',
     validateSearch: portsSearch,
     component: lazyRouteComponent(() => import('../ports/ports-page.js'), 'PortsPage'),
+  }),
+  createRoute({
+    ...at,
+    path: '/topology',
+    validateSearch: topologySearch,
+    component: lazyRouteComponent(() => import('../topology/topology-page.js'), 'TopologyPage'),
   }),
   createRoute({
     ...at,

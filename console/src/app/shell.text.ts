@@ -36,6 +36,7 @@ export const text = {
     l3Networks: 'L3 networks',
     policies: 'Listener policies',
     ports: 'Ports',
+    topology: 'Topology',
     audit: 'Audit',
     webhooks: 'Webhooks',
     tokens: 'API tokens',
