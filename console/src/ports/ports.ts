@@ -27,7 +27,7 @@ export const unexpectedQuery = ({ node_id, transport, listen_port }: Filters) =>
   queryOptions({
     queryKey: ['node', 'unexpected ports', node_id, transport, listen_port],
     queryFn: async ({ signal }) => {
-      const query = { node_id, transport, listen_port, intended: 'false' as const };
+      const query = { node_id, transport, listen_port, intended: false };
       const { nodes } = await dataOf(api.GET('/api/nodes/ports/runtime', { params: { query }, signal }));
       return nodes.filter(({ listeners }) => listeners.length > 0);
     },
