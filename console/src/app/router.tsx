@@ -8,7 +8,6 @@ import { chainFormSearch, chainsSearch } from '../chains/chains-search.js';
 import { credentialsSearch, newCredentialSearch } from '../credentials/credentials-search.js';
 import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
 import { nodeConfigSearch, nodesSearch } from '../nodes/nodes-search.js';
-import { nodesSearch } from '../nodes/nodes-search.js';
 import { portsSearch } from '../ports/ports-search.js';
 import { anySearch, listSearch } from '../shared/search.js';
 import { Failed } from './failed.js';

@@ -16,7 +16,12 @@ export const portsQuery = ({ node_id, transport, listen_port, running }: Filters
   queryOptions({
     queryKey: ['node', 'ports', node_id, transport, listen_port, running],
     queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/nodes/ports', { params: { query: { node_id, transport, listen_port, running } }, signal })),
+      dataOf(
+        api.GET('/api/nodes/ports', {
+          params: { query: { node_id, transport, listen_port, ...(running && { running: running === 'true' }) } },
+          signal,
+        }),
+      ),
     placeholderData: keepPreviousData,
     refetchInterval: reportsEveryMs,
     meta: { follows },
