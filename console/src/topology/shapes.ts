@@ -26,7 +26,7 @@ export interface Line {
   readonly loss: number | null;
 }
 
-export function moodOf({ status, apply }: Node): Mood {
+function moodOf({ status, apply }: Node): Mood {
   if (apply.state === 'rejected' || status === 'offline') return 'bad';
   if (status === 'pending') return 'idle';
   return apply.state === 'pushed' ? 'busy' : 'good';

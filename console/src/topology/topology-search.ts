@@ -8,5 +8,3 @@ export const topologySearch = (search: Search) => ({
   /** The key of the label that nodes are grouped by. */
   group_by: textOf(search, 'group_by'),
 });
-
-export type TopologySearch = ReturnType<typeof topologySearch>;
