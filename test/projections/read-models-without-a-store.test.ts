@@ -267,6 +267,7 @@ describe('the read model of deployments', () => {
         chain_version: 3,
         at: '1970-01-01T00:00:20.000Z',
         nodes: [{ node_id: 'n', generation: 8 }],
+        definition: {},
       },
     });
     const { collection, queries } = collectionOf(documents, deployments.index);
