@@ -239,11 +239,11 @@ describe('apply', () => {
       /^SVC_AGENT_ID=[0-9a-f-]{36}\nSVC_CONTROL_ENDPOINT=.*\nSVC_CONTROL_PSK=svcpsk1_/,
     );
     await exits(script.run(['plan', '-f', file]), 0, { out: /^no changes\n$/ });
-    const { items } = await admin.call<{ items: { action: string; token: { name: string } }[] }>(
+    const { items } = await admin.call<{ items: { action: string; resource: { name: string } }[] }>(
       'GET',
       '/api/audit?resource_type=fleet',
     );
-    expect(items).toEqual([
+    expect(items.filter(({ resource }) => resource.name === 'applied')).toEqual([
       expect.objectContaining({ action: 'fleet.apply', token: expect.objectContaining({ name: 'script' }) }),
     ]);
   });

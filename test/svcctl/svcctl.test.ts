@@ -300,7 +300,7 @@ describe('operating', () => {
     const endpoint = async (): Promise<string> =>
       JSON.parse(await done(script.run(['get', 'upstreams', 'web', '-o', 'json']))).endpoint;
     expect(await done(script.run(['revert', entry, '--dry-run']))).toBe(
-      'would change endpoint: 203.0.113.77:443 → 203.0.113.9:443\n',
+      'would change l4_upstream web endpoint: 203.0.113.77:443 → 203.0.113.9:443\n',
     );
     expect(await endpoint()).toBe('203.0.113.77:443');
     expect(await done(script.run(['revert', entry]))).toContain('changed endpoint: 203.0.113.77:443 → 203.0.113.9:443');
