@@ -145,7 +145,7 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await plan.getByRole('button', { name: 'Apply' }).click();
     await page.getByText('The document is applied.').waitFor();
     expect((await upstreams()).map(({ name }) => name)).toEqual(['app', 'web']);
-    expect(await page.getByLabel('PSK of edge-2').inputValue()).toMatch(/^svcpsk1_/);
+    expect(await page.getByRole('textbox', { name: 'PSK of edge-2' }).inputValue()).toMatch(/^svcpsk1_/);
     await page.reload();
     await page.getByRole('heading', { name: 'Apply a document' }).waitFor();
     expect(await page.getByLabel('PSK of edge-2').count()).toBe(0);

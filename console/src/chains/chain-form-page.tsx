@@ -5,12 +5,12 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
 import { ListEditor } from '../shared/forms/list-editor.js';
+import { EditPage } from '../shared/forms/edit-page.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf, Save } from '../shared/forms/resource-form.js';
 import { securityLabels } from '../shared/forms/security-fields.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { bodyOf, newHop, valuesOf } from './chain-values.js';
 import type { Values } from './chain-values.js';
 import { chainQuery, createChain, deploymentsQuery, transportsQuery, updateChain } from './chains.js';
@@ -68,32 +68,23 @@ export function EditChainPage(): ReactNode {
   const { id } = useParams({ from: '/chains/$id/edit' });
   const { field } = useSearch({ from: '/chains/$id/edit' });
   const navigate = useNavigate();
-  const { data: chain, error, refetch } = useQuery(chainQuery(id));
-  if (chain === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const back = (): void => void navigate({ to: '/chains/$id', params: { id } });
   return (
-    <Page title={text.editTitle(chain.name)}>
-      <ResourceForm<Values, Chain>
-        resource={chain}
-        valuesOf={valuesOf}
-        labels={labels}
-        save={(changes) => updateChain(id, requestOf(changes))}
-        onSaved={(done) => {
-          sayDoneOf(text.saved(done.data.name), done);
-          back();
-        }}
-        onCancel={back}
-        saveLabel={text.save}
-      >
-        {(form) => (
-          <>
-            {field !== undefined && <Rejected form={form} chainId={id} field={field} />}
-            <Fields form={form} chainId={id} />
-            <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
-          </>
-        )}
-      </ResourceForm>
-    </Page>
+    <EditPage<Values, Chain>
+      query={useQuery(chainQuery(id))}
+      text={text}
+      valuesOf={valuesOf}
+      labels={labels}
+      save={(changes) => updateChain(id, requestOf(changes))}
+      back={() => void navigate({ to: '/chains/$id', params: { id } })}
+    >
+      {(form) => (
+        <>
+          {field !== undefined && <Rejected form={form} chainId={id} field={field} />}
+          <Fields form={form} chainId={id} />
+          <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
+        </>
+      )}
+    </EditPage>
   );
 }
 

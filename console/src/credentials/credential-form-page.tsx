@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
+import { EditPage } from '../shared/forms/edit-page.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { sayDone, sayDoneOf } from '../shared/ui/done.js';
@@ -93,31 +94,22 @@ const storedOf = (credential: Credential | undefined): Stored => ({
 export function EditCredentialPage(): ReactNode {
   const { id } = useParams({ from: '/credentials/$id/edit' });
   const navigate = useNavigate();
-  const { data: credential, error, refetch } = useQuery(credentialQuery(id));
-  if (credential === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const back = (): void => void navigate({ to: '/credentials/$id', params: { id } });
   return (
-    <Page title={text.editTitle(credential.name)}>
-      <ResourceForm<Stored, Credential>
-        resource={credential}
-        valuesOf={storedOf}
-        labels={labels}
-        save={(changes) => updateCredential(id, changes)}
-        onSaved={(done) => {
-          sayDoneOf(text.saved(done.data.name), done);
-          back();
-        }}
-        onCancel={back}
-        saveLabel={text.save}
-      >
-        {(form) => (
-          <>
-            <TextInput label={text.name} description={text.nameHint} required {...form.getInputProps('name')} />
-            {credential.key_type === 'reality' && <RealityFields form={form as unknown as FormOf<RealityValues>} />}
-          </>
-        )}
-      </ResourceForm>
-    </Page>
+    <EditPage<Stored, Credential>
+      query={useQuery(credentialQuery(id))}
+      text={text}
+      valuesOf={storedOf}
+      labels={labels}
+      save={(changes) => updateCredential(id, changes)}
+      back={() => void navigate({ to: '/credentials/$id', params: { id } })}
+    >
+      {(form, credential) => (
+        <>
+          <TextInput label={text.name} description={text.nameHint} required {...form.getInputProps('name')} />
+          {credential.key_type === 'reality' && <RealityFields form={form as unknown as FormOf<RealityValues>} />}
+        </>
+      )}
+    </EditPage>
   );
 }
 

@@ -5,12 +5,12 @@ import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { ListEditor } from '../shared/forms/list-editor.js';
+import { EditPage } from '../shared/forms/edit-page.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { createNetwork, namesOfCredentialQuery, networkQuery, updateNetwork } from './l3-networks.js';
 import type { L3Network } from './l3-networks.js';
 import { text } from './l3-networks.text.js';
@@ -107,26 +107,17 @@ export function NewL3NetworkPage(): ReactNode {
 export function EditL3NetworkPage(): ReactNode {
   const { id } = useParams({ from: '/l3-networks/$id/edit' });
   const navigate = useNavigate();
-  const { data: network, error, refetch } = useQuery(networkQuery(id));
-  if (network === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const back = (): void => void navigate({ to: '/l3-networks/$id', params: { id } });
   return (
-    <Page title={text.editTitle(network.name)}>
-      <ResourceForm<Values, L3Network>
-        resource={network}
-        valuesOf={valuesOf}
-        labels={labels}
-        save={({ values, headers }) => updateNetwork(id, { values: sent(values), headers })}
-        onSaved={(done) => {
-          sayDoneOf(text.saved(done.data.name), done);
-          back();
-        }}
-        onCancel={back}
-        saveLabel={text.save}
-      >
-        {(form) => <Fields form={form} />}
-      </ResourceForm>
-    </Page>
+    <EditPage<Values, L3Network>
+      query={useQuery(networkQuery(id))}
+      text={text}
+      valuesOf={valuesOf}
+      labels={labels}
+      save={({ values, headers }) => updateNetwork(id, { values: sent(values), headers })}
+      back={() => void navigate({ to: '/l3-networks/$id', params: { id } })}
+    >
+      {(form) => <Fields form={form} />}
+    </EditPage>
   );
 }
 

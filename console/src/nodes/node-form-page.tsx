@@ -4,11 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
+import { EditPage } from '../shared/forms/edit-page.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { LabelsInput } from './labels-input.js';
 import { Machine } from './machine.js';
 import { createNode, nodeQuery, updateNode } from './nodes.js';
@@ -62,26 +62,17 @@ export function NewNodePage(): ReactNode {
 export function EditNodePage(): ReactNode {
   const { id } = useParams({ from: '/nodes/$id/edit' });
   const navigate = useNavigate();
-  const { data: node, error, refetch } = useQuery(nodeQuery(id));
-  if (node === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const back = (): void => void navigate({ to: '/nodes/$id', params: { id } });
   return (
-    <Page title={text.editTitle(node.name)}>
-      <ResourceForm<Values, Node>
-        resource={node}
-        valuesOf={valuesOf}
-        labels={labels}
-        save={(changes) => updateNode(id, changes)}
-        onSaved={(done) => {
-          sayDoneOf(text.saved(done.data.name), done);
-          back();
-        }}
-        onCancel={back}
-        saveLabel={text.save}
-      >
-        {(form) => <NodeFields form={form} />}
-      </ResourceForm>
-    </Page>
+    <EditPage<Values, Node>
+      query={useQuery(nodeQuery(id))}
+      text={text}
+      valuesOf={valuesOf}
+      labels={labels}
+      save={(changes) => updateNode(id, changes)}
+      back={() => void navigate({ to: '/nodes/$id', params: { id } })}
+    >
+      {(form) => <NodeFields form={form} />}
+    </EditPage>
   );
 }
 

@@ -4,12 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ListEditor } from '../shared/forms/list-editor.js';
+import { EditPage } from '../shared/forms/edit-page.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { createRoute, routeQuery, updateRoute } from './routes.js';
 import type { Route } from './routes.js';
 import { text } from './routes.text.js';
@@ -62,26 +62,17 @@ export function NewRoutePage(): ReactNode {
 export function EditRoutePage(): ReactNode {
   const { id } = useParams({ from: '/routes/$id/edit' });
   const navigate = useNavigate();
-  const { data: route, error, refetch } = useQuery(routeQuery(id));
-  if (route === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const back = (): void => void navigate({ to: '/routes/$id', params: { id } });
   return (
-    <Page title={text.editTitle(route.name)}>
-      <ResourceForm<Values, Route>
-        resource={route}
-        valuesOf={valuesOf}
-        labels={labels}
-        save={(changes) => updateRoute(id, changes)}
-        onSaved={(done) => {
-          sayDoneOf(text.saved(done.data.name), done);
-          back();
-        }}
-        onCancel={back}
-        saveLabel={text.save}
-      >
-        {(form) => <Fields form={form} />}
-      </ResourceForm>
-    </Page>
+    <EditPage<Values, Route>
+      query={useQuery(routeQuery(id))}
+      text={text}
+      valuesOf={valuesOf}
+      labels={labels}
+      save={(changes) => updateRoute(id, changes)}
+      back={() => void navigate({ to: '/routes/$id', params: { id } })}
+    >
+      {(form) => <Fields form={form} />}
+    </EditPage>
   );
 }
 

@@ -3,12 +3,12 @@ import { NumberInput, Switch, TagsInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { EditPage } from '../shared/forms/edit-page.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { SecurityFields, securityLabels } from '../shared/forms/security-fields.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { createUpstream, updateUpstream, upstreamQuery } from './upstreams.js';
 import type { Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
@@ -78,31 +78,22 @@ const changesOf = (upstream: Upstream | undefined): Changes => {
 export function EditUpstreamPage(): ReactNode {
   const { id } = useParams({ from: '/upstreams/$id/edit' });
   const navigate = useNavigate();
-  const { data: upstream, error, refetch } = useQuery(upstreamQuery(id));
-  if (upstream === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const back = (): void => void navigate({ to: '/upstreams/$id', params: { id } });
   return (
-    <Page title={text.editTitle(upstream.name)}>
-      <ResourceForm<Changes, Upstream>
-        resource={upstream}
-        valuesOf={changesOf}
-        labels={labels}
-        save={(changes) => updateUpstream(id, changes)}
-        onSaved={(done) => {
-          sayDoneOf(text.saved(done.data.name), done);
-          back();
-        }}
-        onCancel={back}
-        saveLabel={text.save}
-      >
-        {(form) => (
-          <>
-            <UpstreamFields form={form} />
-            <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
-          </>
-        )}
-      </ResourceForm>
-    </Page>
+    <EditPage<Changes, Upstream>
+      query={useQuery(upstreamQuery(id))}
+      text={text}
+      valuesOf={changesOf}
+      labels={labels}
+      save={(changes) => updateUpstream(id, changes)}
+      back={() => void navigate({ to: '/upstreams/$id', params: { id } })}
+    >
+      {(form) => (
+        <>
+          <UpstreamFields form={form} />
+          <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
+        </>
+      )}
+    </EditPage>
   );
 }
 

@@ -5,11 +5,10 @@ import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
+import { EditPage } from '../shared/forms/edit-page.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
-import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { typeNames } from '../shared/ui/resource-link.js';
 import { SecretOnce } from '../shared/ui/secret-once.js';
 import { ChosenNodes } from './chosen-nodes.js';
@@ -86,27 +85,18 @@ export function NewWebhookPage(): ReactNode {
 export function EditWebhookPage(): ReactNode {
   const { id } = useParams({ from: '/webhooks/$id/edit' });
   const navigate = useNavigate();
-  const { data: webhook, error, refetch } = useQuery(webhookQuery(id));
-  if (webhook === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const back = (): void => void navigate({ to: '/webhooks/$id', params: { id } });
   return (
-    <Page title={text.editTitle(webhook.name)}>
-      <ResourceForm<Values, Webhook>
-        resource={webhook}
-        valuesOf={valuesOf}
-        labels={labels}
-        save={({ values, headers }) => updateWebhook(id, { values: sent(values), headers })}
-        onSaved={(done) => {
-          sayDoneOf(text.saved(done.data.name), done);
-          back();
-        }}
-        onCancel={back}
-        role="admin"
-        saveLabel={text.save}
-      >
-        {(form) => <Fields form={form} />}
-      </ResourceForm>
-    </Page>
+    <EditPage<Values, Webhook>
+      query={useQuery(webhookQuery(id))}
+      text={text}
+      valuesOf={valuesOf}
+      labels={labels}
+      save={({ values, headers }) => updateWebhook(id, { values: sent(values), headers })}
+      back={() => void navigate({ to: '/webhooks/$id', params: { id } })}
+      role="admin"
+    >
+      {(form) => <Fields form={form} />}
+    </EditPage>
   );
 }
 

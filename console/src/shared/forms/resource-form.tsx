@@ -23,7 +23,7 @@ export interface Stored {
   readonly version: number;
 }
 
-type Values = Record<string, unknown>;
+export type Values = Record<string, unknown>;
 
 /** How a form saves. */
 export interface Save<V> {
@@ -35,7 +35,7 @@ export interface Save<V> {
 
 export type FormOf<V> = UseFormReturnType<V>;
 
-interface ResourceFormProps<V extends Values, R extends Stored> {
+export interface ResourceFormProps<V extends Values, R extends Stored> {
   /** As the service has it now; absent for a new one. */
   readonly resource?: R;
   /** The fields of the resource, or of a new one. */
