@@ -10,14 +10,24 @@ import type { ReleaseSet } from '../domain/fleet-file/release.js';
 import { ownersIn } from '../domain/fleet-file/release.js';
 import { previewReverts } from '../domain/fleet-file/revert.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
-import type { FleetFileOptions } from './fleet-file.js';
-import type { ApplyRequest, CommandHandlers, FileApplied, FleetReverted } from './handlers-port.js';
-import type { CommandContext, CommandOutcome } from './port.js';
+import type { Ids } from '../kernel/ids.js';
+import type { DecidedOnFleet } from './aggregate.js';
+import type {
+  ApplyRequest,
+  CommandHandlers,
+  FileApplied,
+  FleetReverted,
+  FleetRevertHandlers,
+} from './handlers-port.js';
+import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
 import { inPieces } from './in-pieces.js';
+import type { AuditTrail } from './revert.js';
 import { auditHolds } from './revert.js';
 import { tuning } from './tuning.js';
 
@@ -30,7 +40,19 @@ export interface AppliesHandlers extends Pick<CommandHandlers['fleetFile'], 'wen
 
 const idOf = ({ events: [first] }: RecordedCommand): string => first.metadata.command.id;
 
-export function createAppliesHandlers(options: FleetFileOptions): AppliesHandlers {
+export interface AppliesOptions {
+  readonly gateway: Gateway<Fleet, DecidedOnFleet>;
+  /** The committed fleet. */
+  readonly fleet: () => Fleet;
+  /** Repeats are answered from the audit. */
+  readonly projections: ProjectionWait;
+  readonly audit: AuditTrail;
+  readonly reverts: FleetRevertHandlers;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers {
   const { gateway, audit, clock } = options;
 
   /** The commands about an apply, oldest first: its own, their reverts, and reverts of these. */

@@ -6,39 +6,26 @@
 import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import { changedMeanwhile } from '../domain/fleet-file/apply.js';
 import type { FleetApplied } from '../domain/fleet-set/declaration.js';
-import type { Fleet } from '../domain/fleet/fleet.js';
 import { ownerOf } from '../domain/references/references.js';
-import type { Clock } from '../kernel/clock.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { Ids } from '../kernel/ids.js';
 import type { Keyring } from '../security/keyring.js';
-import type { DecidedOnFleet } from './aggregate.js';
+import type { AppliesOptions } from './fleet-applies.js';
 import { createAppliesHandlers } from './fleet-applies.js';
 import { withKeys } from './fleet-file-keys.js';
 import type { Worked } from './fleet-file-plan.js';
 import { mistaken, namesIn, workedOut } from './fleet-file-plan.js';
-import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest, FleetRevertHandlers } from './handlers-port.js';
+import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest } from './handlers-port.js';
 import { inPieces } from './in-pieces.js';
 import { issuePsk } from './nodes.js';
-import type { CommandContext, Gateway, ProjectionWait } from './port.js';
-import type { AuditTrail } from './revert.js';
+import type { CommandContext } from './port.js';
 import { tuning } from './tuning.js';
 
-export interface FleetFileOptions {
-  readonly gateway: Gateway<Fleet, DecidedOnFleet>;
-  /** The committed fleet. */
-  readonly fleet: () => Fleet;
+interface FleetFileOptions extends AppliesOptions {
   readonly keyring: Keyring;
   /** 32 bytes, part of every PSK. */
   readonly servicePublic: Uint8Array;
-  /** Repeats are answered from the audit. */
-  readonly projections: ProjectionWait;
-  readonly audit: AuditTrail;
-  readonly reverts: FleetRevertHandlers;
-  readonly clock: Clock;
-  readonly ids: Ids;
 }
 
 export function createFleetFileHandlers(options: FleetFileOptions): CommandHandlers['fleetFile'] {

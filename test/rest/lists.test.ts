@@ -24,8 +24,9 @@ afterAll(async () => {
   await still.close();
 });
 
-/** Every list of the document that is paged. */
+/** Every list of the document that is paged, that of the changes of an entry at the address of one. */
 let lists: readonly string[];
+let changes: string;
 /** Its time stands still, so that sorting by time leaves the order to the ids. */
 let still: RestFixture;
 let maker: Maker;
@@ -36,6 +37,10 @@ beforeAll(async () => {
   lists = maker.operations
     .filter(({ method, parameters }) => method === 'GET' && parameters.some(({ name }) => name === 'page'))
     .map(({ path }) => path);
+  await maker.create('/api/l4-upstreams');
+  const [entry] = (await still.data('GET', '/api/audit')).items;
+  changes = `/api/audit/${entry.id}/changes`;
+  lists = lists.map((path) => path.replace('/api/audit/{id}/changes', changes));
 });
 
 async function expectRefused(url: string, query: string, sentence: string): Promise<void> {
@@ -48,8 +53,8 @@ async function expectRefused(url: string, query: string, sentence: string): Prom
   ]);
 }
 
-test('every resource that can be created has a list, and so has the audit', () => {
-  expect(lists.toSorted()).toEqual([...collectionsOf(maker.operations), '/api/audit'].toSorted());
+test('every resource that can be created has a list, and so have the audit and the changes of an entry', () => {
+  expect(lists.toSorted()).toEqual([...collectionsOf(maker.operations), '/api/audit', changes].toSorted());
 });
 
 test('every list accepts page and page_size within their bounds only, and a page past the end is an empty list', async () => {
@@ -89,7 +94,7 @@ test('every endpoint without query parameters refuses one', async () => {
 });
 
 test('every list but the audit sorts by name and times only', async () => {
-  for (const url of lists.filter((one) => one !== '/api/audit')) {
+  for (const url of lists.filter((one) => !one.startsWith('/api/audit'))) {
     for (const sort of ['name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at']) {
       expect([url, sort, (await rest.call('GET', `${url}?sort=${sort}`)).statusCode]).toEqual([url, sort, 200]);
     }
