@@ -50,14 +50,8 @@ describe('x-min-position', () => {
   test('makes every GET wait; what does not come is a 503, and what is no position a 400', async () => {
     const gets = maker.operations.filter(({ method, path }) => method === 'GET' && path.startsWith('/api/'));
     const now = await rest.position();
-    const { id: chain } = await maker.create('/api/l4-chains');
     const urls = await Promise.all(
-      gets.map(async ({ path }) => {
-        if (!path.includes('{id}')) return path;
-        const collection = path.slice(0, path.indexOf('/{'));
-        const id = collection === '/api/l4-chains' ? chain : (await maker.create(collection)).id;
-        return path.replace('{id}', id);
-      }),
+      gets.map(async (get) => (get.path.includes('{') ? (await maker.onNew(get)).url : get.path)),
     );
     expect(urls.length).toBeGreaterThan(20);
     const reached = await rest.position();

@@ -85,11 +85,12 @@ export async function createMakerFor(document: Document, data: RestFixture['data
     newBody,
     create,
     async onNew({ path, body }) {
-      if (path.startsWith('/api/fleet/applies/')) {
-        const name = `applied-${path.split('/').at(-1) ?? ''}`;
-        const document = `svc: 1\nset: ${name}\nnodes: {${name}: {}}\n`;
+      if (/^\/api\/fleet\/(applies|sets)\//.test(path)) {
+        number += 1;
+        const set = `made-${number}`;
+        const document = `svc: 1\nset: ${set}\nnodes: {${set}: {}}\n`;
         const { apply_id: id } = await data('POST', '/api/fleet/apply', { body: { document } });
-        return { url: path.replace('{id}', id), id };
+        return { url: path.replace('{id}', id).replace('{set}', set), id };
       }
       const collection = path.slice(0, path.indexOf('/{'));
       // One that delivers goes on only where it is told to.

@@ -26,7 +26,6 @@ const runtimeListener = z
     listenAddr: documented(z.string(), 'IP address', '0.0.0.0'),
     listenPort: documented(z.int(), 'Port', 443),
     state: documented(z.string(), "The agent's word", 'running'),
-    intended: documented(z.boolean(), 'Whether a deployed definition has it', true),
     routes: documented(
       z.array(
         z
@@ -121,8 +120,8 @@ function shownOf(
   if (report === undefined) return { reportedAt: null, listeners: [] };
   const listeners = report.listeners
     .filter((listener) => matches(listener, wanted))
-    .map((listener) => listenerView(listener, live.has(reportedKey(listener))))
-    .filter(({ intended }) => wanted.intended === undefined || intended === wanted.intended);
+    .filter((listener) => wanted.intended === undefined || live.has(reportedKey(listener)) === wanted.intended)
+    .map(listenerView);
   return { reportedAt: report.reported_at, listeners };
 }
 
@@ -136,13 +135,12 @@ function matches(listener: RuntimeListener, { transport, listen_addr, listen_por
 }
 
 /** JSON leaves out the counters that are undefined. */
-function listenerView(listener: RuntimeListener, intended: boolean): RuntimeNode['listeners'][number] {
+function listenerView(listener: RuntimeListener): RuntimeNode['listeners'][number] {
   return {
     transport: listener.transport,
     listenAddr: listener.listen_addr,
     listenPort: listener.listen_port,
     state: listener.state,
-    intended,
     routes: listener.routes.map(({ match_kind, match_value, next_hop, ...route }) => ({
       ...route,
       matchKind: match_kind,
