@@ -191,7 +191,7 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
       return { commands: await commandsAbout(known), position: options.fleet().position.value };
     }
     const owners = await gateway.read((fleet) => (hasSet(fleet, set) ? ownersIn(fleet, set) : undefined));
-    if (owners === undefined) throw new ServiceError('not_found', `there is no set "${set}"`);
+    if (owners === undefined) throw new ServiceError('not_found', 'no set has this name');
     const releaseId = options.ids.next();
     const commands: RecordedCommand[] = [];
     let position = options.fleet().position.value;

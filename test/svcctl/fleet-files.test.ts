@@ -264,7 +264,7 @@ describe('apply', () => {
       /~ l4_upstream site-a\n {4}- endpoint: 192\.0\.2\.41:80\n {4}\+ endpoint: 192\.0\.2\.49:80\n {6}by entry [0-9a-f-]{36}\n$/;
     await exits(script.run(['drift', 'site']), 2, { out: byHand });
     await exits(script.run(['drift']), 2, { out: /^set site:\n/ });
-    await exits(script.run(['drift', 'nope']), 1, { err: /there is no set "nope"/ });
+    await exits(script.run(['drift', 'nope']), 1, { err: /no set has this name/ });
     const { out } = await exits(script.run(['apply', '-f', file, '--yes']), 0, { out: /~ update l4_upstream site-a/ });
     const apply = /\(apply (\S+)\)/.exec(out)![1]!;
     await exits(script.run(['drift']), 0, { out: /^no drift\n$/ });

@@ -47,6 +47,10 @@ export async function startWalkedService(): Promise<WalkedService> {
     await create(path, user ? { username: takenUsername } : { name: takenName });
     idsOf.set(path, (await create(path)).id);
   }
+  const applied = await rest.data('POST', '/api/fleet/apply', {
+    body: { document: 'svc: 1\nset: walked\nnodes: {walked: {}}\n' },
+  });
+  idsOf.set('/api/fleet/applies', applied.apply_id).set('/api/fleet/sets', 'walked');
   const audit = await rest.data('GET', '/api/audit');
   idsOf.set('/api/audit', audit.items[0].id);
   await rest.data('PUT', '/api/nodes/ports/policies', {

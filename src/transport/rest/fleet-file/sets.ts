@@ -117,7 +117,7 @@ const setParams = z.object({
   set: z.string().meta({ description: 'Name of the set', examples: ['edge-eu'] }),
 });
 
-const unknownSet = (set: string): ServiceError => new ServiceError('not_found', `there is no set "${set}"`);
+const unknownSet = (): ServiceError => new ServiceError('not_found', 'no set has this name');
 
 export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
   app.route({
@@ -165,7 +165,7 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
     handler: (request) => {
       const { set } = request.params;
       const drift = deps.fleet.drift(set);
-      if (drift === undefined) throw unknownSet(set);
+      if (drift === undefined) throw unknownSet();
       const nameOf = (type: string, id: string): string => deps.fleet.nameOf(type, id) ?? id;
       return ok({
         items: drift.map(({ resource, changes }) => {
