@@ -140,7 +140,7 @@ describe.each<Scheme>(['HTTP', 'HTTPS'])('over %s', (scheme) => {
   });
 
   test('a client that takes its answer slowly gets all of it', async () => {
-    const { dial } = await serve(scheme, (_request, response) => response.end(large), { withoutProgressMs: 3_000 });
+    const { dial } = await serve(scheme, (_request, response) => response.end(large), { withoutProgressMs: 5_000 });
     const client = await dial();
     client.write(get('/'));
     let bytes = 0;
@@ -149,9 +149,9 @@ describe.each<Scheme>(['HTTP', 'HTTPS'])('over %s', (scheme) => {
     client.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes < pauseAt) return;
-      pauseAt += large.length / 4;
+      pauseAt += large.length / 8;
       client.pause();
-      setTimeout(() => client.resume(), 1_000);
+      setTimeout(() => client.resume(), 750);
     });
     await eventually(() => [refused, bytes > large.length]).toEqual([[], true]);
   });
