@@ -37,25 +37,20 @@ export function placed(shapes: readonly Shape[], lines: readonly Line[]): readon
     });
 }
 
-/** How many dials lie before each end of a line, at most; a circle of dials is cut where it closes. */
+/** How few dials lead to each end of a line. A circle that nobody else dials begins at its first member. */
 function ranksOf(lines: readonly Line[]): ReadonlyMap<string, number> {
-  const callers = new Map<string, string[]>();
-  for (const { from, to } of lines) {
-    if (!callers.has(from)) callers.set(from, []);
-    callers.set(to, [...(callers.get(to) ?? []), from]);
-  }
+  const dialled = new Map<string, string[]>();
+  for (const { from, to } of lines) dialled.set(from, [...(dialled.get(from) ?? []), to]);
+  const called = new Set(lines.map(({ to }) => to));
   const ranks = new Map<string, number>();
-  const open = new Set<string>();
-  const rankOf = (id: string): number => {
-    const known = ranks.get(id);
-    if (known !== undefined) return known;
-    if (open.has(id)) return -1;
-    open.add(id);
-    const rank = 1 + Math.max(-1, ...(callers.get(id) ?? []).map(rankOf));
-    open.delete(id);
-    ranks.set(id, rank);
-    return rank;
+  const spread = (start: readonly string[]): void => {
+    let front = start;
+    for (let rank = 0; front.length > 0; rank += 1) {
+      for (const id of front) ranks.set(id, rank);
+      front = [...new Set(front.flatMap((id) => dialled.get(id) ?? []))].filter((id) => !ranks.has(id));
+    }
   };
-  for (const id of callers.keys()) rankOf(id);
+  spread([...dialled.keys()].filter((id) => !called.has(id)));
+  for (const id of dialled.keys()) if (!ranks.has(id)) spread([id]);
   return ranks;
 }
