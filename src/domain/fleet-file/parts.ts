@@ -82,16 +82,17 @@ function tooLarge(group: readonly Step[], bytes: number, mostBytes: number): str
 /** Groups of steps, each by itself valid behind those before it. A step stays before what was behind it where it can. */
 function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly (readonly Step[])[] {
   const sets = unions(steps.length);
-  const byResource = new Map<string, number[]>();
+  /** The first step on each. */
+  const byResource = new Map<string, number>();
   for (const [index, { wish }] of steps.entries()) {
     const { type, id } = wish.resource;
-    const same = byResource.get(ownerOf(type, id)) ?? [];
-    if (same[0] !== undefined) sets.unite(same[0], index);
-    byResource.set(ownerOf(type, id), [...same, index]);
+    const first = byResource.get(ownerOf(type, id));
+    if (first === undefined) byResource.set(ownerOf(type, id), index);
+    else sets.unite(first, index);
   }
   const givers = new Map<string, number[]>();
   for (const [index, step] of steps.entries()) {
-    for (const key of givenUpBy(fleet, step)) givers.set(key, [...(givers.get(key) ?? []), index]);
+    for (const key of givenUpBy(fleet, step)) add(givers, key, index);
   }
   for (const [index, step] of steps.entries()) {
     if (!step.tentative) continue;
@@ -100,7 +101,7 @@ function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly 
   // A step that moves forward with its group takes along what it refers to.
   const byId = new Map<string, number[]>();
   for (const [index, { wish }] of steps.entries()) {
-    byId.set(wish.resource.id, [...(byId.get(wish.resource.id) ?? []), index]);
+    add(byId, wish.resource.id, index);
   }
   for (let united = true; united;) {
     united = false;
@@ -122,6 +123,13 @@ function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly 
     else group.push(step);
   }
   return [...groups.values()];
+}
+
+/** Thousands of steps may share a key, so the list grows in place. */
+function add(lists: Map<string, number[]>, key: string, index: number): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [index]);
+  else list.push(index);
 }
 
 const idsIn = (text: string): Iterable<string> =>
