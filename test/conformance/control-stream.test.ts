@@ -354,6 +354,7 @@ describe('the limits of a payload', () => {
         matchKind: '',
         matchValue: '',
         nextHop: '',
+        state: '',
       })),
     }));
 

@@ -84,7 +84,7 @@ it('what the agent reports is shown beside what is intended', async () => {
   const used = { service: 'http', payload: 'tcp', outer: 'tcp', security: 'raw', matchKind: 'default' };
   const table = [
     runtimeListener({
-      routes: [{ ...used, matchValue: 'www.example/', nextHop: '[2001:db8::7]:8080' }],
+      routes: [{ ...used, matchValue: 'www.example/', nextHop: '[2001:db8::7]:8080', state: '' }],
       bytesIn: 12n,
       bytesOut: 0n,
       totalSessions: 2n ** 60n,

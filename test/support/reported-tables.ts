@@ -23,6 +23,7 @@ export function listenersOnWire(listeners: readonly RuntimeListener[]): Uint8Arr
       matchKind: match_kind,
       matchValue: match_value,
       nextHop: next_hop,
+      state: '',
     })),
     bytesIn: counter(listener.bytes_in),
     bytesOut: counter(listener.bytes_out),

@@ -88,7 +88,16 @@ describe('the field numbers and names of the specification are those of', () => 
       listenPort: 443,
       state: 'running',
       routes: [
-        { service: 'r1', payload: 'r2', outer: 'r3', security: 'r4', matchKind: 'r5', matchValue: 'r6', nextHop: 'r7' },
+        {
+          service: 'r1',
+          payload: 'r2',
+          outer: 'r3',
+          security: 'r4',
+          matchKind: 'r5',
+          matchValue: 'r6',
+          nextHop: 'r7',
+          state: '',
+        },
       ],
       bytesIn: 6n,
       bytesOut: 7n,

@@ -30,6 +30,7 @@ const route = (listener: number, index: number): RuntimeRoute => ({
   matchKind: 'sni',
   matchValue: `host-${index}.service-${listener}.example`,
   nextHop: `192.0.2.${index + 1}:8443`,
+  state: '',
 });
 
 /** A table as a busy gateway reports it. @param version makes the counters differ; @internal exported for tests */

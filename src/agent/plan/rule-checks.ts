@@ -280,6 +280,7 @@ function routesOf(
     matchKind,
     matchValue,
     nextHop,
+    state: '',
   }));
 }
 

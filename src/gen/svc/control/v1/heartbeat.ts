@@ -70,6 +70,11 @@ export interface RuntimeRoute {
   /** Empty for "default", except for an HttpProxyRule, whose routes are told apart by host + path_prefix. */
   readonly matchValue: string;
   readonly nextHop: string;
+  /**
+   * Empty: its listener's. "target_unreachable" or "target_unusable" while the target of a REALITY hop cannot be reached
+   * or imitated; only from agents with the feature "route_state".
+   */
+  readonly state: string;
 }
 
 /** A link from this node to another node. One to a target may be reported too; it is kept and shown nowhere. */
@@ -462,7 +467,7 @@ export const RuntimeListener: MessageFns<RuntimeListener> = {
 };
 
 function createBaseRuntimeRoute(): RuntimeRoute {
-  return { service: "", payload: "", outer: "", security: "", matchKind: "", matchValue: "", nextHop: "" };
+  return { service: "", payload: "", outer: "", security: "", matchKind: "", matchValue: "", nextHop: "", state: "" };
 }
 
 export const RuntimeRoute: MessageFns<RuntimeRoute> = {
@@ -487,6 +492,9 @@ export const RuntimeRoute: MessageFns<RuntimeRoute> = {
     }
     if (message.nextHop !== "") {
       writer.uint32(58).string(message.nextHop);
+    }
+    if (message.state !== "") {
+      writer.uint32(66).string(message.state);
     }
     return writer;
   },
@@ -560,6 +568,14 @@ export const RuntimeRoute: MessageFns<RuntimeRoute> = {
             message.nextHop = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -584,6 +600,7 @@ export const RuntimeRoute: MessageFns<RuntimeRoute> = {
     message.matchKind = object.matchKind ?? "";
     message.matchValue = object.matchValue ?? "";
     message.nextHop = object.nextHop ?? "";
+    message.state = object.state ?? "";
     return message;
   },
 };
