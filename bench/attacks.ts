@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { collectable } from '../scripts/stack/service.js';
 import { systemClock } from '../src/kernel/clock.js';
-import { streams } from '../src/kernel/event.js';
+import { agentShards, shardStream } from '../src/kernel/event.js';
 import { silentLogger } from '../src/kernel/logger.js';
 import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
 import { startChild } from './child.js';
@@ -112,7 +112,8 @@ async function bytesAfter(dataDir: string, position: number): Promise<number> {
   let bytes = 0;
   try {
     const after = { commit: position, prepare: position };
-    for await (const item of eventStore.subscribe({ prefix: streams.agentsPrefix, after, signal: stop.signal })) {
+    const shards = Array.from({ length: agentShards }, (_, shard) => shardStream(shard));
+    for await (const item of eventStore.subscribe({ streams: shards, after, signal: stop.signal })) {
       if (item.kind === 'caught_up') break;
       for (const event of item.kind === 'events' ? item.events : []) bytes += JSON.stringify(event).length;
     }

@@ -50,7 +50,7 @@ await runCommand(usage, async (argv, signal) => {
       path,
       eventStore,
       readStore,
-      prefix: archiveScope.prefix,
+      streams: archiveScope.streams,
       projections: importedProjections,
       signal,
       onProgress: (_bytes, events) => bar.update(total === 0 ? 1 : events / total, events),

@@ -1,5 +1,5 @@
 /** `npm run log:verify [-- FILE]`: verifies an archive or the installation's log. See `docs/log-chain.md#verify`. */
-import { streams } from '../src/kernel/event.js';
+import { allStreams } from '../src/kernel/event.js';
 import type { ExpectedHead } from '../src/security/log-chain/prove.js';
 import type { VerifyReport } from '../src/storage/log-archive/verify-log.js';
 import { verifyArchive, verifyLog } from '../src/storage/log-archive/verify-log.js';
@@ -65,7 +65,7 @@ async function installedLog(expected: readonly ExpectedHead[], signal: AbortSign
     const onProgress = (position: number, head: number, events: number): void =>
       bar.update(head === 0 ? 1 : Math.min(1, position / head), events);
     const report = await verifyLog(installation.eventStore, {
-      prefix: streams.prefix,
+      streams: allStreams,
       check: logCheck,
       signal,
       onProgress,

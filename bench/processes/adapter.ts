@@ -8,13 +8,14 @@ import type { Gateway } from '../../src/commands/port.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import { streams } from '../../src/kernel/event.js';
+import { allStreams, streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { createLogChain } from '../../src/security/log-chain/log-chain.js';
 import { benchChainKey } from './chain-key.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
+import { ownEvent } from '../../src/storage/broken-log.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { followLog } from '../../src/storage/follow.js';
 import { openStores } from '../../src/storage/open-stores.js';
@@ -109,7 +110,8 @@ async function commands({ callers, forMs }: CommandRun): Promise<number> {
 async function sample(): Promise<string> {
   const { eventStore } = await open();
   const newest = { direction: 'backward', from: 'end', maxCount: 1 } as const;
-  for await (const { id, type, data, metadata } of eventStore.read(streams.fleet, newest)) {
+  for await (const event of eventStore.read(streams.fleet, newest)) {
+    const { id, type, data, metadata } = ownEvent(event);
     return JSON.stringify({ id, type, data, metadata });
   }
   throw new Error('the log is empty');
@@ -127,7 +129,7 @@ async function follow(): Promise<Walked> {
   const stop = new AbortController();
   const began = performance.now();
   let events = 0;
-  for await (const item of followLog(eventStore, { prefix: streams.prefix, after: 'start', signal: stop.signal })) {
+  for await (const item of followLog(eventStore, { streams: allStreams, after: 'start', signal: stop.signal })) {
     if (item.kind === 'commands') for (const command of item.commands) events += command.events.length;
     if (item.kind === 'caught_up') break;
     if (item.kind === 'dropped') throw item.cause;

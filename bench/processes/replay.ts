@@ -8,6 +8,7 @@ import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
+import { ownEvent } from '../../src/storage/broken-log.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { answerParent } from '../child.js';
 import { writeFleetLog } from '../fleet-log.js';
@@ -37,7 +38,8 @@ async function write(events: number): Promise<number> {
       from: 'start',
       maxCount: Number.MAX_SAFE_INTEGER,
     });
-    for await (const event of all) {
+    for await (const stored of all) {
+      const event = ownEvent(stored);
       written = bare.put(event.revision, event);
       if (event.revision % 10_000 === 0) await written;
     }

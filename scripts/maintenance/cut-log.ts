@@ -4,8 +4,8 @@
  */
 import type { LogHead } from '../../src/domain/log-chain/heads.js';
 import { headsNamedBy } from '../../src/domain/log-chain/heads.js';
-import { chainedStreams } from '../../src/kernel/event.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
+import { chainedStreams, isForeign } from '../../src/kernel/event.js';
+import type { StoredEvent } from '../../src/kernel/event.js';
 import type { LogReader } from '../../src/storage/event-store.js';
 import { wholeStream } from '../../src/storage/event-store.js';
 import { CommandError, UsageError } from './command-line.js';
@@ -33,21 +33,21 @@ export async function cutLog(
 ): Promise<{ readonly log: LogReader; readonly cuts: ReadonlyMap<string, number> }> {
   const naming: (Place & { readonly heads: readonly LogHead[] })[] = [];
   for (const stream of chainedStreams) {
-    let last: RecordedEvent | undefined;
+    let last: StoredEvent | undefined;
     for await (const event of wholeStream(log, stream)) {
       if (stream === place.stream && event.revision > place.revision) break;
-      const heads = headsNamedBy(event);
+      const heads = isForeign(event) ? undefined : headsNamedBy(event);
       if (heads !== undefined) naming.push({ stream, revision: event.revision, heads });
       last = event;
     }
     if (stream !== place.stream) continue;
-    const { index = -1, count = 1 } = last?.revision === place.revision ? last.metadata.command : {};
-    if (index + 1 !== count) {
+    const own = last?.revision === place.revision && !isForeign(last) ? last.metadata.command : undefined;
+    if (own === undefined || own.index + 1 !== own.count) {
       throw new CommandError(`No command ends at ${stream}@${place.revision}: name the last event of one.`);
     }
   }
   const cuts = cutsFor(place, naming);
-  const keeps = ({ stream, revision }: RecordedEvent): boolean => revision <= (cuts.get(stream) ?? Infinity);
+  const keeps = ({ stream, revision }: StoredEvent): boolean => revision <= (cuts.get(stream) ?? Infinity);
   return {
     cuts,
     log: {

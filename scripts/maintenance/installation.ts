@@ -9,20 +9,21 @@ import { readConfig } from '../../src/app/config/config.js';
 import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { allStreams } from '../../src/kernel/event.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { asBound, ofAnotherInstallation, remedyFor } from '../../src/app/installation/read-store-binding.js';
 import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
 import type { LogReader } from '../../src/storage/event-store.js';
+import { watchForeignEvents } from '../../src/storage/foreign-events.js';
 import { DataFolderError, openLog, openStores } from '../../src/storage/open-stores.js';
 import type { OpenStores } from '../../src/storage/open-stores.js';
 import { liveInstances } from '../../src/instance/instance-lease.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
 
 /** The streams that are moved with an installation. Nothing of the read store is: it fills again by itself. */
-export const archiveScope: ArchiveScope = { prefix: streams.prefix, retentions };
+export const archiveScope: ArchiveScope = { streams: allStreams, retentions };
 
 /** Projections that must not have started where an archive is imported. */
 export const importedProjections = [{ name: groupName, version: groupVersion }] as const;
@@ -89,7 +90,8 @@ export async function openInstalledLog(signal: AbortSignal): Promise<InstalledLo
   if (eventStoreUrl === undefined) await assertInstalled(dataDir);
   const log = await openLog({ dataDir, eventStoreUrl, clock: systemClock, logger: plainLogger, signal, giveUpMs });
   const name = eventStoreUrl === undefined ? dataDir : 'EventStoreDB';
-  return { config, eventStore: log, name, close: () => log.close() };
+  const { eventStore } = watchForeignEvents(log, plainLogger);
+  return { config, eventStore, name, close: () => log.close() };
 }
 
 /** @throws ConfigError, CommandError, ServiceError `unavailable` */
@@ -128,5 +130,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     throw error;
   }
   const place = [eventStoreUrl === undefined ? dataDir : 'EventStoreDB', mongoUrl === undefined ? dataDir : 'MongoDB'];
-  return { ...stores, readStore: await asBound(stores.readStore), config, name: [...new Set(place)].join(' and ') };
+  const { eventStore } = watchForeignEvents(stores.eventStore, plainLogger);
+  const readStore = await asBound(stores.readStore);
+  return { ...stores, eventStore, readStore, config, name: [...new Set(place)].join(' and ') };
 }

@@ -2,8 +2,8 @@
 import { openWrappedKeyring } from '../../src/app/installation/keyring.js';
 import { headText, parseHead } from '../../src/domain/log-chain/heads.js';
 import type { KeyringWrapped } from '../../src/domain/service/identity.js';
-import { chainedStreams, streams } from '../../src/kernel/event.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
+import { chainedStreams, isForeign, streams } from '../../src/kernel/event.js';
+import type { StoredEvent } from '../../src/kernel/event.js';
 import { createLogChain, logChainKeyOf } from '../../src/security/log-chain/log-chain.js';
 import { namedHeads, proveStream } from '../../src/security/log-chain/prove.js';
 import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
@@ -16,7 +16,7 @@ import { createProgressBar } from './progress-bar.js';
 
 export interface LogSource {
   /** Reads a stream from its start; an archive holds it at any place. */
-  read(stream: string): AsyncIterable<RecordedEvent>;
+  read(stream: string): AsyncIterable<StoredEvent>;
 }
 
 export const sourceOfStore = (eventStore: Pick<LogReader, 'read'>): LogSource => ({
@@ -62,7 +62,9 @@ export async function proveLog(
   signal: AbortSignal,
 ): Promise<LogProof> {
   let wrapped: KeyringWrapped | undefined;
-  for await (const event of read(streams.keyring)) wrapped = event as unknown as KeyringWrapped;
+  for await (const event of read(streams.keyring)) {
+    if (!isForeign(event)) wrapped = event as unknown as KeyringWrapped;
+  }
   if (wrapped === undefined) return withoutKeyring(read);
   const chain = createLogChain(logChainKeyOf(openWrappedKeyring(masterKey, wrapped.data)));
   const all = [...expected, ...(await namedHeads(read, signal))];

@@ -13,7 +13,7 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { openStores } from '../../src/storage/open-stores.js';
 import { whatIsThere } from '../../src/storage/log-archive/import-log.js';
 import { CommandError, plainLogger } from '../maintenance/command-line.js';
-import { streams } from '../../src/kernel/event.js';
+import { allStreams } from '../../src/kernel/event.js';
 import { importedProjections } from '../maintenance/installation.js';
 
 type Variables = Readonly<Record<string, string>>;
@@ -95,7 +95,7 @@ async function assertEmpty(dataDir: string, eventStoreUrl?: string, mongoUrl?: s
   });
   try {
     const signal = new AbortController().signal;
-    const content = await whatIsThere({ ...stores, prefix: streams.prefix, projections: importedProjections, signal });
+    const content = await whatIsThere({ ...stores, streams: allStreams, projections: importedProjections, signal });
     if (content === undefined) return;
     throw new CommandError(
       `The demo needs empty stores: ${content}. Set SVC_EVENTSTORE_URL and SVC_MONGODB_URL to others; for a MongoDB URL ` +

@@ -22,6 +22,7 @@ import type { Clock } from '../kernel/clock.js';
 import { systemClock } from '../kernel/clock.js';
 import type { Closers } from '../kernel/closers.js';
 import { streams } from '../kernel/event.js';
+import { watchForeignEvents } from '../storage/foreign-events.js';
 import type { Ids } from '../kernel/ids.js';
 import { randomIds } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
@@ -71,6 +72,8 @@ export interface Core extends Installation {
   readonly requestLog: BudgetedLogger;
   readonly sessionLog: BudgetedLogger;
   readonly appends: ReturnType<typeof measureAppends>;
+  /** See `WatchedLog`. */
+  foreignEvents(): ReadonlyMap<string, number>;
   readonly commandMetrics: ReturnType<typeof createCommandMetrics>;
   readonly facts: FactRecorder;
   readonly accountsView: CommittedAccounts;
@@ -117,7 +120,8 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: options.onWaiting };
   const installation = await openInstallation(config, opening);
   const { readStore, keyring, logChain, clocks, identity } = installation;
-  const appends = measureAppends(installation.eventStore, clock);
+  const watchedLog = watchForeignEvents(installation.eventStore, logger);
+  const appends = measureAppends(watchedLog.eventStore, clock);
   const { eventStore } = appends;
 
   // The parts that follow the log.
@@ -228,6 +232,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     requestLog,
     sessionLog,
     appends,
+    foreignEvents: watchedLog.foreign,
     commandMetrics,
     facts,
     accountsView,

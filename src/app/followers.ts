@@ -21,7 +21,7 @@ export interface FollowerParts {
   readonly eventStore: Pick<EventStore, 'read' | 'headPosition'>;
   readonly committed: Pick<CommittedFleet, 'fleet' | 'state' | 'passed' | 'until'>;
   readonly projections: Pick<Projections, 'status'>;
-  readonly accounts: Pick<CommittedAccounts, 'accounts' | 'failure' | 'caughtUp' | 'until'>;
+  readonly accounts: Pick<CommittedAccounts, 'accounts' | 'failure' | 'damage' | 'caughtUp' | 'until'>;
   readonly logChain: Pick<LogChain, 'broken'>;
   readonly clock: Clock;
 }
@@ -61,7 +61,8 @@ export function createFollowers(parts: FollowerParts): Followers {
     const at = logChain.broken();
     if (at !== undefined) return chainBreakText(at);
     const state = committed.state();
-    return state.kind === 'broken_log' ? state.reason : undefined;
+    const found = state.kind === 'broken_log' ? state.reason : accounts.damage();
+    return found ?? projections.status().brokenLog ?? undefined;
   }
 
   function readOnlyReason(): string | undefined {
@@ -89,6 +90,7 @@ export function createFollowers(parts: FollowerParts): Followers {
   const storedHold = (): boolean =>
     projections.status().caughtUp ||
     projections.status().unknownEvent !== null ||
+    projections.status().brokenLog !== null ||
     committed.state().kind === 'broken_log' ||
     accounts.failure() !== undefined;
 

@@ -12,7 +12,7 @@ import { startLoop } from '../kernel/background.js';
 import type { Loop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
-import { chainedStreams, streams } from '../kernel/event.js';
+import { chainedStreams, isForeign, streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
@@ -31,7 +31,7 @@ export async function missingHead(eventStore: EventStore, headOf: HeadOf): Promi
   for (const namedBy of chainedStreams) {
     for (const head of headOf(namedBy).chain.named) {
       const event = await firstFrom(eventStore, head.stream, head.revision);
-      const link = event && storedLink({ stream: head.stream, events: [event] });
+      const link = event && !isForeign(event) ? storedLink({ stream: head.stream, events: [event] }) : undefined;
       if (event?.revision === head.revision && link?.mac === head.mac) continue;
       return `${head.stream} does not hold its head ${headText(head)}, which ${namedBy} names: it was rolled back, or written anew`;
     }

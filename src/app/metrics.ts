@@ -27,6 +27,8 @@ interface MeasuredService {
   clockDifferences(): ReadonlyMap<string, number>;
   /** Subscriptions to the log that were given up because they delivered nothing. */
   starved(): number;
+  /** Events of somebody else in the streams of this service, by stream. */
+  foreignEvents(): ReadonlyMap<string, number>;
   readonly timeToApplied: Histogram;
   readonly facts: Pick<FactRecorder, 'stats'>;
   readonly refusals: Pick<SampledLog, 'counts'>;
@@ -62,6 +64,13 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
       name: 'svc_event_store_starved_total',
       help: 'Subscriptions to the log that were replaced because they delivered nothing while the log went on.',
       read: service.starved,
+    },
+    {
+      type: 'counter',
+      name: 'svc_log_foreign_events_total',
+      help: 'Events of somebody else in the streams of this service.',
+      label: 'stream',
+      read: service.foreignEvents,
     },
     {
       type: 'gauge',
@@ -164,7 +173,10 @@ export function followerMetrics(
       type: 'gauge',
       name: 'svc_log_broken',
       help: '1 when this instance met a command that breaks the log chain, or a log that is otherwise damaged.',
-      read: () => (logChain.broken() !== undefined || committed.state().kind === 'broken_log' ? 1 : 0),
+      read: () => {
+        const stopped = committed.state().kind === 'broken_log' || projections.status().brokenLog !== null;
+        return logChain.broken() !== undefined || stopped ? 1 : 0;
+      },
     },
     {
       type: 'gauge',

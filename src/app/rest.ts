@@ -198,6 +198,7 @@ function metricSources(
     storeProblems: () => health.problems().length,
     clockDifferences: clocks.differences,
     starved: () => eventStore.starved(),
+    foreignEvents: core.foreignEvents,
     timeToApplied: delivery.timeToApplied,
     facts,
     refusals,

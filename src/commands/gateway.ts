@@ -12,6 +12,7 @@ import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
+import { isForeign } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
@@ -175,7 +176,7 @@ function finalAnswer(decided: Decided, position: number): Answer {
 /** The revision of a command's last event; undefined if the log does not hold the command. @param revision of its first event */
 async function endOfCommand(eventStore: EventStore, stream: string, revision: number): Promise<number | undefined> {
   const first = await firstFrom(eventStore, stream, revision);
-  if (first === undefined) return undefined;
+  if (first === undefined || isForeign(first)) return undefined;
   const { index, count } = first.metadata.command;
   const last = index + 1 === count ? first : await firstFrom(eventStore, stream, revision + count - 1 - index);
   return (last ?? first).position;

@@ -18,7 +18,7 @@ import type { EventMetadata, IdempotencyMark, RecordedCommand, ProposedEvent } f
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
-import { BrokenLogError } from '../storage/follow.js';
+import { BrokenLogError } from '../storage/broken-log.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import type { Committed } from './port.js';
 import type { Proposal } from './proposal.js';

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { agentShards, shardStream, streams } from '../kernel/event.js';
-import type { RecordedEvent } from '../kernel/event.js';
+import type { StoredEvent } from '../kernel/event.js';
 
 /** What a cursor says of its event. */
 export interface CursorPlace {
@@ -18,7 +18,7 @@ export interface CursorPlace {
 }
 
 export interface Cursors {
-  of(event: RecordedEvent): string;
+  of(event: StoredEvent): string;
   /** The place, or why there is none: it is no cursor at all, or one of another installation. */
   read(cursor: string): CursorPlace | 'malformed' | 'foreign';
 }

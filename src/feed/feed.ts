@@ -3,7 +3,7 @@
  * the log, until it meets the window. Implements `docs/contract/automation.md#event-feed`.
  */
 import { ServiceError } from '../kernel/errors.js';
-import { expires } from '../kernel/event.js';
+import { expires, isForeign } from '../kernel/event.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
@@ -71,6 +71,8 @@ export function createFeed(deps: FeedDeps): Feed {
     if (found?.revision === revision) {
       if (found.position !== position || shortId(found.id) !== event)
         throw refused('names an event that the log does not have');
+      // The newest event of a stream may be somebody else's, which nothing belongs to.
+      if (isForeign(found)) return;
       const { index, count } = found.metadata.command;
       if (index + 1 !== count) throw malformed();
       return;
@@ -85,7 +87,11 @@ export function createFeed(deps: FeedDeps): Feed {
     const rest = { direction: 'forward', from: revision, maxCount: Number.MAX_SAFE_INTEGER } as const;
     let next = revision;
     for await (const event of eventStore.read(stream, rest)) {
-      if (event.revision !== next || (next === revision && id !== undefined && shortId(event.id) !== id))
+      if (
+        isForeign(event) ||
+        event.revision !== next ||
+        (next === revision && id !== undefined && shortId(event.id) !== id)
+      )
         return undefined;
       next += 1;
       const { index, count } = event.metadata.command;
@@ -105,7 +111,7 @@ export function createFeed(deps: FeedDeps): Feed {
     const { position } = place;
     const after = position < 0 ? 'start' : { commit: position, prepare: position };
     try {
-      for await (const item of followLog(eventStore, { prefix: feedStreams, streams: feedStreams, after, signal })) {
+      for await (const item of followLog(eventStore, { streams: feedStreams, after, signal })) {
         if (item.kind === 'dropped')
           throw new ServiceError('unavailable', 'the log cannot be read', { cause: item.cause });
         if (item.kind === 'commands') commands.push(...item.commands);

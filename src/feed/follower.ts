@@ -4,11 +4,12 @@
  */
 import { sleep } from '../kernel/background.js';
 import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
-import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import type { RecordedCommand, StoredEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import { createWaiters } from '../kernel/waiters.js';
+import { levelOf } from '../storage/broken-log.js';
 import type { EventStore } from '../storage/event-store.js';
 import { newestEvent } from '../storage/event-store.js';
 import { followLog } from '../storage/follow.js';
@@ -69,7 +70,7 @@ export function followFeed({ eventStore, cursors, names, logger, windowBounds }:
   /** The newest event of all streams: an append is atomic, so it ends a command. */
   async function endOfLog(): Promise<FeedPlace> {
     const newest = await Promise.all(feedStreams.map((stream) => newestEvent(eventStore, stream)));
-    const last = newest.reduce<RecordedEvent | undefined>(
+    const last = newest.reduce<StoredEvent | undefined>(
       (latest, event) => (event !== undefined && event.position > (latest?.position ?? -1) ? event : latest),
       undefined,
     );
@@ -90,7 +91,7 @@ export function followFeed({ eventStore, cursors, names, logger, windowBounds }:
     window = createWindow(begin, windowBounds);
     const { position } = begin;
     const after = position < 0 ? 'start' : { commit: position, prepare: position };
-    for await (const item of followLog(eventStore, { prefix: feedStreams, streams: feedStreams, after, signal })) {
+    for await (const item of followLog(eventStore, { streams: feedStreams, after, signal })) {
       switch (item.kind) {
         case 'commands':
           await take(window, item.commands);
@@ -113,7 +114,7 @@ export function followFeed({ eventStore, cursors, names, logger, windowBounds }:
 
   const running = run().catch((error: unknown) => {
     live = false;
-    logger.error({ error: errorText(error) }, 'the event feed no longer follows the log');
+    logger[levelOf(error)]({ error: errorText(error) }, 'the event feed no longer follows the log');
   });
   return {
     window: () => window,

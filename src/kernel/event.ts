@@ -16,7 +16,6 @@ export const streams = {
   /** Cursors of webhooks. */
   webhooks: 'svc-webhooks',
   agentsPrefix: 'svc-agents-',
-  prefix: 'svc-',
 } as const;
 
 export const agentShards = 16;
@@ -28,21 +27,20 @@ export function shardStream(shard: number): string {
 /** The streams that have a log chain (`docs/log-chain.md`). */
 export const chainedStreams: readonly string[] = [streams.fleet, streams.accounts, streams.service];
 
-/** All streams of an installation. */
-export const allStreams: readonly string[] = [
-  streams.fleet,
-  streams.accounts,
-  streams.service,
-  streams.keyring,
+const factStreams: ReadonlySet<string> = new Set([
   streams.signins,
   streams.webhooks,
   ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
-];
+]);
+
+/** All streams of an installation, by their exact names: another stream is somebody else's, whatever it begins with. */
+export const allStreams: readonly string[] = [...chainedStreams, streams.keyring, ...factStreams];
+
+/** Whether a stream holds facts, each a command of its own. Nothing else in the log refers to them. */
+export const holdsFacts = (stream: string): boolean => factStreams.has(stream);
 
 /** Whether events of a stream go: it holds facts, or the newest event alone. */
-export const expires = (stream: string): boolean =>
-  [streams.keyring, streams.signins, streams.webhooks].some((one) => one === stream) ||
-  stream.startsWith(streams.agentsPrefix);
+export const expires = (stream: string): boolean => stream === streams.keyring || holdsFacts(stream);
 
 /** The shard that holds the facts of a node's agent. A node is always in the same shard. */
 export function agentsStream(nodeId: string): string {
@@ -120,6 +118,22 @@ export interface RecordedEvent extends ProposedEvent {
   readonly revision: number;
   readonly position: number;
 }
+
+/** An event in a stream of this service that it cannot have written. Of its content nothing is known. */
+export interface ForeignEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: number;
+  /** What shows it, as a clause: "it has no metadata". */
+  readonly foreign: string;
+}
+
+/** An event as a store hands it out. */
+export type StoredEvent = RecordedEvent | ForeignEvent;
+
+export const isForeign = (event: StoredEvent): event is ForeignEvent => 'foreign' in event;
 
 /** All events of one command, in order: folds, projections and pushes work on whole commands. */
 export interface RecordedCommand {

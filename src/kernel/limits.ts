@@ -97,7 +97,7 @@ export const limits = {
     // docs/contract/domain.md#one-consistency-boundary-the-fleet
     agentsMaxAgeSeconds: 90 * DAY_SECONDS,
     signinsMaxAgeSeconds: 400 * DAY_SECONDS,
-    webhooksMaxAgeSeconds: 7 * DAY_SECONDS,
+    webhooksMaxAgeSeconds: 90 * DAY_SECONDS,
   },
   feed: {
     // docs/contract/automation.md#event-feed

@@ -16,6 +16,7 @@ import { createShared } from '../kernel/shared.js';
 import { createWaiters } from '../kernel/waiters.js';
 import type { LogFold } from './log-follower.js';
 import { MissingEventsError } from './log-follower.js';
+import { BrokenLogError, levelOf } from '../storage/broken-log.js';
 import type { EventStore } from '../storage/event-store.js';
 import { commandsAfter } from '../storage/follow.js';
 
@@ -42,6 +43,8 @@ export interface CommittedAccounts extends LogFold {
   caughtUp(): boolean;
   /** Why the accounts no longer follow the log (an unknown event, a broken chain) and may be out of date, or undefined. */
   failure(): string | undefined;
+  /** The same, if it is that the log cannot be read any further. */
+  damage(): string | undefined;
   /** Ends every wait. */
   close(): void;
 }
@@ -55,7 +58,13 @@ export function openAccounts(
   const accounts = emptyAccounts();
   const tokenListeners: (() => void)[] = [];
   const requests = createWaiters(waitingRequests);
-  let failure: string | undefined;
+  let stoppedBy: unknown;
+  const failure = (): string | undefined =>
+    stoppedBy instanceof BrokenLogError
+      ? stoppedBy.message
+      : stoppedBy === undefined
+        ? undefined
+        : errorText(stoppedBy);
   let caughtUp = false;
 
   function apply(commands: readonly RecordedCommand[]): void {
@@ -91,8 +100,8 @@ export function openAccounts(
       caughtUp ||= atEnd;
     },
     stopped(error) {
-      failure = errorText(error);
-      logger.error({ error: failure }, 'the accounts no longer follow the log');
+      stoppedBy = error;
+      logger[levelOf(error)]({ error: failure() }, 'the accounts no longer follow the log');
     },
     until: requests.until,
     onTokensEnded: (listener) => void tokenListeners.push(listener),
@@ -101,7 +110,8 @@ export function openAccounts(
       await withDeadline(shared(), timeoutMs);
     },
     caughtUp: () => caughtUp,
-    failure: () => failure,
+    failure,
+    damage: () => (stoppedBy instanceof BrokenLogError ? stoppedBy.message : undefined),
     close: () => requests.close(),
   };
 }

@@ -9,7 +9,8 @@ import type { RecordedCommand } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import type { EventStore, ResumePoint } from '../storage/event-store.js';
-import { BrokenLogError, commandsAfter, followLog } from '../storage/follow.js';
+import { BrokenLogError, ForeignEventError } from '../storage/broken-log.js';
+import { commandsAfter, followLog } from '../storage/follow.js';
 import type { LogDistance } from './log-connection.js';
 import { createLogConnection } from './log-connection.js';
 import { tuning } from './tuning.js';
@@ -89,7 +90,8 @@ export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollow
   async function readOthers(): Promise<void> {
     if (first.revision() < 0) return;
     const begin = pointOf(first);
-    for (const fold of folds.slice(1)) {
+    for (const fold of followed) {
+      if (fold === first) continue;
       for await (const commands of commandsAfter(eventStore, fold.stream, fold.revision())) give(fold, commands);
     }
     point = begin;
@@ -98,7 +100,7 @@ export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollow
   /** @throws FoldError, BrokenLogError */
   async function subscribe(): Promise<void> {
     const streams = followed.map(({ stream }) => stream);
-    const options = { prefix: streams, streams, after: point, signal: stop.signal };
+    const options = { streams, after: point, signal: stop.signal };
     for await (const item of followLog(eventStore, options)) {
       switch (item.kind) {
         case 'commands':
@@ -142,7 +144,12 @@ export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollow
         const fold = error instanceof FoldError ? error.fold : undefined;
         const cause = error instanceof FoldError ? error.cause : error;
         const isLoss = cause instanceof MissingEventsError || cause instanceof BrokenLogError;
-        if (fold === undefined && !isLoss) {
+        if (cause instanceof ForeignEventError) {
+          end(
+            followed.filter(({ stream }) => stream === cause.event.stream),
+            cause,
+          );
+        } else if (fold === undefined && !isLoss) {
           // The log is out of reach.
           logger.warn({ error: errorText(error) }, 'the event log cannot be read yet');
           await sleep(backoff(storeRetry, (failures += 1)), stop.signal);

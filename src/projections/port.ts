@@ -118,6 +118,11 @@ export interface ProjectionStatus {
   readonly parked: readonly ParkedEntity[];
   /** Set when an event of unknown type or shape stopped the projections; the instance is then read-only. */
   readonly unknownEvent: string | null;
+  /**
+   * Set when the log cannot be read any further, as at an event of somebody else: a sentence without a full stop. The
+   * instance is then read-only.
+   */
+  readonly brokenLog: string | null;
   readonly lastError: string | null;
 }
 

@@ -6,13 +6,14 @@
  * Promised:
  * - an append is atomic, durable before it is answered, and its events are adjacent in the log;
  * - the revisions of a stream count from 0 without gaps, and positions grow strictly over all streams;
- * - a retry with the same ids and the same expected revision gets the answer of the first try and writes nothing.
+ * - a retry with the same ids and the same expected revision gets the answer of the first try and writes nothing;
+ * - an event that this service cannot have written is handed out as one, in the streams that are asked for and no others.
  *
  * Not promised: a position in every answer, a known outcome of every append, a subscription that never drops, repeats
  * or splits a command, and a single `caught_up`.
  */
 import { ServiceError } from '../kernel/errors.js';
-import type { ProposedEvent, RecordedEvent } from '../kernel/event.js';
+import type { ProposedEvent, StoredEvent } from '../kernel/event.js';
 
 /** `any` does not protect against repeats: use it only where a repeat is harmless. */
 export type ExpectedRevision = number | 'no_stream' | 'any';
@@ -58,21 +59,19 @@ export const isBeyond = ({ commit, prepare }: ResumePoint, head: number): boolea
 
 export type LogItem =
   /** 1 to `bounds.itemEvents` events, of about `bounds.itemBytes` at most unless there is only one. */
-  | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }
-  /** Everything with the prefix up to this point has been delivered. May be rare, late or missing. */
+  | { readonly kind: 'events'; readonly events: readonly StoredEvent[] }
+  /** Everything of the streams up to this point has been delivered. May be rare, late or missing. */
   | { readonly kind: 'checkpoint'; readonly point: ResumePoint }
   /** Everything that was in the log when the subscription began has been delivered. May come more than once. */
   | { readonly kind: 'caught_up' };
 
 export interface SubscribeOptions {
-  /** Only streams whose name starts with one of these. */
-  readonly prefix: string | readonly string[];
-  readonly after: ResumePoint | 'start';
   /**
-   * The streams that the prefix stands for. If a store's subscriptions can lag without knowing it, the store compares
-   * the log's head with what they deliver. Only such a store throws `StarvedError`, and its `caught_up` is certain.
+   * Only these streams, by their exact names. If a store's subscriptions can lag without knowing it, the store compares
+   * the heads of the streams with what they deliver: only such a store throws `StarvedError`.
    */
-  readonly streams?: readonly string[] | undefined;
+  readonly streams: readonly string[];
+  readonly after: ResumePoint | 'start';
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
 }
@@ -136,7 +135,7 @@ export interface EventStore {
    */
   append(stream: string, expected: ExpectedRevision, events: readonly ProposedEvent[]): Promise<AppendOutcome>;
   /** Reads a missing stream as empty. @throws ServiceError `unavailable` */
-  read(stream: string, options: ReadOptions): AsyncIterable<RecordedEvent>;
+  read(stream: string, options: ReadOptions): AsyncIterable<StoredEvent>;
   /** Iterates until aborted. @throws ServiceError `unavailable` when dropped; subscribe again from the last point */
   subscribe(options: SubscribeOptions): AsyncIterable<LogItem>;
   /** Sets what is given; the rest of the stream's metadata stays. @throws ServiceError `unavailable` */
@@ -164,13 +163,13 @@ export async function lastRevision(store: Pick<EventStore, 'read'>, stream: stri
 }
 
 /** The last event of a stream, or undefined. @throws ServiceError `unavailable` */
-export async function newestEvent(store: Pick<EventStore, 'read'>, stream: string): Promise<RecordedEvent | undefined> {
+export async function newestEvent(store: Pick<EventStore, 'read'>, stream: string): Promise<StoredEvent | undefined> {
   for await (const event of store.read(stream, { direction: 'backward', from: 'end', maxCount: 1 })) return event;
   return undefined;
 }
 
 /** All events of a stream, in order. @throws ServiceError `unavailable` */
-export function wholeStream(store: Pick<EventStore, 'read'>, stream: string): AsyncIterable<RecordedEvent> {
+export function wholeStream(store: Pick<EventStore, 'read'>, stream: string): AsyncIterable<StoredEvent> {
   return store.read(stream, { direction: 'forward', from: 'start', maxCount: Number.MAX_SAFE_INTEGER });
 }
 
@@ -179,7 +178,7 @@ export async function firstFrom(
   store: Pick<EventStore, 'read'>,
   stream: string,
   from: number | 'start',
-): Promise<RecordedEvent | undefined> {
+): Promise<StoredEvent | undefined> {
   for await (const event of store.read(stream, { direction: 'forward', from, maxCount: 1 })) return event;
   return undefined;
 }

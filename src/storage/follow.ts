@@ -5,8 +5,10 @@
  */
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import type { ForeignEvent, RecordedCommand, RecordedEvent, StoredEvent } from '../kernel/event.js';
+import { holdsFacts, isForeign } from '../kernel/event.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
+import { BrokenLogError, ForeignEventError, ownEvent } from './broken-log.js';
 import { isAfter, passedBy } from './event-store.js';
 import type { EventStore, LogItem, ResumePoint, SubscribeOptions } from './event-store.js';
 import { bounds } from './bounds.js';
@@ -18,14 +20,6 @@ export type FollowItem =
   /** The subscription dropped. The next one starts by itself at the last point. */
   | { readonly kind: 'dropped'; readonly cause: unknown };
 
-/** The log holds an incomplete command. Reading again does not help; an operator must look at it. */
-export class BrokenLogError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'BrokenLogError';
-  }
-}
-
 export interface CommandAssembler {
   /** @returns the commands that these events complete @throws BrokenLogError when events of a command are missing */
   add(events: readonly RecordedEvent[]): RecordedCommand[];
@@ -34,24 +28,14 @@ export interface CommandAssembler {
   reset(): void;
 }
 
-/** The command that an event names. The log may have been tampered with, so the metadata may have any shape. */
-function commandIn(event: RecordedEvent, place: string): RecordedEvent['metadata']['command'] {
-  const metadata: Partial<RecordedEvent['metadata']> | null | undefined = event.metadata;
-  if (typeof metadata?.command === 'object' && metadata.command !== null) return metadata.command;
-  throw new BrokenLogError(`the event ${event.id} in ${place} names no command`);
-}
-
 /** Joins events into whole commands and holds back the events of an incomplete one. */
 export function createCommandAssembler(): CommandAssembler {
   let open: RecordedEvent[] = [];
 
   function check(event: RecordedEvent): void {
     const place = `${event.stream} at revision ${event.revision}`;
-    const { index, count, id } = commandIn(event, place);
+    const { index, count, id } = event.metadata.command;
     const [first] = open;
-    if (!(count >= 1 && count <= bounds.commandEvents && index >= 0 && index < count)) {
-      throw new BrokenLogError(`command ${id} in ${place} claims to be event ${index} of ${count}`);
-    }
     if (first === undefined) {
       if (index !== 0) throw new BrokenLogError(`command ${id} in ${place} begins with its event ${index}`);
       return;
@@ -99,7 +83,7 @@ export async function* commandsAfter(
   let commands: RecordedCommand[] = [];
   const rest = { direction: 'forward', from: revision + 1, maxCount: Number.MAX_SAFE_INTEGER } as const;
   for await (const event of store.read(stream, rest)) {
-    commands.push(...assembler.add([event]));
+    commands.push(...assembler.add([ownEvent(event)]));
     if (commands.length < bounds.itemEvents) continue;
     yield commands;
     commands = [];
@@ -107,36 +91,59 @@ export async function* commandsAfter(
   if (commands.length > 0) yield commands;
 }
 
+export interface FollowOptions extends SubscribeOptions {
+  /** Whether events of somebody else in a stream are passed over, instead of ending the log; by default where facts are kept. */
+  passesOver?(stream: string): boolean;
+}
+
+/** What to hand out for an item of the log, and a foreign event behind it that ends the log for its reader. */
+interface Handled {
+  readonly items: readonly FollowItem[];
+  readonly end?: ForeignEvent | undefined;
+}
+
 /** The progress over all subscriptions: commands handed out, and events that the current one still holds back. */
-function createProgress(after: ResumePoint | 'start'): {
+function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
   point(): ResumePoint | 'start';
   /** Starts again at the point: the events of an incomplete command will be delivered again. */
   restart(): void;
-  handle(item: LogItem): FollowItem[];
+  handle(item: LogItem): Handled;
 } {
-  let point = after;
+  let point: ResumePoint | 'start' = after;
   let handedOut = after === 'start' ? -1 : passedBy(after);
   let seen = handedOut;
   let caughtUpHeldBack = false;
   const assembler = createCommandAssembler();
 
-  function takeEvents(events: readonly RecordedEvent[]): FollowItem[] {
+  function takeEvents(events: readonly StoredEvent[]): Handled {
     const fresh = events.filter((event) => {
       if (event.position <= seen) return false;
       seen = event.position;
       return true;
     });
-    const commands = assembler.add(fresh);
+    const stop = fresh.findIndex((event) => isForeign(event) && !passesOver(event.stream));
+    const readable = stop < 0 ? fresh : fresh.slice(0, stop);
+    const commands = assembler.add(readable.flatMap((event) => (isForeign(event) ? [] : [event])));
+    const end = fresh[stop];
+    const items: FollowItem[] = [];
     const last = commands.at(-1)?.events.at(-1);
-    if (last === undefined) return [];
-    handedOut = last.position;
-    point = { commit: last.position, prepare: last.position };
-    const items: FollowItem[] = [{ kind: 'commands', commands, point }];
-    if (caughtUpHeldBack && !assembler.pending()) {
+    if (last !== undefined) {
+      handedOut = last.position;
+      point = { commit: last.position, prepare: last.position };
+      items.push({ kind: 'commands', commands, point });
+    }
+    const passed = readable.at(-1)?.position ?? 0;
+    if (passed > handedOut && !assembler.pending()) {
+      // Foreign facts: the next subscription begins behind them.
+      handedOut = passed;
+      point = { commit: passed, prepare: passed };
+      items.push({ kind: 'checkpoint', point });
+    }
+    if (items.length > 0 && caughtUpHeldBack && !assembler.pending()) {
       caughtUpHeldBack = false;
       items.push({ kind: 'caught_up' });
     }
-    return items;
+    return { items, end: end !== undefined && isForeign(end) ? end : undefined };
   }
 
   return {
@@ -151,14 +158,14 @@ function createProgress(after: ResumePoint | 'start'): {
         case 'events':
           return takeEvents(item.events);
         case 'checkpoint':
-          if (assembler.pending()) return [];
-          if (point !== 'start' && !isAfter(item.point, point)) return [];
+          if (assembler.pending()) return { items: [] };
+          if (point !== 'start' && !isAfter(item.point, point)) return { items: [] };
           point = item.point;
-          return [{ kind: 'checkpoint', point }];
+          return { items: [{ kind: 'checkpoint', point }] };
         case 'caught_up':
           // In the middle of a command it is held back until the command is complete.
           caughtUpHeldBack = assembler.pending();
-          return caughtUpHeldBack ? [] : [{ kind: 'caught_up' }];
+          return { items: caughtUpHeldBack ? [] : [{ kind: 'caught_up' }] };
         default: {
           const never: never = item;
           throw new Error(`unknown log item ${JSON.stringify(never)}`);
@@ -170,27 +177,31 @@ function createProgress(after: ResumePoint | 'start'): {
 
 /**
  * Yields whole commands after `after`, each once and in log order, until the signal aborts. A consumer that stops early
- * must abort the signal. Points are safe to store: everything up to them has been handed out.
- * @throws BrokenLogError when the log holds an incomplete command; drops are items, not errors
+ * must abort the signal. Points are safe to store: everything up to them has been handed out. Events of somebody else are
+ * passed over where facts are kept.
+ * @throws BrokenLogError when the log holds an incomplete command, ForeignEventError when it holds an event of somebody
+ *   else in another stream; drops are items, not errors
  */
 export async function* followLog(
   store: Pick<EventStore, 'subscribe'>,
-  options: SubscribeOptions,
+  options: FollowOptions,
 ): AsyncGenerator<FollowItem, void, void> {
-  const { prefix, signal, streams } = options;
-  const progress = createProgress(options.after);
+  const { signal, streams } = options;
+  const progress = createProgress(options);
   let failures = 0;
   while (!signal.aborted) {
     progress.restart();
     let moved = false;
     let cause: unknown = new Error('the subscription ended');
     try {
-      for await (const item of store.subscribe({ prefix, after: progress.point(), streams, signal })) {
-        for (const out of progress.handle(item)) {
+      for await (const item of store.subscribe({ streams, after: progress.point(), signal })) {
+        const { items, end } = progress.handle(item);
+        for (const out of items) {
           moved ||= out.kind === 'commands';
           yield out;
         }
         if (signal.aborted) return;
+        if (end !== undefined) throw new ForeignEventError(end);
       }
     } catch (error) {
       if (error instanceof BrokenLogError) throw error;
@@ -208,13 +219,6 @@ export async function* followLog(
 /** An export, an import or a check of the log ends when a store is away for this long. */
 export const giveUpMs = 60_000;
 
-interface WholeLogOptions {
-  /** Prefix of the names of the streams. */
-  readonly prefix: string;
-  readonly after: ResumePoint | 'start';
-  readonly signal: AbortSignal;
-}
-
 /**
  * Reads the log to its end at the time of the call, for an export or a check: yields batches of whole commands, and gives up
  * on a store that stays away. Ends early, without an error, when the signal aborts.
@@ -222,13 +226,13 @@ interface WholeLogOptions {
  */
 export async function* readWholeLog(
   store: Pick<EventStore, 'subscribe'>,
-  { prefix, after, signal }: WholeLogOptions,
+  options: FollowOptions,
 ): AsyncGenerator<readonly RecordedCommand[], void, void> {
   const enough = new AbortController();
-  const either = AbortSignal.any([signal, enough.signal]);
+  const signal = AbortSignal.any([options.signal, enough.signal]);
   let heard = performance.now();
   try {
-    for await (const item of followLog(store, { prefix, after, signal: either })) {
+    for await (const item of followLog(store, { ...options, signal })) {
       if (item.kind === 'caught_up') return;
       if (item.kind === 'commands') yield item.commands;
       if (item.kind !== 'dropped') heard = performance.now();

@@ -11,7 +11,7 @@ import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { FeedPlace } from '../feed/port.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import { streams } from '../kernel/event.js';
+import { isForeign, streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { EventStore } from '../storage/event-store.js';
@@ -139,6 +139,7 @@ export async function openPlaces({ eventStore, readStore, ids }: PlacesDeps): Pr
       const newestFirst = { direction: 'backward', from: 'end', maxCount: Number.MAX_SAFE_INTEGER } as const;
       for await (const event of eventStore.read(streams.webhooks, newestFirst)) {
         if (event.position < behind) break;
+        if (isForeign(event)) continue;
         const { data } = webhookCursor(readEvent(event));
         if (data.webhook_id !== id || data.since !== since) continue;
         return { cursor: data.cursor, at: Date.parse(event.metadata.occurred_at) };

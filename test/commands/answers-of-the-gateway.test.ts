@@ -7,7 +7,7 @@ import { UnknownEventError } from '../../src/domain/log/upcast.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { EventStore } from '../../src/storage/event-store.js';
-import { BrokenLogError } from '../../src/storage/follow.js';
+import { BrokenLogError } from '../../src/storage/broken-log.js';
 import type { CommandFixture } from '../support/command-fixture.js';
 import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, sealed, updateNode } from '../support/fleet.js';

@@ -14,6 +14,7 @@ import { prepareService } from '../../scripts/stack/service.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { ownEvent } from '../../src/storage/broken-log.js';
 import { newestEvent } from '../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { startEventStoreDb } from '../servers/eventstoredb/server.js';
@@ -183,7 +184,7 @@ describe.skipIf(!ferretDbBuilt())('a webhook of two instances', () => {
     /** What may come again: it is behind the newest fact. */
     async function behindFact(): Promise<readonly string[]> {
       const newest = await eventually('a fact', () => newestEvent(events, streams.webhooks), 90_000);
-      const { cursor } = newest.data as { readonly cursor: string };
+      const { cursor } = ownEvent(newest).data as { readonly cursor: string };
       const query = `after=${cursor}&types=command&resource_type=l4_upstream`;
       const { items } = await clients[0]!.call<{ items: { data: { resource: { name: string } } }[] }>(
         'GET',

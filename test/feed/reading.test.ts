@@ -7,7 +7,7 @@ import { createFeed } from '../../src/feed/feed.js';
 import type { FeedDeps } from '../../src/feed/feed.js';
 import type { Feed, FeedItem, FeedPlace } from '../../src/feed/port.js';
 import { streams } from '../../src/kernel/event.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
+import type { StoredEvent } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createClosers } from '../../src/kernel/closers.js';
 import type { EventStore } from '../../src/storage/event-store.js';
@@ -129,7 +129,7 @@ test('when all behind a cursor has expired in the log, reading goes on in the wi
 });
 
 /** A store in which some events have expired. */
-function withoutExpired(store: EventStore, isExpired: (event: RecordedEvent) => boolean): EventStore {
+function withoutExpired(store: EventStore, isExpired: (event: StoredEvent) => boolean): EventStore {
   return {
     ...store,
     async *read(stream, options) {

@@ -12,6 +12,7 @@ import { lastEvent, streams } from '../../src/kernel/event.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { LogChain } from '../../src/security/log-chain/log-chain.js';
+import { ownEvent } from '../../src/storage/broken-log.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { createCommandFixture } from '../support/command-fixture.js';
@@ -61,7 +62,7 @@ function look(chain = testLogChain(), change: (event: RecordedEvent) => Recorded
     ...eventStore,
     async *read(stream, options) {
       if (stream === streams.fleet && options.maxCount > 1) reads.push([Number(options.from), options.maxCount]);
-      for await (const event of eventStore.read(stream, options)) yield change(event);
+      for await (const event of eventStore.read(stream, options)) yield change(ownEvent(event));
     },
   };
   const { compileEarlier } = open({ eventStore: store, logChain: chain });

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { compilerVersion } from '../../src/domain/compile/version.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
+import type { RecordedEvent, StoredEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { LogChain } from '../../src/security/log-chain/log-chain.js';
@@ -14,6 +14,7 @@ import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.
 import type { CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
 import type { LogFollower } from '../../src/projections/log-follower.js';
+import { ownEvent } from '../../src/storage/broken-log.js';
 import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
 import { createCommandFixture } from '../support/command-fixture.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
@@ -82,7 +83,7 @@ async function checkpointed(chain?: LogChain): Promise<FoldCheckpoint> {
 /** The store with other events in place of some, as somebody who writes its files can make it. */
 function tampered(change: (event: RecordedEvent) => RecordedEvent | undefined): EventStore {
   const inner = fixture.stores.eventStore;
-  const changed = (events: readonly RecordedEvent[]) => events.flatMap((event) => change(event) ?? []);
+  const changed = (events: readonly StoredEvent[]) => events.flatMap((event) => change(ownEvent(event)) ?? []);
   return {
     ...inner,
     async *read(stream, options) {

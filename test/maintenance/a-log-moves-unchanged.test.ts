@@ -2,7 +2,7 @@
 import { readFile, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { streams } from '../../src/kernel/event.js';
+import { allStreams, streams } from '../../src/kernel/event.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
@@ -37,7 +37,7 @@ afterEach(() => installations.close());
 const signal = new AbortController().signal;
 const verify = (file: string) => verifyArchive(file, { check: logCheck, signal, onProgress: () => undefined });
 const verifyLogOf = ({ eventStore }: TestInstallation) =>
-  verifyLog(eventStore, { prefix: streams.prefix, check: logCheck, signal, onProgress: () => undefined });
+  verifyLog(eventStore, { streams: allStreams, check: logCheck, signal, onProgress: () => undefined });
 
 async function expectSame(target: TestInstallation): Promise<void> {
   const [before, after] = [await wholeLog(source.eventStore), await wholeLog(target.eventStore)];

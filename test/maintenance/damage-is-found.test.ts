@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { allStreams, streams } from '../../src/kernel/event.js';
 import { createLogCheck } from '../../src/storage/log-archive/log-check.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
@@ -163,7 +163,7 @@ describe('a log', () => {
     const store = await installations.open();
     await fill(store, 22, 5);
     await append(store.eventStore, planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }]));
-    const options = { prefix: streams.prefix, check: logCheck, signal, onProgress: () => undefined };
+    const options = { streams: allStreams, check: logCheck, signal, onProgress: () => undefined };
     const report = await verifyLog(store.eventStore, options);
     expect(report.problems).toEqual([expect.stringMatching(/FromTheFuture .* is not known to this release/)]);
     const exported = await exportTo(join(installations.folder, 'future.jsonl'), store);

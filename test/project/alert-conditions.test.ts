@@ -69,6 +69,7 @@ const conditions: Readonly<Record<string, Series>> = {
   RequestsSlow: slow('svc_rest_request_seconds', 'method="GET",route="/api/nodes"', 2.5),
   ClocksApart: { 'svc_store_clock_difference_seconds{store="event store"}': constant(-20) },
   LogBroken: { svc_log_broken: constant(1) },
+  ForeignEvents: { 'svc_log_foreign_events_total{stream="svc-signins"}': rising(1) },
   ConfigurationRejected: { svc_delivery_rejecting_nodes: constant(1) },
   ReadModelParked: { svc_projection_parked: constant(1) },
   InstanceBehindOthers: { [`svc_delivery_revision{${of('b')}}`]: constant(10) },

@@ -1,7 +1,7 @@
 /** How the runner follows the log: what it applies together, what it tells, where it continues and where it stops. No store. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { streams } from '../../src/kernel/event.js';
+import { allStreams, streams } from '../../src/kernel/event.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Parking } from '../../src/projections/engine/parked.js';
@@ -140,7 +140,7 @@ describe('the runner', () => {
     const point = { commit: last?.position, prepare: last?.position, anchors: [] };
     expect(checkpoints).toEqual([{ ...point, anchors: [{ stream: streams.fleet, revision: 2, id: last?.id }] }]);
     expect([progress.position(), progress.revision(streams.fleet)]).toEqual([last?.position, 2]);
-    expect(log.subscriptions).toMatchObject([{ prefix: streams.prefix, after: 'start' }]);
+    expect(log.subscriptions).toMatchObject([{ streams: allStreams, after: 'start' }]);
   });
 
   it('waits while the log lacks an event that the read models hold, as a server does that is behind', async () => {
@@ -341,7 +341,11 @@ describe('the runner stops for good', () => {
     const again = drivenLog();
     again.give(delivered({ ...edit!, events: [{ ...edit!.events[0], id: 'another' }] }));
     // Only what was delivered can be read.
-    for await (const _ of again.store.subscribe({ prefix: '', after: 'start', signal: AbortSignal.timeout(20) }));
+    for await (const _ of again.store.subscribe({
+      streams: allStreams,
+      after: 'start',
+      signal: AbortSignal.timeout(20),
+    }));
     const other = start({
       eventStore: again.store,
       after: checkpoints.at(-1)!,

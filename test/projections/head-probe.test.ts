@@ -43,7 +43,6 @@ function probe(
   const progress = createProgress(5);
   const made = createHeadProbe({
     eventStore,
-    prefix: 'svc-',
     streams: ['svc-fleet'],
     progress,
     logger: { ...silentLogger, debug: (fields: object) => void logged.push(fields) },
@@ -67,7 +66,7 @@ describe('a caller that waits for a position', () => {
     wake();
     expect(await waiting).toBe(true);
     expect(progress.position()).toBe(9);
-    expect(asked).toEqual([{ prefix: 'svc-', after: { commit: 5, prepare: 5 }, streams: ['svc-fleet'] }]);
+    expect(asked).toEqual([{ after: { commit: 5, prepare: 5 }, streams: ['svc-fleet'] }]);
     // The subscription does not stay open.
     await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true));
   });

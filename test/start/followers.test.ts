@@ -30,7 +30,7 @@ beforeEach(() => {
   state = { kind: 'ready' };
   failure = undefined;
   broken = undefined;
-  status = { caughtUp: true, position: 41, parked: [], unknownEvent: null, lastError: null };
+  status = { caughtUp: true, position: 41, parked: [], unknownEvent: null, brokenLog: null, lastError: null };
 });
 
 const at = (revision: number, position: number) => ({ revision: { value: revision }, position: { value: position } });
@@ -71,6 +71,7 @@ function fakeParts(): FollowerParts {
     accounts: {
       accounts,
       failure: () => failure,
+      damage: () => undefined,
       caughtUp: () => true,
       until: (condition, timeoutMs) =>
         condition() ? Promise.resolve(true) : wait(`accounts ${heads[streams.accounts]}`, timeoutMs),

@@ -33,6 +33,9 @@ afterEach(async () => {
   await folder.remove();
 });
 
+/** The streams of the tests that are followed. */
+const names = ['svc-a', 'svc-b', 'svc-0', 'svc-1', 'svc-2', 'svc-3'];
+
 describe('a subscription at the end of the log', () => {
   it('is handed the same events as one that reads them from the disk, whatever their data', async () => {
     const { eventStore } = stores;
@@ -43,7 +46,7 @@ describe('a subscription at the end of the log', () => {
       { many: 'é\ud800'.repeat(40) },
       { deep: { a: [1, null] } },
     ];
-    const live = collectLog(eventStore, 'svc-', 'start', (seen) => seen.length === 60);
+    const live = collectLog(eventStore, names, 'start', (seen) => seen.length === 60);
     for (let index = 0; index < 20; index += 1) {
       const [first, ...rest] = commandOf(3);
       const data = odd[index % odd.length] as unknown as NonNullable<typeof first>['data'];
@@ -53,7 +56,7 @@ describe('a subscription at the end of the log', () => {
     const { events } = await live;
     await stores.close();
     stores = await open();
-    const stored = await collectLog(stores.eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
+    const stored = await collectLog(stores.eventStore, names, 'start', (_, item) => item.kind === 'caught_up');
     // Strictly: a member that is undefined is not one that is missing.
     expect(events).toStrictEqual(stored.events);
   });
@@ -68,7 +71,7 @@ describe('retention', () => {
       await eventStore.append('svc-b', 'any', commandOf(1));
       passed += 60_000;
     }
-    const before = await collectLog(eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
+    const before = await collectLog(eventStore, names, 'start', (_, item) => item.kind === 'caught_up');
     expect(before.events).toHaveLength(130 * 4);
     const visible = await readAll(eventStore, 'svc-a');
     expect(visible).toHaveLength(61 * 3);
@@ -77,7 +80,7 @@ describe('retention', () => {
     expect(await eventStore.trim()).toBe(0);
     expect(await readAll(eventStore, 'svc-a')).toEqual(visible);
     expect(await readAll(eventStore, 'svc-b')).toHaveLength(130);
-    const after = await collectLog(eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
+    const after = await collectLog(eventStore, names, 'start', (_, item) => item.kind === 'caught_up');
     const remaining = new Set([
       ...visible.map(({ id }) => id),
       ...(await readAll(eventStore, 'svc-b')).map(({ id }) => id),
@@ -90,7 +93,7 @@ describe('retention', () => {
     expect(await readAll(eventStore, 'svc-a')).toEqual([]);
     expect(await eventStore.append('svc-a', 389, commandOf(1))).toMatchObject({ kind: 'appended', revision: 390 });
     for (const point of [0, 5, 200, 516]) {
-      const rest = await collectLog(eventStore, 'svc-a', { commit: point, prepare: point }, (all) => all.length >= 4);
+      const rest = await collectLog(eventStore, ['svc-a'], { commit: point, prepare: point }, (all) => all.length >= 4);
       expect(rest.events.map(({ revision }) => revision)).toEqual([387, 388, 389, 390]);
     }
   });
@@ -205,7 +208,7 @@ describe('the embedded log', () => {
       ),
     );
     const positions = outcomes.map((outcome) => (outcome.kind === 'appended' ? outcome.position : -1));
-    const { events } = await collectLog(eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
+    const { events } = await collectLog(eventStore, names, 'start', (_, item) => item.kind === 'caught_up');
     expect(events.map(({ position }) => position)).toEqual(events.map((_, index) => index + 1));
     for (const position of positions) expect(events.some((event) => event.position === position)).toBe(true);
     expect(await eventStore.headPosition()).toBe(events.length);
@@ -216,7 +219,7 @@ describe('the embedded log', () => {
     await eventStore.append('svc-a', 'any', commandOf(1));
     for (let index = 0; index < 30; index += 1) await eventStore.append('other', 'any', commandOf(50));
     const items: LogItem[] = [];
-    await collectLog(eventStore, 'svc-', 'start', (_, item) => {
+    await collectLog(eventStore, names, 'start', (_, item) => {
       items.push(item);
       return item.kind === 'caught_up';
     });
@@ -228,7 +231,7 @@ describe('the embedded log', () => {
     const { eventStore } = stores;
     const stop = new AbortController();
     let seen = 0;
-    for await (const item of eventStore.subscribe({ prefix: 'svc-', after: 'start', signal: stop.signal })) {
+    for await (const item of eventStore.subscribe({ streams: names, after: 'start', signal: stop.signal })) {
       if (item.kind === 'caught_up') {
         for (let index = 0; index < 40; index += 1) await eventStore.append('svc-a', 'any', commandOf(100));
       }
@@ -245,7 +248,7 @@ describe('closing', () => {
     const nodes = await readStore.collection({ name: 'nodes', version: 1 });
     const stop = new AbortController();
     const following = (async () => {
-      for await (const item of eventStore.subscribe({ prefix: 'svc-', after: 'start', signal: stop.signal })) void item;
+      for await (const item of eventStore.subscribe({ streams: names, after: 'start', signal: stop.signal })) void item;
     })();
     const refused = expect(following).rejects.toSatisfy(isDrop);
     const waiting = Array.from({ length: 50 }, (_, index) => eventStore.append(`svc-${index}`, 'any', commandOf(1)));

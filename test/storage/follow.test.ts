@@ -2,10 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import type { ForeignEvent, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EventStore, LogItem, ResumePoint, SubscribeOptions } from '../../src/storage/event-store.js';
-import { BrokenLogError, createCommandAssembler, followLog, type FollowItem } from '../../src/storage/follow.js';
+import { BrokenLogError, ForeignEventError } from '../../src/storage/broken-log.js';
+import { createCommandAssembler, followLog, type FollowItem } from '../../src/storage/follow.js';
 import { hostileEventStore, type HostileEventStore } from '../support/hostile.js';
 import { appendAtEnd, commandOf } from './contract/appending.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
@@ -19,7 +21,11 @@ async function follow(
   const timer = setTimeout(() => stop.abort(), 25_000);
   const commands: RecordedCommand[] = [];
   const items: FollowItem[] = [];
-  for await (const item of followLog(store, { prefix: 'svc-', after, signal: stop.signal })) {
+  for await (const item of followLog(store, {
+    streams: ['svc-0', 'svc-1', streams.fleet, streams.signins],
+    after,
+    signal: stop.signal,
+  })) {
     items.push(item);
     if (item.kind === 'commands') commands.push(...item.commands);
     if (done(commands, item)) stop.abort();
@@ -38,6 +44,15 @@ function expectWhole(commands: readonly RecordedCommand[]): void {
     expect(events.every((event) => event.stream === stream)).toBe(true);
   }
 }
+
+const foreign = (stream: string, revision: number): ForeignEvent => ({
+  id: 'e',
+  type: 'OrderPlaced',
+  stream,
+  revision,
+  position: 10 * revision + 5,
+  foreign: 'it has no metadata',
+});
 
 /** A store whose subscriptions play one list of items each and then wait. */
 function scripted(...scripts: readonly (readonly (LogItem | Error)[])[]): {
@@ -143,16 +158,38 @@ describe('followLog', () => {
   it('throws when events of a command are missing instead of retrying forever', async () => {
     const first = recorded(3, 0);
     const second = recorded(1, 3);
-    for (const events of [
-      [first[0]!, first[2]!],
-      [first[0]!, first[1]!, second[0]!],
-      [first[1]!],
-      [{ ...first[0]!, metadata: { ...first[0]!.metadata, command: { id: 'x', index: 0, count: 0 } } }],
-    ]) {
+    for (const events of [[first[0]!, first[2]!], [first[0]!, first[1]!, second[0]!], [first[1]!]]) {
       const { store, startPoints } = scripted([{ kind: 'events', events }]);
       await expect(follow(store, 'start', () => false)).rejects.toThrow(BrokenLogError);
       expect(startPoints).toHaveLength(1);
     }
+  });
+
+  it('passes over events of somebody else among facts, and resumes behind them', async () => {
+    const [before] = recorded(1, 0);
+    const signins = foreign(streams.signins, 2);
+    const { store, startPoints } = scripted(
+      [{ kind: 'events', events: [before!, signins] }, new Error('dropped')],
+      [{ kind: 'events', events: [signins, ...recorded(1, 30)] }, { kind: 'caught_up' }],
+    );
+    const { items, commands } = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
+    expect(items.map(({ kind }) => kind)).toEqual(['commands', 'checkpoint', 'dropped', 'commands', 'caught_up']);
+    expect(commands).toHaveLength(2);
+    expect(startPoints).toEqual(['start', { commit: signins.position, prepare: signins.position }]);
+  });
+
+  it('hands out what stands before an event of somebody else in the fleet, and ends there for good', async () => {
+    const { store, startPoints } = scripted([
+      { kind: 'events', events: [...recorded(2, 0), foreign(streams.fleet, 2), ...recorded(1, 3)] },
+    ]);
+    const handedOut: RecordedCommand[] = [];
+    const following = follow(store, 'start', (commands) => handedOut.push(...commands) < 0);
+    await expect(following).rejects.toThrow(
+      'svc-fleet@2 (event e) was not written by this service: it has no metadata; see docs/how-to/shared-eventstoredb.md',
+    );
+    await expect(following).rejects.toThrow(ForeignEventError);
+    expect(handedOut).toHaveLength(1);
+    expect(startPoints).toHaveLength(1);
   });
 
   it('takes no point inside a command', async () => {

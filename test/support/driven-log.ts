@@ -1,5 +1,5 @@
 /** A log whose subscriptions deliver exactly what a test gives them, when it gives it. */
-import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import type { RecordedCommand, StoredEvent } from '../../src/kernel/event.js';
 import type { EventStore, FoldCheckpoint, LogItem, SubscribeOptions } from '../../src/storage/event-store.js';
 
 export const delivered = (...commands: readonly RecordedCommand[]): LogItem => ({
@@ -22,7 +22,7 @@ export function drivenLog(): DrivenLog {
   const subscriptions: SubscribeOptions[] = [];
   const saved: FoldCheckpoint[] = [];
   const waiting: (LogItem | Error)[] = [];
-  const held: RecordedEvent[] = [];
+  const held: StoredEvent[] = [];
   let wake = (): void => undefined;
   const store: Partial<EventStore> = {
     loadFoldCheckpoint: async () => saved.at(-1),

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
+import type { StoredEvent } from '../../src/kernel/event.js';
 import { assertAppendable } from '../../src/storage/bounds.js';
 import { eventBytes } from '../../src/storage/event-json.js';
 import type { AppendOutcome, EventStore, LogItem } from '../../src/storage/event-store.js';
@@ -101,7 +101,7 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
     return outcome;
   }
 
-  function pieces(events: readonly RecordedEvent[]): (readonly RecordedEvent[])[] {
+  function pieces(events: readonly StoredEvent[]): (readonly StoredEvent[])[] {
     if (events.length < 2 || !dice.chance(how.split)) return [events];
     const at = 1 + dice.below(events.length - 1);
     return [events.slice(0, at), ...pieces(events.slice(at))];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { allStreams, streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
@@ -96,7 +96,7 @@ export async function appendFacts(eventStore: EventStore, count: number, create 
 
 export async function wholeLog(eventStore: EventStore): Promise<readonly RecordedCommand[]> {
   const all: RecordedCommand[] = [];
-  const options = { prefix: streams.prefix, after: 'start', signal: new AbortController().signal } as const;
+  const options = { streams: allStreams, after: 'start', signal: new AbortController().signal } as const;
   for await (const commands of readWholeLog(eventStore, options)) all.push(...commands);
   return all;
 }
@@ -147,7 +147,7 @@ export function importFrom(
     path,
     eventStore,
     readStore,
-    prefix: archiveScope.prefix,
+    streams: archiveScope.streams,
     projections: importedProjections,
     signal: never,
     onProgress: () => undefined,

@@ -3,7 +3,9 @@
  * answers. They keep the contracts of both ports (`test/storage/stores-in-memory.test.ts`), but nothing is durable and
  * nothing goes wrong; for all that there are the temporary stores.
  */
-import type { ProposedEvent, RecordedEvent } from '../../src/kernel/event.js';
+import type { ProposedEvent, StoredEvent } from '../../src/kernel/event.js';
+import { isForeign } from '../../src/kernel/event.js';
+import { storedEvent } from '../../src/storage/broken-log.js';
 import { assertAppendable, bounds } from '../../src/storage/bounds.js';
 import { compareText } from '../../src/kernel/compare-text.js';
 import { assertQuery, placeIn } from '../../src/storage/group-index.js';
@@ -25,31 +27,31 @@ import { naiveQuery } from '../storage/contract/query-oracle.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
 /** The first events that share an item of a subscription. */
-function itemOf(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
+function itemOf(events: readonly StoredEvent[]): readonly StoredEvent[] {
   let bytes = 0;
   const over = events.slice(0, bounds.itemEvents).findIndex((event) => {
-    bytes += eventBytes(event);
+    bytes += isForeign(event) ? 0 : eventBytes(event);
     return bytes > bounds.itemBytes;
   });
   return events.slice(0, over === -1 ? bounds.itemEvents : Math.max(1, over));
 }
 
 function logInMemory(): EventStore {
-  const streams = new Map<string, RecordedEvent[]>();
+  const streams = new Map<string, StoredEvent[]>();
   const retentions = new Map<string, Retention>();
-  const writtenAt = new Map<RecordedEvent, number>();
-  const log: RecordedEvent[] = [];
+  const writtenAt = new Map<StoredEvent, number>();
+  const log: StoredEvent[] = [];
   const checkpoints = new Map<string, FoldCheckpoint>();
   const waiting = new Set<() => void>();
   const wake = (): void => {
     for (const one of waiting) one();
     waiting.clear();
   };
-  const answer = (stream: readonly RecordedEvent[]) => {
+  const answer = (stream: readonly StoredEvent[]) => {
     const last = stream.at(-1);
     return { kind: 'appended', revision: last?.revision ?? -1, position: last?.position } as const;
   };
-  const retained = (stream: string): readonly RecordedEvent[] => {
+  const retained = (stream: string): readonly StoredEvent[] => {
     const { maxCount = Number.POSITIVE_INFINITY, maxAgeSeconds = Number.POSITIVE_INFINITY } =
       retentions.get(stream) ?? {};
     const since = performance.now() - 1000 * maxAgeSeconds;
@@ -68,12 +70,14 @@ function logInMemory(): EventStore {
         return { kind: 'conflict', actual: held.length === 0 ? 'no_stream' : held.length - 1 };
       }
       // As a store gives them back: other objects, with what JSON keeps.
-      const recorded = (JSON.parse(JSON.stringify(events)) as ProposedEvent[]).map((event, index): RecordedEvent => ({
-        ...event,
-        stream,
-        revision: behind + index,
-        position: 10 * (log.length + index + 1),
-      }));
+      const recorded = (JSON.parse(JSON.stringify(events)) as ProposedEvent[]).map((event, index) =>
+        storedEvent({
+          ...event,
+          stream,
+          revision: behind + index,
+          position: 10 * (log.length + index + 1),
+        }),
+      );
       streams.set(stream, held);
       held.push(...recorded);
       log.push(...recorded);
@@ -89,14 +93,14 @@ function logInMemory(): EventStore {
           : held.filter(({ revision }) => from === 'end' || revision <= Number(from)).toReversed();
       yield* wanted.slice(0, maxCount);
     },
-    async *subscribe({ prefix, after, signal }) {
+    async *subscribe({ streams: wanted, after, signal }) {
       let next = after === 'start' ? 0 : log.filter(({ position }) => position <= after.commit).length;
       signal.addEventListener('abort', wake);
       let told = false;
       while (!signal.aborted) {
         const item = itemOf(log.slice(next, next + bounds.itemEvents));
         next += item.length;
-        const events = item.filter(({ stream }) => [prefix].flat().some((one) => stream.startsWith(one)));
+        const events = item.filter(({ stream }) => wanted.includes(stream));
         if (events.length > 0) yield { kind: 'events', events };
         if (next < log.length || signal.aborted) continue;
         if (!told) yield { kind: 'caught_up' };

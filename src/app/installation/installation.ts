@@ -17,6 +17,7 @@ import { createKeyring } from '../../security/keyring.js';
 import type { Keyring } from '../../security/keyring.js';
 import { loadMasterKey } from '../../security/master-key.js';
 import type { MasterKey } from '../../security/master-key.js';
+import { BrokenLogError } from '../../storage/broken-log.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { lastRevision } from '../../storage/event-store.js';
 import { readImportMarker } from '../../storage/log-archive/import-log.js';
@@ -67,7 +68,7 @@ export async function openInstallation(settings: InstallationSettings, deps: Ins
   try {
     return await open(settings, deps);
   } catch (error) {
-    if (error instanceof BrokenChainError) throw damagedLog(error.message);
+    if (error instanceof BrokenChainError || error instanceof BrokenLogError) throw damagedLog(error.message);
     const ofTheOperator =
       error instanceof DataFolderError || error instanceof StoreSettingError || error instanceof WrongMasterKeyError;
     throw ofTheOperator ? new StartError(error.message) : error;

@@ -21,6 +21,7 @@ import { digestOf, newKeyring, unwrapKeyring, wrapKeyring } from '../../security
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { createLogChain, logChainKeyOf } from '../../security/log-chain/log-chain.js';
 import type { AppendOutcome, EventStore } from '../../storage/event-store.js';
+import { ownEvent } from '../../storage/broken-log.js';
 import { lastRevision, newestEvent } from '../../storage/event-store.js';
 import type { ServiceStreamOptions } from './service-stream.js';
 import { readService, writeService } from './service-stream.js';
@@ -136,7 +137,7 @@ async function wrappedKeyring(
 ): Promise<{ readonly wrapped: WrappedKeyring; readonly revision: number } | undefined> {
   const event = await newestEvent(eventStore, streams.keyring);
   if (event === undefined) return undefined;
-  const { data } = readEvent(event) as unknown as KeyringWrapped;
+  const { data } = readEvent(ownEvent(event)) as unknown as KeyringWrapped;
   return { wrapped: data, revision: event.revision };
 }
 

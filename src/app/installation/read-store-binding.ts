@@ -12,6 +12,7 @@ import { startLoop } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
 import { streams } from '../../kernel/event.js';
 import type { EventStore } from '../../storage/event-store.js';
+import { ownEvent } from '../../storage/broken-log.js';
 import { firstFrom } from '../../storage/event-store.js';
 import type { Collection, ReadStore } from '../../storage/read-store.js';
 
@@ -35,7 +36,7 @@ export const remedyFor = (dataDir: string): string =>
 /** The id of the log's installation; undefined before a service has started on it. @throws ServiceError `unavailable` */
 export async function installationOf(eventStore: Pick<EventStore, 'read'>): Promise<string | undefined> {
   const event = await firstFrom(eventStore, streams.service, 'start');
-  return event === undefined ? undefined : serviceEvent(readEvent(event)).data.installation_id;
+  return event === undefined ? undefined : serviceEvent(readEvent(ownEvent(event))).data.installation_id;
 }
 
 /**

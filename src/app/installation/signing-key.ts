@@ -8,6 +8,7 @@ import type { ServiceState } from '../../domain/service/state.js';
 import { errorText, ServiceError } from '../../kernel/errors.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
+import { levelOf } from '../../storage/broken-log.js';
 import type { Keyring } from '../../security/keyring.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { generateTokenSeed } from '../../security/tokens.js';
@@ -91,7 +92,7 @@ export function foldSigningKey({ keyring, logChain, tokens, logger, ...options }
     moved: () => undefined,
     stopped(error) {
       problem = `the key that signs tokens is out of date: ${errorText(error)}`;
-      logger.error({ error: errorText(error) }, 'the key that signs tokens no longer follows the log');
+      logger[levelOf(error)]({ error: errorText(error) }, 'the key that signs tokens no longer follows the log');
     },
     problems: () => (problem === undefined ? [] : [problem]),
   };

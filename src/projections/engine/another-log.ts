@@ -10,7 +10,7 @@ import { expires, lastEvent } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { firstFrom, isBeyond } from '../../storage/event-store.js';
 import type { EventStore } from '../../storage/event-store.js';
-import { BrokenLogError } from '../../storage/follow.js';
+import { BrokenLogError } from '../../storage/broken-log.js';
 import type { Anchor, ReadStore } from '../../storage/read-store.js';
 import { groupName, groupVersion } from '../read-models.js';
 import { placeOf, readLayout } from './layout.js';

@@ -8,7 +8,7 @@ import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { allStreams, streams } from '../../kernel/event.js';
+import { allStreams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
 import type { EventStore } from '../../storage/event-store.js';
@@ -142,7 +142,6 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   const status = createStatusBoard(progress.position, () => opened?.parking.list() ?? [], logger);
   const probe = createHeadProbe({
     eventStore,
-    prefix: streams.prefix,
     streams: allStreams,
     progress,
     logger,

@@ -18,8 +18,7 @@ export interface HeadProbe {
 
 export interface HeadProbeDeps {
   readonly eventStore: EventStore;
-  readonly prefix: string;
-  /** All streams with the prefix. */
+  /** The streams that the progress is of. */
   readonly streams: readonly string[];
   readonly progress: Progress;
   readonly logger: Logger;
@@ -28,7 +27,7 @@ export interface HeadProbeDeps {
 }
 
 export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
-  const { eventStore, prefix, streams, progress, logger } = deps;
+  const { eventStore, streams, progress, logger } = deps;
   const stop = new AbortController();
   let running: Promise<void> | undefined;
 
@@ -40,7 +39,7 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
     const finished = new AbortController();
     const signal = AbortSignal.any([stop.signal, finished.signal, AbortSignal.timeout(tuning.probeTimeoutMs)]);
     try {
-      for await (const item of eventStore.subscribe({ prefix, after, streams, signal })) {
+      for await (const item of eventStore.subscribe({ streams, after, signal })) {
         // The runner is about to get these events too, and reports its progress itself.
         if (item.kind === 'events') return;
         if (item.kind === 'checkpoint') continue;

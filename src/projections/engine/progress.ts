@@ -84,14 +84,18 @@ export function createStatusBoard(
   parked: () => readonly ParkedEntity[],
   logger: Logger,
 ): StatusBoard {
-  let state: Omit<ProjectionStatus, 'position' | 'parked'> = { caughtUp: false, unknownEvent: null, lastError: null };
+  let state: Omit<ProjectionStatus, 'position' | 'parked'> = {
+    caughtUp: false,
+    unknownEvent: null,
+    brokenLog: null,
+    lastError: null,
+  };
   let lastReported: unknown;
   const listeners = createListeners<ProjectionStatus>((error) =>
     logger.error({ error: errorText(error) }, 'a listener to the state of the projections failed'),
   );
   const current = (): ProjectionStatus => {
-    const { caughtUp, unknownEvent, lastError } = state;
-    return { caughtUp, unknownEvent, lastError, position: position(), parked: parked() };
+    return { ...state, position: position(), parked: parked() };
   };
   return {
     current,

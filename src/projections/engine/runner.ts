@@ -15,6 +15,7 @@ import { createKeyedBatch } from '../../kernel/keyed-batch.js';
 import type { KeyedBatch } from '../../kernel/keyed-batch.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
+import { BrokenLogError, levelOf } from '../../storage/broken-log.js';
 import { passedBy } from '../../storage/event-store.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import { followLog } from '../../storage/follow.js';
@@ -211,8 +212,7 @@ export function startRunner(deps: RunnerDeps): Runner {
     const signal = AbortSignal.any([stop.signal, finished.signal]);
     [behind, live] = [false, false];
     try {
-      const { prefix } = streams;
-      for await (const item of followLog(log, { prefix, after: handled, streams: allStreams, signal })) {
+      for await (const item of followLog(log, { streams: allStreams, after: handled, signal })) {
         await take(item);
         if (stop.signal.aborted || behind) break;
       }
@@ -226,13 +226,15 @@ export function startRunner(deps: RunnerDeps): Runner {
       while (!stop.signal.aborted) await follow();
     } catch (error) {
       const unknownEvent = error instanceof UnknownEventError ? error.eventType : null;
+      const isAnother = error instanceof AnotherLogError;
+      const brokenLog = error instanceof BrokenLogError && !isAnother ? error.message : null;
       live = false;
-      logger.error(
+      logger[levelOf(error)](
         { error: shortError(error), unknownEvent },
         'the read models stopped, and stay at their last position',
       );
-      status.set({ caughtUp: false, unknownEvent, lastError: shortError(error) });
-      if (error instanceof AnotherLogError) deps.onAnotherLog?.(error.message);
+      status.set({ caughtUp: false, unknownEvent, brokenLog, lastError: shortError(error) });
+      if (isAnother) deps.onAnotherLog?.(error.message);
     }
   }
 

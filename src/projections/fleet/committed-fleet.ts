@@ -20,6 +20,7 @@ import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { createWaiters } from '../../kernel/waiters.js';
+import { levelOf } from '../../storage/broken-log.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { commandsAfter } from '../../storage/follow.js';
 import type { LogDistance } from '../log-connection.js';
@@ -130,7 +131,7 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
           ? { kind: 'unknown_event', eventType: error.eventType }
           : { kind: 'broken_log', reason: error instanceof Error ? error.message : errorText(error) },
       );
-      logger.error(
+      logger[levelOf(error)](
         { error: errorText(error) },
         unknown
           ? 'delivery stopped at an event that this release does not know'

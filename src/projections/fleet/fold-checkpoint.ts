@@ -15,7 +15,7 @@ import { storedLink } from '../../domain/log-chain/links.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { isForeign, streams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { Result } from '../../kernel/result.js';
 import { err, ok } from '../../kernel/result.js';
@@ -66,7 +66,8 @@ export interface StoredFleet {
 }
 
 async function eventAt(store: EventStore, revision: number): Promise<RecordedEvent | undefined> {
-  return firstFrom(store, streams.fleet, revision);
+  const event = await firstFrom(store, streams.fleet, revision);
+  return event === undefined || isForeign(event) ? undefined : event;
 }
 
 /** Verifies a stored checkpoint, apart from `isInLog`. @returns its fleet, or why it is not used */

@@ -17,6 +17,7 @@ import type { Logger } from '../../kernel/logger.js';
 import { createSemaphore } from '../../kernel/semaphore.js';
 import { ThreadLostError, startThread, threadBeside } from '../../kernel/worker-thread.js';
 import type { LogChain, LogChainKey } from '../../security/log-chain/log-chain.js';
+import { ownEvent } from '../../storage/broken-log.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loadCheckpoint } from '../fleet/fold-checkpoint.js';
 import type { StoredFleet } from '../fleet/fold-checkpoint.js';
@@ -183,7 +184,7 @@ async function* readParts(eventStore: EventStore, from: number, generation: numb
   let part: string[] = [];
   let chars = 0;
   for await (const event of eventStore.read(streams.fleet, { direction: 'forward', from, maxCount })) {
-    const text = JSON.stringify(event);
+    const text = JSON.stringify(ownEvent(event));
     part.push(text);
     chars += text.length;
     if (chars < partChars) continue;

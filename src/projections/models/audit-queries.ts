@@ -8,6 +8,7 @@ import { fleetSetType } from '../../domain/fleet-set/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { isForeign } from '../../kernel/event.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loggedEntry, namesShownBy, withName } from './audit-entry.js';
@@ -74,7 +75,7 @@ export async function readCommands(
       for await (const event of store.read(range.stream, options)) {
         if (event.revision >= range.to) break;
         const key = keyOf(event.stream, event.revision);
-        if (wanted.has(key)) events.set(key, event);
+        if (wanted.has(key) && !isForeign(event)) events.set(key, event);
       }
     }
   };

@@ -120,11 +120,11 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
 async function folded(fresh: Group, { eventStore, signal, onProgress }: CheckOptions): Promise<boolean> {
   const head = await eventStore.headPosition();
   for (;;) {
-    const { caughtUp, position, unknownEvent, lastError } = fresh.status();
+    const { caughtUp, position, unknownEvent, brokenLog, lastError } = fresh.status();
     onProgress('folding', Math.min(position, head), head);
     if (caughtUp) return true;
     if (signal.aborted) return false;
-    if (unknownEvent !== null || lastError?.startsWith('ProjectionsStopped') === true) {
+    if (unknownEvent !== null || brokenLog !== null || lastError?.startsWith('ProjectionsStopped') === true) {
       throw new Error(`the log cannot be folded: ${lastError ?? unknownEvent}`);
     }
     await sleep(tuning.probeEveryMs, signal);

@@ -5,15 +5,16 @@
 import type { LogHead } from '../../domain/log-chain/heads.js';
 import { headsNamedBy, headText } from '../../domain/log-chain/heads.js';
 import { BrokenChainError, emptyChain } from '../../domain/log-chain/links.js';
-import type { RecordedEvent } from '../../kernel/event.js';
-import { chainedStreams, lastEvent } from '../../kernel/event.js';
-import { BrokenLogError, createCommandAssembler } from '../../storage/follow.js';
+import type { StoredEvent } from '../../kernel/event.js';
+import { chainedStreams, isForeign, lastEvent } from '../../kernel/event.js';
+import { BrokenLogError, ownEvent } from '../../storage/broken-log.js';
+import { createCommandAssembler } from '../../storage/follow.js';
 import type { LogChain } from './log-chain.js';
 
 export interface ProofOptions {
   readonly chain: Pick<LogChain, 'follow'>;
   /** Reads a stream from its start. */
-  read(stream: string): AsyncIterable<RecordedEvent>;
+  read(stream: string): AsyncIterable<StoredEvent>;
   /** Heads that the stream must contain, and end on if they are marked `last`. */
   readonly expected: readonly ExpectedHead[];
   readonly signal: AbortSignal;
@@ -35,7 +36,8 @@ export async function namedHeads(read: ProofOptions['read'], signal: AbortSignal
   for (const namedBy of chainedStreams) {
     for await (const event of read(namedBy)) {
       if (signal.aborted) return heads;
-      for (const head of headsNamedBy(event) ?? []) heads.push({ ...head, last: false, namedBy });
+      for (const head of isForeign(event) ? [] : (headsNamedBy(event) ?? []))
+        heads.push({ ...head, last: false, namedBy });
     }
   }
   return heads;
@@ -78,10 +80,10 @@ export async function proveStream(stream: string, options: ProofOptions): Promis
   let broken: Omit<Finding, 'revision'> | undefined;
 
   /** @throws BrokenChainError, BrokenLogError */
-  function prove(event: RecordedEvent): void {
+  function prove(event: StoredEvent): void {
     if (event.revision !== next) throw new BrokenLogError(gapText(stream, next, event.revision));
     next += 1;
-    for (const command of assembler.add([event])) {
+    for (const command of assembler.add([ownEvent(event)])) {
       head = chain.follow(head, command);
       revision = lastEvent(command).revision;
       proven += 1;

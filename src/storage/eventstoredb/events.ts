@@ -1,10 +1,11 @@
 /**
- * Converts events and positions between the port and the client, and recognises events that this service did not write.
+ * Converts events and positions between the port and the client. What the service did not write is recognised by
+ * `../broken-log.ts`.
  * Positions and revisions are 64-bit on the wire and numbers here; from 2^53 (9 PB of log) on they are refused.
  */
 import { jsonEvent, type EventData, type Position, type ResolvedEvent } from '@eventstore/db-client';
-import type { EventMetadata, ProposedEvent, RecordedEvent } from '../../kernel/event.js';
-import type { JsonObject } from '../../kernel/json.js';
+import type { ProposedEvent, StoredEvent } from '../../kernel/event.js';
+import { storedEvent } from '../broken-log.js';
 import { eventJson } from '../event-json.js';
 import type { ResumePoint } from '../event-store.js';
 
@@ -20,24 +21,22 @@ export function toEventData(event: ProposedEvent): EventData {
 }
 
 /**
- * @returns undefined for what this service did not write: the server's metadata and tombstones, dead links, and bytes
+ * @returns undefined for a tombstone, which is the server's own
  * @throws RangeError for a position of 2^53 or more
  */
-export function toRecordedEvent({ event, commitPosition }: ResolvedEvent): RecordedEvent | undefined {
-  if (event === undefined || !event.isJson) return undefined;
-  if (event.type.startsWith('$') || event.streamId.startsWith('$') || event.revision >= tombstoneRevision)
-    return undefined;
+export function toStoredEvent({ event, commitPosition }: ResolvedEvent): StoredEvent | undefined {
+  if (event === undefined || event.revision >= tombstoneRevision) return undefined;
   const position = event.position?.commit ?? commitPosition;
   if (position === undefined) throw new RangeError('the event store reports no positions; it must be 22.6 or newer');
-  return {
+  return storedEvent({
     id: event.id,
     type: event.type,
-    data: event.data as JsonObject,
-    metadata: event.metadata as unknown as EventMetadata,
+    data: event.data,
+    metadata: event.metadata,
     stream: event.streamId,
     revision: toNumber(event.revision),
     position: toNumber(position),
-  };
+  });
 }
 
 /** @throws RangeError from 2^53 on, where two positions would become the same number */

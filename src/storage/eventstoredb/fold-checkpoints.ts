@@ -1,7 +1,7 @@
 /**
  * Fold checkpoints in one stream per name: chunks of bytes, then a manifest that names them. `$maxCount` bounds the
  * stream; it is raised to hold the old and the new checkpoint before the new one is written, so that a crash in between
- * leaves the old one. The streams lack the service's prefix, so no subscription delivers them.
+ * leaves the old one. The streams are none of the log, so no subscription delivers them.
  * Implements `event-store.ts` (fold checkpoints) and `docs/contract/domain.md#commands-and-events`.
  */
 import { createHash } from 'node:crypto';
@@ -26,6 +26,13 @@ type Manifest = Omit<FoldCheckpoint, 'bytes'> & {
   readonly set: string;
   readonly chunks: number;
 };
+
+/** False for what somebody else has written under that type. */
+function isManifest(data: unknown): data is Manifest {
+  const { chunks, storedSha256 } = (data ?? {}) as { readonly chunks?: unknown; readonly storedSha256?: unknown };
+  const inReach = Number.isSafeInteger(chunks) && Number(chunks) >= 0 && Number(chunks) < tuning.foldSearchEvents;
+  return inReach && typeof storedSha256 === 'string';
+}
 
 export interface FoldAppends {
   /** Appends one event and retries until it is certainly written, perhaps twice. @throws ServiceError `unavailable` */
@@ -66,10 +73,10 @@ export async function loadFold(
     for (const { event } of page) {
       if (event === undefined) continue;
       // Chunks after the last manifest belong to a checkpoint that was never finished.
-      if (event.type === manifestType && event.isJson) manifest ??= event.data as unknown as Manifest;
+      if (event.type === manifestType && isManifest(event.data)) manifest ??= event.data;
       if (manifest === undefined || event.type !== chunkType || event.isJson) continue;
-      const { set, index } = event.metadata as unknown as { readonly set: string; readonly index: number };
-      if (set === manifest.set) chunks.set(index, event.data);
+      const mark = event.metadata as { readonly set?: string; readonly index?: number } | undefined;
+      if (mark?.set === manifest.set && mark.index !== undefined) chunks.set(mark.index, event.data);
     }
     if (manifest !== undefined && chunks.size === manifest.chunks) break;
     const last = page.at(-1)?.event;

@@ -6,11 +6,11 @@
 import { BACKWARDS, END, FORWARDS, START, type ResolvedEvent, type StreamingRead } from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
-import type { RecordedEvent } from '../../kernel/event.js';
+import type { StoredEvent } from '../../kernel/event.js';
 import { backoff } from '../../kernel/retry.js';
 import type { ReadOptions } from '../event-store.js';
 import { type Connection, type Lease, readPlaces } from './connection.js';
-import { toRecordedEvent, toNumber } from './events.js';
+import { toStoredEvent, toNumber } from './events.js';
 import { failureText, isAccessDenied, isMissingStream, isNotLeader, isNotReady, isTombstoned } from './failure.js';
 import type { Tuning } from './tuning.js';
 
@@ -108,7 +108,7 @@ export async function* readStream(
   connection: Connection,
   stream: string,
   options: ReadOptions,
-): AsyncGenerator<RecordedEvent, void, void> {
+): AsyncGenerator<StoredEvent, void, void> {
   assertReadable(options);
   const forward = options.direction === 'forward';
   let from = options.from;
@@ -124,7 +124,7 @@ export async function* readStream(
       }),
     );
     for (const resolved of page) {
-      const event = toRecordedEvent(resolved);
+      const event = toStoredEvent(resolved);
       if (event !== undefined) yield event;
     }
     const last = page.at(-1)?.event;
@@ -136,14 +136,13 @@ export async function* readStream(
   }
 }
 
-/** Position of a stream's last event; undefined for a stream without any. @throws ServiceError */
+/** Position of a stream's last event; undefined for a stream without any, and for a tombstoned one. @throws ServiceError */
 export async function readHeadOf(connection: Connection, stream: string): Promise<number | undefined> {
-  for await (const { position } of readStream(connection, stream, {
-    direction: 'backward',
-    from: 'end',
-    maxCount: 1,
-  })) {
-    return position;
+  const newest = { direction: 'backward', from: 'end', maxCount: 1 } as const;
+  try {
+    for await (const { position } of readStream(connection, stream, newest)) return position;
+  } catch (error) {
+    if (!(error instanceof ServiceError && isTombstoned(error.cause))) throw error;
   }
   return undefined;
 }

@@ -12,16 +12,17 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client';
 import { withDeadline, yieldToEventLoop } from '../../kernel/background.js';
-import type { RecordedEvent } from '../../kernel/event.js';
+import type { StoredEvent } from '../../kernel/event.js';
+import { isForeign } from '../../kernel/event.js';
 import { bounds } from '../bounds.js';
 import { eventBytes } from '../event-json.js';
 import { passedBy, type LogItem, type SubscribeOptions } from '../event-store.js';
 import type { Lease } from './connection.js';
-import { toPosition, toRecordedEvent, toResumePoint } from './events.js';
+import { toPosition, toStoredEvent, toResumePoint } from './events.js';
 import type { Arrived } from './starvation.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
-type Queued = { readonly kind: 'event'; readonly event: RecordedEvent } | Exclude<LogItem, { kind: 'events' }>;
+type Queued = { readonly kind: 'event'; readonly event: StoredEvent } | Exclude<LogItem, { kind: 'events' }>;
 
 export interface Flow {
   /**
@@ -37,7 +38,7 @@ export interface Flow {
 /** Joins adjacent events into one item: one item with many events costs consumers far less than many items. */
 function joined(queued: readonly Queued[]): LogItem[] {
   const items: LogItem[] = [];
-  let events: RecordedEvent[] = [];
+  let events: StoredEvent[] = [];
   const flush = (): void => {
     if (events.length > 0) items.push({ kind: 'events', events });
     events = [];
@@ -54,7 +55,7 @@ function joined(queued: readonly Queued[]): LogItem[] {
   return items;
 }
 
-const sizeOf = (item: Queued): number => (item.kind === 'event' ? eventBytes(item.event) : 0);
+const sizeOf = (item: Queued): number => (item.kind === 'event' && !isForeign(item.event) ? eventBytes(item.event) : 0);
 
 /** Items that have arrived and have not been handed out. */
 function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning): {
@@ -94,21 +95,24 @@ function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning): {
 /** @param onCheckpoint must not throw: the stream would stop */
 function subscribe(
   { client }: Lease,
-  prefix: SubscribeOptions['prefix'],
+  streams: SubscribeOptions['streams'],
   after: SubscribeOptions['after'],
   maxSearchWindow: number,
   onCheckpoint: (reached: Position) => void,
 ): AllStreamSubscription {
   const checkpointReached = (_: unknown, reached: Position): void => onCheckpoint(reached);
-  const prefixes = [prefix].flat();
-  const filter = streamNameFilter({ prefixes, maxSearchWindow, checkpointInterval: 1, checkpointReached });
+  // A prefix would also match the streams of others whose names begin like one of ours, however many they are.
+  const names = streams.map((name) => name.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
+  const regex = `^(?:${names.join('|')})$`;
+  const filter = streamNameFilter({ regex, maxSearchWindow, checkpointInterval: 1, checkpointReached });
   return client.subscribeToAll({ fromPosition: after === 'start' ? START : toPosition(after), filter });
 }
 
 /** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
-export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions, tuning: Tuning = standard): Flow {
+export function openFlow(lease: Lease, { streams, after, signal }: SubscribeOptions, tuning: Tuning = standard): Flow {
   const { confirmMs, disposeMs, searchWindow } = tuning;
   const queue = createQueue(tuning);
+  const wanted = new Set(streams);
   let ended: { readonly error: unknown } | undefined;
   let wakeUp = (): void => undefined;
   let caughtUp = false;
@@ -160,7 +164,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   }
 
   const onCheckpoint = (reached: Position): void => receive(() => void (checkpoint = reached));
-  const subscription = subscribe(lease, prefix, after, searchWindow, onCheckpoint);
+  const subscription = subscribe(lease, streams, after, searchWindow, onCheckpoint);
   subscription.on('error', end);
   subscription.on('end', () => end(new Error('the event store ended the subscription')));
   subscription.on('close', () => end(new Error('the event store closed the subscription')));
@@ -168,12 +172,13 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   subscription.on('caughtUp', () => receive(() => void (caughtUp = true)));
   subscription.on('data', (resolved: ResolvedEvent) =>
     receive(() => {
-      const event = toRecordedEvent(resolved);
+      const event = toStoredEvent(resolved);
       // A waiting checkpoint may lie before or after this event; the position of the event replaces it.
       checkpoint = undefined;
       if (event !== undefined) {
         position = event.position;
-        queue.push({ kind: 'event', event });
+        // The server's `$` also matches before a line break at the end of a name.
+        if (wanted.has(event.stream)) queue.push({ kind: 'event', event });
       }
       if (queue.isFull()) subscription.pause();
     }),

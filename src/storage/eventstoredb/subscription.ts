@@ -1,5 +1,5 @@
 /**
- * Subscriptions to the whole log by prefix of the stream name. Servers up to 23.10 often drop a subscription as too
+ * Subscriptions to streams of the log by their names. Servers up to 23.10 often drop a subscription as too
  * slow: it then resumes at once after the last event, and the consumer does not notice. Any other unrequested end is
  * thrown, and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
  */
@@ -29,11 +29,11 @@ export interface SubscriptionDeps {
 
 /** Refuses a position beyond the end of the log: the log was restored from a backup, and new events would be missed. */
 async function assertWithinLog(connection: Connection, options: SubscribeOptions, logger: Logger): Promise<void> {
-  const { after, prefix } = options;
+  const { after, streams } = options;
   if (after === 'start' || after.commit === 0) return;
   const head = await readHead(connection);
   if (!isBeyond(after, head)) return;
-  const fields = { prefix, head, after: after.commit };
+  const fields = { streams, head, after: after.commit };
   logger.error(
     fields,
     'the log ends before the stored position: it was restored from an older backup; rebuild from the log',
@@ -53,15 +53,15 @@ function pointBehind(item: LogItem): ResumePoint | undefined {
 
 /** Logs why a subscription ended that began at `options.after`. @param moved whether it delivered events */
 function tellEnd(error: unknown, options: SubscribeOptions, moved: boolean, logger: Logger): ServiceError {
-  const { prefix, after } = options;
+  const { streams, after } = options;
   const cause = failureText(error);
   if (isForeignPosition(error) && after !== 'start' && !moved) {
     logger.error(
-      { prefix, after: after.commit, cause },
+      { streams, after: after.commit, cause },
       'the stored position is not in this log; rebuild from the log',
     );
   } else {
-    logger.warn({ prefix, cause }, 'a subscription to the event store ended');
+    logger.warn({ streams, cause }, 'a subscription to the event store ended');
   }
   return new ServiceError('unavailable', `The subscription to the log ended: ${cause}.`, { cause: error });
 }
@@ -72,7 +72,7 @@ async function* flows(
   options: SubscribeOptions,
   { logger, clock }: SubscriptionDeps,
 ): AsyncGenerator<LogItem, void, void> {
-  const { prefix, signal, streams } = options;
+  const { signal, streams } = options;
   const { tuning } = connection;
   const { slowTries, retry } = tuning;
   let after = options.after;
@@ -81,22 +81,18 @@ async function* flows(
     const lease = await connection.lease();
     if (signal.aborted) return;
     const flow = openFlow(lease, { ...options, after }, tuning);
-    const missing = async (position: number): Promise<number | undefined> =>
-      streams === undefined ? undefined : missingAfter(connection, streams, position);
+    const missing = (position: number): Promise<number | undefined> => missingAfter(connection, streams, position);
     const toHandOut = guardCaughtUp(missing);
-    const watch =
-      streams === undefined
-        ? undefined
-        : watchForStarvation({
-            clock,
-            arrived: flow.arrived,
-            missing,
-            everyMs: tuning.headEveryMs,
-            starvedMs: tuning.starvedMs,
-            starvedCatchingUpMs: tuning.starvedCatchingUpMs,
-            onStarved: (position) => flow.fail(new StarvedError(position)),
-            onError: (error) => logger.debug({ prefix, cause: failureText(error) }, 'the heads could not be read'),
-          });
+    const watch = watchForStarvation({
+      clock,
+      arrived: flow.arrived,
+      missing,
+      everyMs: tuning.headEveryMs,
+      starvedMs: tuning.starvedMs,
+      starvedCatchingUpMs: tuning.starvedCatchingUpMs,
+      onStarved: (position) => flow.fail(new StarvedError(position)),
+      onError: (error) => logger.debug({ streams, cause: failureText(error) }, 'the heads could not be read'),
+    });
     let moved = false;
     try {
       while (!signal.aborted) {
@@ -110,7 +106,7 @@ async function* flows(
       if (signal.aborted) return;
       if (error instanceof StarvedError) {
         logger.warn(
-          { prefix, after: after === 'start' ? 0 : after.commit, missing: error.position },
+          { streams, after: after === 'start' ? 0 : after.commit, missing: error.position },
           'a subscription to the event store is alive but delivers nothing while the log goes on; it is replaced',
         );
         await connection.discard(lease, 'a subscription delivered nothing');
@@ -118,10 +114,10 @@ async function* flows(
       }
       emptyDrops = moved ? 0 : emptyDrops + 1;
       if (!isTooSlow(error) || emptyDrops > slowTries) throw tellEnd(error, { ...options, after }, moved, logger);
-      logger.debug({ prefix }, 'the event store dropped a busy subscription, which resumes at once');
+      logger.debug({ streams }, 'the event store dropped a busy subscription, which resumes at once');
     } finally {
       // Not awaited: it may be in the middle of a read.
-      void watch?.close();
+      void watch.close();
       await flow.close();
     }
     if (emptyDrops > 0) await sleep(backoff(retry, emptyDrops), signal);

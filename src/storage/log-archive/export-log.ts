@@ -1,10 +1,12 @@
 /**
  * Writes an archive of a whole installation: its log, in order. Writes to `<path>.part` and renames it when complete; an interrupted export continues after its last complete block.
- * Only reads, so the service may keep running. Secrets stay sealed.
+ * Only reads, so the service may keep running. Secrets stay sealed. Events of somebody else are left out where no command
+ * refers to the one before it.
  */
 import { open, rename, rm, stat, truncate } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { chainedStreams } from '../../kernel/event.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
 import type { LogReader, ResumePoint, Retention } from '../event-store.js';
@@ -27,8 +29,7 @@ import { readArchive } from './read-archive.js';
 
 /** The scope of an archive. */
 export interface ArchiveScope {
-  /** Prefix of the names of the streams. */
-  readonly prefix: string;
+  readonly streams: readonly string[];
   readonly retentions: readonly { readonly stream: string; readonly retention: Retention }[];
 }
 
@@ -86,10 +87,8 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
       await blocks.close();
     }
     let events = eventsBefore;
-    for await (const commands of readWholeLog(options.eventStore, {
-      ...options,
-      after: begun.point,
-    })) {
+    const passesOver = (stream: string): boolean => !chainedStreams.includes(stream);
+    for await (const commands of readWholeLog(options.eventStore, { ...options, after: begun.point, passesOver })) {
       for (const command of commands) {
         for (const event of command.events) {
           log.add(event);

@@ -23,8 +23,8 @@ export interface ImportOptions {
   readonly path: string;
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
-  /** Prefix of the streams of an installation; the target must have none. */
-  readonly prefix: string;
+  /** The streams of an installation; the target must have none. */
+  readonly streams: readonly string[];
   /** Projections that must not have started: their positions would belong to another log. */
   readonly projections: readonly { readonly name: string; readonly version: number }[];
   readonly signal: AbortSignal;
@@ -156,12 +156,13 @@ async function alreadyDone(options: ImportOptions, archiveId: string): Promise<b
  * @throws ServiceError `unavailable`
  */
 export async function whatIsThere(
-  options: Pick<ImportOptions, 'eventStore' | 'readStore' | 'prefix' | 'projections' | 'signal'>,
+  options: Pick<ImportOptions, 'eventStore' | 'readStore' | 'streams' | 'projections' | 'signal'>,
 ): Promise<string | undefined> {
-  const { eventStore, readStore, prefix, projections, signal } = options;
+  const { eventStore, readStore, streams, projections, signal } = options;
   const enough = new AbortController();
   const deadline = AbortSignal.timeout(giveUpMs);
-  const subscription = { prefix, after: 'start', signal: AbortSignal.any([signal, enough.signal, deadline]) } as const;
+  const ends = AbortSignal.any([signal, enough.signal, deadline]);
+  const subscription = { streams, after: 'start', signal: ends } as const;
   let caughtUp = false;
   try {
     for await (const item of eventStore.subscribe(subscription)) {

@@ -2,9 +2,9 @@
  * Verifies an archive or the log of a store: reads all of it and reports what is wrong. Changes nothing.
  */
 import { stat } from 'node:fs/promises';
-import { errorText } from '../../kernel/errors.js';
 import type { LogReader } from '../event-store.js';
-import { BrokenLogError, readWholeLog } from '../follow.js';
+import { BrokenLogError } from '../broken-log.js';
+import { readWholeLog } from '../follow.js';
 import { ArchiveDamagedError } from './format.js';
 import type { ArchiveHeader, ArchiveTotals } from './format.js';
 import { createLogCheck } from './log-check.js';
@@ -84,7 +84,7 @@ const adds = (totals: ArchiveTotals, log: LogSummary): boolean =>
 export async function verifyLog(
   eventStore: LogReader,
   options: VerifyOptions & {
-    readonly prefix: string;
+    readonly streams: readonly string[];
     onProgress(position: number, head: number, events: number): void;
   },
 ): Promise<VerifyReport> {
@@ -101,7 +101,7 @@ export async function verifyLog(
     log.end();
   } catch (error) {
     if (!(error instanceof BrokenLogError)) throw error;
-    problems.push(`${errorText(error)}; the log after it was not checked`);
+    problems.push(`${error.message}; the log after it was not checked`);
   }
   return { ...reportOf(log, problems), damaged: problems.length > 0 };
 }

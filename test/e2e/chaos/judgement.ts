@@ -12,6 +12,7 @@ import { lastEvent, streams } from '../../../src/kernel/event.js';
 import { canonicalJson } from '../../../src/kernel/json.js';
 import type { Json } from '../../../src/kernel/json.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
+import { ownEvent } from '../../../src/storage/broken-log.js';
 import { createCommandAssembler } from '../../../src/storage/follow.js';
 import type { Attempt } from './book.js';
 import type { ShownNode } from './generations.js';
@@ -21,7 +22,7 @@ export async function readFleetLog(store: EventStore): Promise<readonly Recorded
   const assembler = createCommandAssembler();
   const commands: RecordedCommand[] = [];
   const everything = { direction: 'forward', from: 'start', maxCount: Number.MAX_SAFE_INTEGER } as const;
-  for await (const event of store.read(streams.fleet, everything)) commands.push(...assembler.add([event]));
+  for await (const event of store.read(streams.fleet, everything)) commands.push(...assembler.add([ownEvent(event)]));
   if (assembler.pending()) throw new Error('the log ends inside a command');
   return commands;
 }

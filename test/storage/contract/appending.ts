@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../../src/kernel/errors.js';
-import type { ProposedEvent, RecordedEvent } from '../../../src/kernel/event.js';
+import type { ProposedEvent, RecordedEvent, StoredEvent } from '../../../src/kernel/event.js';
 import type { JsonObject } from '../../../src/kernel/json.js';
+import { ownEvent } from '../../../src/storage/broken-log.js';
 import {
   passedBy,
   type EventStore,
@@ -33,9 +34,9 @@ export async function readAll(store: EventStore, stream: string): Promise<Record
   return collectRead(store.read(stream, { direction: 'forward', from: 'start', maxCount: 1_000_000 }));
 }
 
-export async function collectRead(events: AsyncIterable<RecordedEvent>): Promise<RecordedEvent[]> {
+export async function collectRead(events: AsyncIterable<StoredEvent>): Promise<RecordedEvent[]> {
   const all: RecordedEvent[] = [];
-  for await (const event of events) all.push(event);
+  for await (const event of events) all.push(ownEvent(event));
   return all;
 }
 
@@ -122,12 +123,12 @@ export async function appendAtEnd(
 export const isDrop = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable';
 
 /**
- * Follows a prefix until `done` returns true; subscribes again after drops and leaves out repeats. @returns the events
+ * Follows streams until `done` returns true; subscribes again after drops and leaves out repeats. @returns the events
  * in order of delivery, and every point that a client could have stored.
  */
 export async function collectLog(
   store: EventStore,
-  prefix: string,
+  streams: readonly string[],
   after: ResumePoint | 'start',
   done: (events: readonly RecordedEvent[], item: LogItem) => boolean,
   timeoutMs = 20_000,
@@ -139,13 +140,13 @@ export async function collectLog(
   let seen = after === 'start' ? -1 : passedBy(after);
   while (!stop.aborted) {
     try {
-      for await (const item of store.subscribe({ prefix, after: point, signal: stop })) {
+      for await (const item of store.subscribe({ streams, after: point, signal: stop })) {
         if (item.kind === 'events') {
           for (const event of item.events) {
             if (event.position <= seen) continue;
             seen = event.position;
             point = { commit: event.position, prepare: event.position };
-            events.push(event);
+            events.push(ownEvent(event));
             points.push(point);
           }
         } else if (item.kind === 'checkpoint') {
@@ -159,5 +160,7 @@ export async function collectLog(
       await delay(2);
     }
   }
-  throw new Error(`the subscription to ${prefix} did not get there in ${timeoutMs} ms; it has ${events.length} events`);
+  throw new Error(
+    `the subscription to ${streams.join(', ')} did not get there in ${timeoutMs} ms; it has ${events.length} events`,
+  );
 }

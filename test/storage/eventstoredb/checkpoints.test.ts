@@ -25,13 +25,17 @@ describe('checkpoints of EventStoreDB', { timeout: 20_000 }, () => {
     await fixture.close();
   });
   const subscribe = (after: ResumePoint | 'start', signal = new AbortController().signal): AsyncIterable<LogItem> =>
-    fixture.store.subscribe({ prefix: 'svc-', after, signal });
+    fixture.store.subscribe({ streams: ['svc-a', 'svc-b', 'svc-c'], after, signal });
   /** Revisions that a new follower gets from a point to the end of the log. */
   async function followed(after: ResumePoint | 'start', then?: () => Promise<unknown>): Promise<number[]> {
     const end = new AbortController();
     const revisions: number[] = [];
     let wanted = 0;
-    for await (const item of followLog(fixture.store, { prefix: 'svc-', after, signal: end.signal })) {
+    for await (const item of followLog(fixture.store, {
+      streams: ['svc-a', 'svc-b', 'svc-c'],
+      after,
+      signal: end.signal,
+    })) {
       if (item.kind === 'dropped') throw item.cause;
       if (item.kind === 'commands') {
         for (const { revision } of item.commands.flatMap(({ events }) => events)) revisions.push(revision);

@@ -25,7 +25,7 @@ describe('a leader that is cut off from the others, and still reached by this in
     const stop = new AbortController();
     const revisions: number[] = [];
     let dropped = false;
-    const options = { prefix: 'svc-', after: 'start', streams: ['svc-a'], signal: stop.signal } as const;
+    const options = { streams: ['svc-a'], after: 'start', signal: stop.signal } as const;
     const following = (async () => {
       for await (const item of followLog(store, options)) {
         dropped ||= item.kind === 'dropped';
@@ -211,7 +211,11 @@ describe('a cluster', { timeout: 90_000 }, () => {
     const kinds = new Set<string>();
     let caughtUp = false;
     const following = (async () => {
-      for await (const item of followLog(store, { prefix: 'svc-', after: 'start', signal: stop.signal })) {
+      for await (const item of followLog(store, {
+        streams: ['svc-a', 'svc-b', 'svc-c'],
+        after: 'start',
+        signal: stop.signal,
+      })) {
         kinds.add(item.kind);
         caughtUp ||= item.kind === 'caught_up';
         if (item.kind !== 'commands') continue;

@@ -1,7 +1,7 @@
 /** Every error seen from real servers and the client, and what it says about an append. */
 import type { ResolvedEvent } from '@eventstore/db-client';
 import { describe, expect, it } from 'vitest';
-import { toRecordedEvent, toNumber, toPosition, toResumePoint } from '../../../src/storage/eventstoredb/events.js';
+import { toStoredEvent, toNumber, toPosition, toResumePoint } from '../../../src/storage/eventstoredb/events.js';
 import { appendFailure, isTooSlow } from '../../../src/storage/eventstoredb/failure.js';
 
 /** As the client throws them: its own classes set `type`; a raw connection error has only a `code`. */
@@ -54,9 +54,9 @@ describe('positions', () => {
     const event = { isJson: true, type: 'T', streamId: 'svc-a', id: 'i', revision: 1n, data: {}, metadata: {} };
     const resolved = (more: object, commitPosition?: bigint) =>
       ({ event: { ...event, ...more }, commitPosition }) as unknown as ResolvedEvent;
-    expect(toRecordedEvent(resolved({ position: { commit: 7n, prepare: 7n } }))?.position).toBe(7);
-    expect(toRecordedEvent(resolved({}, 8n))?.position).toBe(8);
-    expect(() => toRecordedEvent(resolved({}))).toThrow(RangeError);
+    expect(toStoredEvent(resolved({ position: { commit: 7n, prepare: 7n } }))?.position).toBe(7);
+    expect(toStoredEvent(resolved({}, 8n))?.position).toBe(8);
+    expect(() => toStoredEvent(resolved({}))).toThrow(RangeError);
   });
 
   it('are refused from 2^53 on and keep both halves', () => {

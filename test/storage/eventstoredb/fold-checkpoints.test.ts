@@ -101,7 +101,11 @@ describe('fold checkpoints in EventStoreDB', () => {
     fixture = await openFixture();
     await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(100, 1));
     const stop = new AbortController();
-    const items = fixture.store.subscribe({ prefix: 'svc-', after: 'start', signal: stop.signal });
+    const items = fixture.store.subscribe({
+      streams: ['svc-a', 'svc-b', 'svc-c'],
+      after: 'start',
+      signal: stop.signal,
+    });
     const taken = await takeUntil(items, ({ kind }) => kind === 'caught_up');
     expect(taken.filter(({ kind }) => kind === 'events')).toEqual([]);
   });

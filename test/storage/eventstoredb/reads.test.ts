@@ -41,7 +41,7 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
     const stop = new AbortController();
     let caughtUp = 0;
     const following = Array.from({ length: tuning.subscriptions + 5 }, async () => {
-      const items = fixture.store.subscribe({ prefix: 'svc-a', after: 'start', signal: stop.signal });
+      const items = fixture.store.subscribe({ streams: ['svc-a'], after: 'start', signal: stop.signal });
       for await (const { kind } of items) if (kind === 'caught_up') caughtUp += 1;
     });
     const refused = Promise.allSettled(following);

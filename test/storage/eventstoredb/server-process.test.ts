@@ -99,7 +99,11 @@ it('notices that the server of a quiet subscription hangs, and resumes after the
   const kinds: string[] = [];
   const revisions: number[] = [];
   const following = (async () => {
-    for await (const item of followLog(store, { prefix: 'svc-', after: 'start', signal: stop.signal })) {
+    for await (const item of followLog(store, {
+      streams: ['svc-a', 'svc-b', 'svc-c'],
+      after: 'start',
+      signal: stop.signal,
+    })) {
       kinds.push(item.kind);
       if (item.kind !== 'commands') continue;
       revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));

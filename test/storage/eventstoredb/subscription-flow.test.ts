@@ -2,10 +2,15 @@
 import { Readable } from 'node:stream';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { expect, it } from 'vitest';
+import type { ProposedEvent } from '../../../src/kernel/event.js';
+import { ownEvent } from '../../../src/storage/broken-log.js';
+import { commandOf } from '../contract/appending.js';
 import { bounds } from '../../../src/storage/bounds.js';
 import { eventBytes } from '../../../src/storage/event-json.js';
 import { openFlow } from '../../../src/storage/eventstoredb/subscription-flow.js';
 import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
+
+const [{ metadata }] = commandOf(1) as [ProposedEvent];
 
 /** A client whose subscription emits `count` events at once, in the form of the client package. */
 function clientWith(count: number, text: string): { client: EventStoreDBClient; taken(): number } {
@@ -24,7 +29,7 @@ function clientWith(count: number, text: string): { client: EventStoreDBClient; 
         revision,
         position,
         data: { text },
-        metadata: {},
+        metadata,
       };
       taken += 1;
       this.push({ event });
@@ -44,7 +49,7 @@ it.each([
   const stop = new AbortController();
   const flow = openFlow(
     { client, discarded: false, reached: false },
-    { prefix: 'svc-', after: 'start', signal: stop.signal },
+    { streams: ['svc-a', 'svc-b', 'svc-c'], after: 'start', signal: stop.signal },
   );
   let before = -1;
   // Waits until the flow takes no more without a consumer.
@@ -60,7 +65,9 @@ it.each([
     for (const item of await flow.next()) {
       if (item.kind !== 'events') continue;
       expect(item.events.length).toBeLessThanOrEqual(bounds.itemEvents);
-      expect(item.events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(bounds.itemBytes);
+      expect(item.events.reduce((sum, event) => sum + eventBytes(ownEvent(event)), 0)).toBeLessThanOrEqual(
+        bounds.itemBytes,
+      );
       for (const { revision } of item.events) expect(BigInt(revision)).toBe(next++);
     }
   }

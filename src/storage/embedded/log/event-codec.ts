@@ -4,8 +4,8 @@
  * MessagePack with shared structures would decode twice as fast, but its dictionary would have to be stored beside the
  * events, and it changes some data (a `__proto__` key, a lone surrogate). EventStoreDB stores JSON as well.
  */
-import type { EventMetadata, ProposedEvent, RecordedEvent } from '../../../kernel/event.js';
-import type { JsonObject } from '../../../kernel/json.js';
+import type { ProposedEvent, StoredEvent } from '../../../kernel/event.js';
+import { storedEvent } from '../../broken-log.js';
 import { eventJson } from '../../event-json.js';
 
 type Stored = readonly [
@@ -13,8 +13,8 @@ type Stored = readonly [
   recordedAt: number,
   id: string,
   type: string,
-  metadata: EventMetadata,
-  data: JsonObject,
+  metadata: unknown,
+  data: unknown,
 ];
 
 /** An event without its place. Encoded before the group commit, so that the group decides quickly. */
@@ -53,7 +53,7 @@ export function recordedAtOf(text: string): number {
   return Number(text.slice(comma + 1, text.indexOf(',', comma + 1)));
 }
 
-export function decodeEvent(text: string, stream: string, revision: number): RecordedEvent {
+export function decodeEvent(text: string, stream: string, revision: number): StoredEvent {
   const [position, , id, type, metadata, data] = JSON.parse(text) as Stored;
-  return { id, type, data, metadata, stream, revision, position };
+  return storedEvent({ id, type, data, metadata, stream, revision, position });
 }

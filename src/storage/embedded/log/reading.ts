@@ -4,7 +4,7 @@
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';
-import type { RecordedEvent } from '../../../kernel/event.js';
+import type { StoredEvent } from '../../../kernel/event.js';
 import { bounds } from '../../bounds.js';
 import type { LogReader, ReadOptions } from '../../event-store.js';
 import { decodeEvent, recordedAtOf } from './event-codec.js';
@@ -34,7 +34,7 @@ async function* translated<T>(inner: AsyncGenerator<T, void, void>): AsyncGenera
   }
 }
 
-async function* eventsOf(slices: AsyncIterable<readonly RecordedEvent[]>): AsyncGenerator<RecordedEvent, void, void> {
+async function* eventsOf(slices: AsyncIterable<readonly StoredEvent[]>): AsyncGenerator<StoredEvent, void, void> {
   for await (const slice of slices) for (const event of slice) yield event;
 }
 
@@ -78,7 +78,7 @@ async function* readSlices(
   stream: string,
   options: ReadOptions,
   now: () => number,
-): AsyncGenerator<readonly RecordedEvent[], void, void> {
+): AsyncGenerator<readonly StoredEvent[], void, void> {
   const record = readStreamRecord(environment.get, stream);
   if (record === undefined) return;
   let { from, to } = visibleWindow(record, options);
@@ -95,7 +95,7 @@ async function* readSlices(
       maxBytes: bounds.itemBytes,
     });
     if (slice.length === 0) return;
-    const events: RecordedEvent[] = [];
+    const events: StoredEvent[] = [];
     for (const { key, text } of slice) {
       if (since > 0 && recordedAtOf(text) < since) continue;
       events.push(decodeEvent(text, stream, revisionOf(key)));

@@ -1,10 +1,10 @@
 /**
- * Follows the log from a position: scans the appends, reads the events of streams with the prefix, and waits at the
+ * Follows the log from a position: scans the appends, reads the events of the wanted streams, and waits at the
  * head for more. The consumer pulls, so a slow one is never dropped. Implements `event-store.ts` (subscribe).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';
-import type { RecordedEvent } from '../../../kernel/event.js';
+import type { StoredEvent } from '../../../kernel/event.js';
 import type { LogItem, ResumePoint, SubscribeOptions } from '../../event-store.js';
 import { decodeEvent } from './event-codec.js';
 import {
@@ -20,7 +20,7 @@ import { tuning } from '../tuning.js';
 import { bounds } from '../../bounds.js';
 
 interface Slice {
-  readonly events: readonly RecordedEvent[];
+  readonly events: readonly StoredEvent[];
   /** Everything up to this position has been scanned. */
   readonly upTo: number;
   readonly atHead: boolean;
@@ -137,17 +137,17 @@ export interface LogReading {
 /** Reads from a position on, slice by slice; keeps the runs that it has found and not finished. */
 function createReader(
   { environment, nameOf }: Omit<LogReading, 'wakeUp'>,
-  prefix: SubscribeOptions['prefix'],
+  streams: SubscribeOptions['streams'],
   after: number,
 ): () => Slice {
-  const prefixes = [prefix].flat();
+  const wanted = new Set(streams);
   const { itemEvents, itemBytes } = bounds;
   const { sliceEntries } = tuning;
   let upTo = after;
   let runs: Run[] = joinRuns(appendAround(environment, after));
 
   return () => {
-    const events: RecordedEvent[] = [];
+    const events: StoredEvent[] = [];
     let bytes = 0;
     let scanned = 0;
     for (;;) {
@@ -161,7 +161,7 @@ function createReader(
       }
       const last = run.position + run.count - 1;
       const stream = nameOf(run.stream);
-      if (prefixes.some((one) => stream.startsWith(one))) {
+      if (wanted.has(stream)) {
         const entries = environment.texts('events', {
           from: eventKey(run.stream, run.revision + Math.max(0, upTo - run.position + 1)),
           to: eventKey(run.stream, run.revision + run.count),
@@ -192,7 +192,7 @@ export async function* subscribeLog(
   /** The position up to which the consumer knows that it has everything. */
   let confirmed = position;
   let catchingUp = true;
-  const readSlice = createReader(reading, options.prefix, position);
+  const readSlice = createReader(reading, options.streams, position);
   while (!options.signal.aborted) {
     if (wakeUp.closed()) throw new ServiceError('unavailable', 'The event store is closed.');
     const turn = wakeUp.turn();

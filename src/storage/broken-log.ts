@@ -1,0 +1,87 @@
+/**
+ * What makes a log unreadable: incomplete commands, and events that this service cannot have written. Other programs may
+ * write to the same server, so an adapter asks here of every event that it reads, before anything believes its types.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "a stream is this service's by its exact name".
+ */
+import type { EventMetadata, ForeignEvent, RecordedEvent, StoredEvent } from '../kernel/event.js';
+import { holdsFacts, isForeign } from '../kernel/event.js';
+import type { JsonObject } from '../kernel/json.js';
+import { bounds } from './bounds.js';
+
+/** The log cannot be read any further, and reading it again does not help: an operator must look at it. */
+export class BrokenLogError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'BrokenLogError';
+  }
+}
+
+/** The page for whoever finds an event of somebody else. */
+export const foreignEventPage = 'docs/how-to/shared-eventstoredb.md';
+
+/** Somebody else has written into a stream whose events build on each other. */
+export class ForeignEventError extends BrokenLogError {
+  readonly event: ForeignEvent;
+
+  constructor(event: ForeignEvent) {
+    const { stream, revision, id, foreign } = event;
+    super(`${stream}@${revision} (event ${id}) was not written by this service: ${foreign}; see ${foreignEventPage}`);
+    this.name = 'ForeignEventError';
+    this.event = event;
+  }
+}
+
+/** The level at which a part tells what has stopped it. The store's watcher has told of a foreign event already. */
+export const levelOf = (error: unknown): 'warn' | 'error' => (error instanceof ForeignEventError ? 'warn' : 'error');
+
+/** @throws ForeignEventError */
+export function ownEvent(event: StoredEvent): RecordedEvent {
+  if (isForeign(event)) throw new ForeignEventError(event);
+  return event;
+}
+
+/** An event as it was read, with content of any kind. */
+interface ReadEvent extends Omit<RecordedEvent, 'data' | 'metadata'> {
+  readonly data: unknown;
+  readonly metadata: unknown;
+}
+
+/** The event as one of this service, unless the service cannot have written it. */
+export function storedEvent(event: ReadEvent): StoredEvent {
+  const { id, type, stream, revision, position, data, metadata } = event;
+  const foreign = strangenessOf(event);
+  if (foreign !== undefined) return { id, type, stream, revision, position, foreign };
+  return { id, type, data: data as JsonObject, metadata: metadata as EventMetadata, stream, revision, position };
+}
+
+function strangenessOf({ stream, type, data, metadata }: ReadEvent): string | undefined {
+  // Links and whatever else is the server's own.
+  if (type.startsWith('$')) return `it has the type ${type} of the server`;
+  if (metadata === undefined || metadata === null) return 'it has no metadata';
+  if (!isObject(metadata)) return 'its metadata is no JSON object';
+  const { command, actor, request_id, occurred_at, schema_version } = metadata;
+  if (!isObject(command) || !isCommand(command)) return 'its metadata names no command';
+  if (holdsFacts(stream) && command['count'] !== 1) return 'its metadata names a command of several events';
+  if (!isObject(actor) || !isActor(actor)) return 'its metadata names no actor';
+  const marked = typeof request_id === 'string' && isTime(occurred_at) && Number.isSafeInteger(schema_version);
+  if (!marked) return 'its metadata lacks the request, the time or the schema version';
+  return isObject(data) ? undefined : 'its data is no JSON object';
+}
+
+type Fields = { readonly [key: string]: unknown };
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
+
+const isCommand = ({ id, index, count }: Fields): boolean =>
+  typeof id === 'string' &&
+  Number.isSafeInteger(index) &&
+  Number.isSafeInteger(count) &&
+  Number(count) <= bounds.commandEvents &&
+  Number(index) >= 0 &&
+  Number(index) < Number(count);
+
+const isActor = ({ type, id, name }: Fields): boolean =>
+  (type === 'user' || type === 'agent' || type === 'system') && typeof id === 'string' && typeof name === 'string';
+
+const isTime = (value: unknown): boolean => typeof value === 'string' && !Number.isNaN(Date.parse(value));
