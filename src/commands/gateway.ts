@@ -8,13 +8,14 @@
  * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. If a
  * command in its group writes, the append's expected revision proves that; otherwise the end of the log is read first.
  */
-import { yieldToEventLoop } from '../kernel/background.js';
+import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { isForeign } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
+import { backoff } from '../kernel/retry.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
@@ -64,7 +65,8 @@ export function createGateway<State extends DecidingState, Command>(
     return isBehind ? { kind: 'conflict' } : { kind: 'appended', position: position() };
   }
 
-  async function tryGroup(attempt: number): Promise<'settled' | 'again'> {
+  /** @param lost how many tries another writer has won. `unchanged`: a conflict after which the log shows nothing new. */
+  async function tryGroup(lost: number): Promise<'settled' | 'lost' | 'unchanged'> {
     const expected = committed.state().revision.value;
     const group = decide(callers.all());
     callers.beginGroup(group.length);
@@ -87,9 +89,12 @@ export function createGateway<State extends DecidingState, Command>(
         return settle((decided) => finalAnswer(decided, end));
       }
       case 'conflict':
-        if (attempt >= tuning.gatewayAttempts) return fail('the log moved on at every try; nothing was written');
+        if (lost >= tuning.gatewayAttempts) return fail('the log moved on at every try; nothing was written');
+        if (stop.signal.aborted) return fail('the service is shutting down; nothing was written');
+        // Nothing of the group is written: a caller whose time ends now may be told so.
+        callers.beginGroup(0);
         await committed.catchUp();
-        return 'again';
+        return committed.state().revision.value > expected ? 'lost' : 'unchanged';
       case 'unavailable':
         return fail('the event store is out of reach; nothing was written');
       case 'unknown':
@@ -99,11 +104,28 @@ export function createGateway<State extends DecidingState, Command>(
     }
   }
 
+  /**
+   * Tries until the head of the queue is settled. A leader that is back from a pause refuses by events that it has accepted
+   * and that no read shows yet: that is no try, and ends with the time of the callers.
+   */
+  async function settleGroup(): Promise<void> {
+    let lost = 0;
+    for (let unchanged = 0; callers.count > 0;) {
+      const outcome = await tryGroup(lost);
+      if (outcome === 'settled') return;
+      if (outcome === 'lost') [lost, unchanged] = [lost + 1, 0];
+      else {
+        await sleep(backoff(tuning.unchangedRetry, unchanged), stop.signal);
+        unchanged += 1;
+      }
+    }
+  }
+
   /** Never rejects. */
   async function run(): Promise<void> {
     while (callers.count > 0) {
       try {
-        for (let attempt = 0; (await tryGroup(attempt)) === 'again'; attempt += 1);
+        await settleGroup();
       } catch (error) {
         // The log cannot be read, or holds an event that this release does not know: no caller is left without an answer.
         callers.refuseAll(asServiceError(error));

@@ -6,6 +6,8 @@ export const tuning = {
    * How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503.
    */
   gatewayAttempts: 20,
+  /** Waits between tries while a conflict follows the last and the log shows nothing new. */
+  unchangedRetry: { firstMs: 20, maxMs: 500 },
   /** How often a revert starts over because its resource has changed meanwhile. */
   revertAttempts: 5,
   /** How often a document is compared with a fleet that changes meanwhile; the last time without a pause. */

@@ -1,5 +1,6 @@
 /** A gateway whose fold is behind because another instance has written: every answer is judged by the newest log. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { yieldToEventLoop } from '../../src/kernel/background.js';
 import type { EventMetadata } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
@@ -8,6 +9,7 @@ import { linked } from '../support/log-chain.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { after } from '../support/scripted-event-store.js';
+import { shortSleeps } from '../support/short-sleeps.js';
 import { tuning } from '../../src/commands/tuning.js';
 
 let fixture: CommandFixture;
@@ -106,6 +108,45 @@ test('a gateway that always loses the race gives up, writes nothing and recovers
   fixture.store.always(undefined);
   expect(await gateway.run(createNode('here'))).toMatchObject({ kind: 'done' });
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
+});
+
+test('a conflict by events that no read shows yet is no try: the command waits, and is written behind them', async () => {
+  await gateway.run(createNode('a'));
+  let refused = 0;
+  fixture.store.always(async (write, { expected }) => {
+    if (refused > 2 * tuning.gatewayAttempts) return write();
+    refused += 1;
+    return { kind: 'conflict', actual: Number(expected) + 1 };
+  });
+  const sleeps = shortSleeps();
+  try {
+    expect(await gateway.run(createNode('here'))).toMatchObject({ kind: 'done', events: [{ revision: 1 }] });
+  } finally {
+    sleeps.restore();
+  }
+  const waits = sleeps.slept.filter((ms) => ms > 1);
+  expect(waits.length).toBeGreaterThanOrEqual(refused);
+  expect(Math.max(...waits)).toBeLessThanOrEqual(tuning.unchangedRetry.maxMs);
+  expect(refused).toBe(2 * tuning.gatewayAttempts + 1);
+});
+
+test('a caller whose time ends meanwhile is told that nothing was written, and a stop ends the wait', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let refused = 0;
+  fixture.store.always(async () => {
+    refused += 1;
+    return { kind: 'conflict', actual: 7 };
+  });
+  const late = refusalOf(gateway.run(createNode('a')));
+  while (refused < 3) await yieldToEventLoop();
+  vi.advanceTimersByTime(tuning.commandAnswerMs);
+  expect((await late).message).toContain('nothing was written');
+  const last = refusalOf(gateway.run(createNode('c')));
+  const before = refused;
+  while (refused === before) await yieldToEventLoop();
+  await gateway.close();
+  expect((await last).message).toBe('the service is shutting down; nothing was written');
 });
 
 test('an unknown event at the end of the log makes every answer unavailable and is named by its type only', async () => {

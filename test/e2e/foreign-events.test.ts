@@ -117,7 +117,7 @@ test('streams of others and foreign facts stop nothing: a first start, a running
   expect(await runScript('log-verify', [archive], there)).toMatchObject({ code: 0 });
   expect(await runScript('log-import', [archive], there)).toMatchObject({ code: 0 });
   expect(await runScript('log-verify', [], there)).toMatchObject({ code: 0 });
-}, 120_000);
+}, 240_000);
 
 describe('an event of somebody else in', () => {
   test.each([
