@@ -75,7 +75,7 @@ export const errorCatalogue = {
     http: 503,
     grpc: GrpcStatus.UNAVAILABLE,
     meaning:
-      'A store is out of reach, or the instance is not ready. Nothing was written, or the message says that it may have been.',
+      'A store is out of reach, or the instance is not ready. Nothing was written, or the message says that it may have been. `Retry-After` says when to ask again.',
   },
 } as const satisfies Record<string, ErrorKind>;
 

@@ -69,7 +69,7 @@ test('an unexpected fault is a 500 without its cause, which is logged under the 
 });
 
 test.each([
-  [new ServiceError('unavailable', 'the event store is out of reach; nothing was written'), 503, undefined],
+  [new ServiceError('unavailable', 'the event store is out of reach; nothing was written'), 503, '1'],
   [new ServiceError('rate_limited', 'too many failures', { hints: { retryAfterSeconds: 12.2 } }), 429, '13'],
   [new ServiceError('conflict', 'name: taken'), 409, undefined],
 ] as const)('%s is answered with its status and message', async (error, status, retryAfter) => {

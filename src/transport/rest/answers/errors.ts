@@ -25,7 +25,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   request.failure = answered;
   if (answered.code === 'internal') logFault(error, request, logs);
   if (answered.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer');
-  const { retryAfterSeconds, allow } = answered.hints;
+  const { retryAfterSeconds = usualWait(answered, reply), allow } = answered.hints;
   if (retryAfterSeconds !== undefined) void reply.header('retry-after', String(Math.ceil(retryAfterSeconds)));
   if (allow !== undefined) void reply.header('allow', allow.join(', '));
   return reply
@@ -34,6 +34,10 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     .serializer(JSON.stringify)
     .send(failure(answered.code, answered.message));
 }
+
+/** Stores and instances come back within seconds. What was written is not asked for again. */
+const usualWait = ({ code }: ServiceError, reply: FastifyReply): number | undefined =>
+  code === 'unavailable' && !reply.hasHeader('x-position') ? 1 : undefined;
 
 /** The line of the request has everything else (`request-records.ts`). */
 function logFault(error: unknown, request: FastifyRequest, { logger }: Logs): void {
