@@ -21,6 +21,7 @@ import { accessError, handshakeError } from './failure.js';
 import { loadFold, saveFold, type FoldAppends } from './fold-checkpoints.js';
 import { harmlessTries, setRetention, type MetadataDeps } from './metadata.js';
 import { readHead, readStream } from './read.js';
+import { createReplacedLog } from './replaced-log.js';
 import { readServerTime } from './server-time.js';
 import { subscribeToLog } from './subscription.js';
 import { tuning as standard, type Tuning } from './tuning.js';
@@ -49,6 +50,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const writing = openConnection(address, 'appends', logger, tuning);
   const reading = openConnection(address, 'reads', logger, tuning);
   const appender = createAppender({ address, connection: writing, clock });
+  const replaced = createReplacedLog(reading, logger, clock);
   const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
   let starved = 0;
@@ -100,7 +102,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     read: (stream, readOptions) => readStream(reading, stream, readOptions),
     async *subscribe(subscribeOptions) {
       try {
-        yield* subscribeToLog(reading, subscribeOptions, { logger, clock });
+        yield* subscribeToLog(reading, subscribeOptions, { logger, clock, replaced });
       } catch (error) {
         if (error instanceof StarvedError) starved += 1;
         throw error;

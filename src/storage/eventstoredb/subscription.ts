@@ -19,29 +19,25 @@ import {
 import { type Connection, subscriptionPlaces } from './connection.js';
 import { failureText, isForeignPosition, isTooSlow } from './failure.js';
 import { readHead } from './read.js';
+import type { ReplacedLog } from './replaced-log.js';
 import { openFlow } from './subscription-flow.js';
 import { guardCaughtUp, missingAfter, watchForStarvation } from './starvation.js';
 
 export interface SubscriptionDeps {
   readonly logger: Logger;
   readonly clock: Pick<Clock, 'monotonic'>;
+  readonly replaced: ReplacedLog;
 }
 
 /** Refuses a position beyond the end of the log: the log was restored from a backup, and new events would be missed. */
-async function assertWithinLog(connection: Connection, options: SubscribeOptions, logger: Logger): Promise<void> {
-  const { after, streams } = options;
+async function assertWithinLog(
+  connection: Connection,
+  { after }: SubscribeOptions,
+  replaced: ReplacedLog,
+): Promise<void> {
   if (after === 'start' || after.commit === 0) return;
   const head = await readHead(connection);
-  if (!isBeyond(after, head)) return;
-  const fields = { streams, head, after: after.commit };
-  logger.error(
-    fields,
-    'the log ends before the stored position: it was restored from an older backup; rebuild from the log',
-  );
-  throw new ServiceError(
-    'unavailable',
-    `The log ends at ${head}, before the stored position ${after.commit}: it was restored from an older backup.`,
-  );
+  if (isBeyond(after, head)) throw await replaced.refused(after.commit, head);
 }
 
 /** The point after an item; undefined for an item without a position. */
@@ -51,18 +47,19 @@ function pointBehind(item: LogItem): ResumePoint | undefined {
   return last === undefined ? undefined : { commit: last.position, prepare: last.position };
 }
 
-/** Logs why a subscription ended that began at `options.after`. @param moved whether it delivered events */
-function tellEnd(error: unknown, options: SubscribeOptions, moved: boolean, logger: Logger): ServiceError {
-  const { streams, after } = options;
-  const cause = failureText(error);
+/** Why a subscription ended that began at `options.after`, logged. @param moved whether it delivered events */
+async function endOf(
+  error: unknown,
+  connection: Connection,
+  { after, streams }: SubscribeOptions,
+  moved: boolean,
+  { logger, replaced }: SubscriptionDeps,
+): Promise<ServiceError> {
   if (isForeignPosition(error) && after !== 'start' && !moved) {
-    logger.error(
-      { streams, after: after.commit, cause },
-      'the stored position is not in this log; rebuild from the log',
-    );
-  } else {
-    logger.warn({ streams, cause }, 'a subscription to the event store ended');
+    return replaced.refused(after.commit, await readHead(connection));
   }
+  const cause = failureText(error);
+  logger.warn({ streams, cause }, 'a subscription to the event store ended');
   return new ServiceError('unavailable', `The subscription to the log ended: ${cause}.`, { cause: error });
 }
 
@@ -70,9 +67,10 @@ function tellEnd(error: unknown, options: SubscribeOptions, moved: boolean, logg
 async function* flows(
   connection: Connection,
   options: SubscribeOptions,
-  { logger, clock }: SubscriptionDeps,
+  deps: SubscriptionDeps,
 ): AsyncGenerator<LogItem, void, void> {
   const { signal, streams } = options;
+  const { logger, clock, replaced } = deps;
   const { tuning } = connection;
   const { slowTries, retry } = tuning;
   let after = options.after;
@@ -99,6 +97,8 @@ async function* flows(
         for (const item of await flow.next()) {
           moved ||= item.kind === 'events';
           after = pointBehind(item) ?? after;
+          if (options.after !== 'start') replaced.goesOn(options.after.commit);
+          if (item.kind === 'events') replaced.delivered(item.events);
           yield* await toHandOut(item, after === 'start' ? 0 : passedBy(after));
         }
       }
@@ -113,7 +113,9 @@ async function* flows(
         throw error;
       }
       emptyDrops = moved ? 0 : emptyDrops + 1;
-      if (!isTooSlow(error) || emptyDrops > slowTries) throw tellEnd(error, { ...options, after }, moved, logger);
+      if (!isTooSlow(error) || emptyDrops > slowTries) {
+        throw await endOf(error, connection, { ...options, after }, moved, deps);
+      }
       logger.debug({ streams }, 'the event store dropped a busy subscription, which resumes at once');
     } finally {
       // Not awaited: it may be in the middle of a read.
@@ -132,7 +134,7 @@ export async function* subscribeToLog(
 ): AsyncGenerator<LogItem, void, void> {
   const { signal } = options;
   if (signal.aborted) return;
-  await assertWithinLog(connection, options, deps.logger);
+  await assertWithinLog(connection, options, deps.replaced);
   const giveBack = await subscriptionPlaces.take();
   try {
     yield* flows(connection, options, deps);

@@ -1,0 +1,77 @@
+/**
+ * Tells of a log that is no longer the one that was followed: it was emptied, restored from an older backup, or is another
+ * installation's. That stands until somebody acts, so it is told when it begins, once a minute, and when it ends, however
+ * many subscriptions meet it. `subscription.ts` refuses to go on. Implements `event-store.ts` (subscribe).
+ */
+import { FORWARDS } from '@eventstore/db-client';
+import type { Clock } from '../../kernel/clock.js';
+import { ServiceError } from '../../kernel/errors.js';
+import type { StoredEvent } from '../../kernel/event.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { Connection } from './connection.js';
+import { readPage } from './read.js';
+
+const tellEveryMs = 60_000;
+
+export interface ReplacedLog {
+  /** Notes events that a subscription hands out. */
+  delivered(events: readonly StoredEvent[]): void;
+  /**
+   * A subscription cannot go on behind a position.
+   * @param head position of the log's newest event
+   * @returns the error for its consumer
+   */
+  refused(after: number, head: number): Promise<ServiceError>;
+  /** A subscription goes on behind a position. */
+  goesOn(after: number): void;
+}
+
+export function createReplacedLog(
+  connection: Connection,
+  logger: Logger,
+  clock: Pick<Clock, 'monotonic'>,
+): ReplacedLog {
+  let newest: Pick<StoredEvent, 'stream' | 'revision' | 'id' | 'position'> | undefined;
+  let told: { at: number; readonly after: number } | undefined;
+
+  /** What the log has in place of the newest event that was handed out; undefined when it says nothing. */
+  async function inItsPlace(): Promise<string | undefined> {
+    if (newest === undefined) return undefined;
+    const { stream, revision, id } = newest;
+    const [found] = await readPage(connection, ({ client }) =>
+      client.readStream(stream, {
+        direction: FORWARDS,
+        fromRevision: BigInt(revision),
+        maxCount: 1,
+        requiresLeader: true,
+      }),
+    );
+    if (found?.event?.revision !== BigInt(revision) || found.event.id === id) return undefined;
+    return `it is another installation's, or was written anew: ${stream}@${revision} was event ${id} and is ${found.event.id}`;
+  }
+
+  return {
+    delivered(events) {
+      const last = events.at(-1);
+      if (last === undefined || last.position <= (newest?.position ?? -1)) return;
+      const { stream, revision, id, position } = last;
+      newest = { stream, revision, id, position };
+    },
+    async refused(after, head) {
+      const shorter = `it is shorter than it was, emptied or restored from an older backup: it ends at ${head}, before the stored position ${after}`;
+      const elsewhere = `the stored position ${after} is not in it`;
+      const what = (await inItsPlace().catch(() => undefined)) ?? (after > head ? shorter : elsewhere);
+      const now = clock.monotonic();
+      if (told === undefined || now - told.at >= tellEveryMs) {
+        logger.error({ after, head }, `the log is not the one that was followed: ${what}; see docs/how-to/restore.md`);
+        told = { at: now, after: Math.max(after, told?.after ?? 0) };
+      }
+      return new ServiceError('unavailable', `The log is not the one that was followed: ${what}.`);
+    },
+    goesOn(after) {
+      if (told === undefined || after < told.after) return;
+      told = undefined;
+      logger.info({ after }, 'the log is the one that was followed again');
+    },
+  };
+}
