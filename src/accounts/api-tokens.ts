@@ -9,7 +9,7 @@ import { hasExpired, isForgotten, tokensOf } from '../domain/accounts/api-token.
 import type { Role } from '../domain/accounts/user.js';
 import { roles } from '../domain/accounts/user.js';
 import { createAddressBuckets } from '../kernel/address-buckets.js';
-import { addressRanges } from '../kernel/addresses.js';
+import { addressRanges } from '../kernel/cidr.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';

@@ -1,22 +1,24 @@
 /**
  * Addresses as text: the canonical form of IP literals (IPv6 by RFC 5952), DNS names and `host:port`, the key by which budgets
- * count them, and membership in ranges. Reads any valid notation and resolves no name. Whether listeners overlap is decided in
+ * count them. Reads any valid notation and resolves no name. Ranges are in `cidr.ts`. Whether listeners overlap is decided in
  * `src/domain/listeners/claims.ts`. Implements `docs/contract/rest.md#envelope`.
  */
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { formatHostPort, isPort, splitHostPort } from './host-port.js';
 
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const nameChars = 253;
 
-/** The canonical text of an IPv4 or IPv6 literal, or undefined. Zones (`%eth0`) and IPv4 octal forms are refused. */
+/**
+ * The canonical text of an IPv4 or IPv6 literal, or undefined; an IPv4-mapped IPv6 address is the IPv4 address it stands for.
+ * Zones (`%eth0`) and IPv4 octal forms are refused.
+ */
 export function canonicalIp(text: string): string | undefined {
   if (isIPv4(text)) return text;
   if (!isIPv6(text) || text.includes('%')) return undefined;
   const address = ipaddr.IPv6.parse(withoutDots(text));
-  // IPv4-mapped addresses keep their dotted half (RFC 5952, section 5).
-  return address.isIPv4MappedAddress() ? `::ffff:${address.toIPv4Address().toString()}` : address.toRFC5952String();
+  return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toRFC5952String();
 }
 
 /** An IPv6 literal with its dotted end, if any, in hex: the library reads `::1.2.3.4` as if it were IPv4-mapped. */
@@ -25,11 +27,16 @@ function withoutDots(text: string): string {
   return text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...[a, b, c, d]: string[]) => `${hex(a, b)}:${hex(c, d)}`);
 }
 
-/** The canonical text of a literal, with an IPv4-mapped IPv6 address as the IPv4 address it stands for; any other text as it is. */
+/** The canonical text of a literal; any other text as it is. */
 export function plainIp(text: string): string {
-  const canonical = canonicalIp(text) ?? text;
-  const mapped = canonical.startsWith('::ffff:') ? canonical.slice('::ffff:'.length) : '';
-  return isIPv4(mapped) ? mapped : canonical;
+  return canonicalIp(text) ?? text;
+}
+
+/** As `canonicalIp`, of an address that something can listen on: multicast and broadcast are undefined too. */
+export function canonicalListenIp(text: string): string | undefined {
+  const address = canonicalIp(text);
+  if (address === undefined) return undefined;
+  return ['multicast', 'broadcast'].includes(ipaddr.parse(address).range()) ? undefined : address;
 }
 
 /** A DNS name in lower case, or undefined. A name whose last label is a number would be read as an address. */
@@ -69,10 +76,9 @@ const notDialable: readonly string[] = ['loopback', 'unspecified', 'linkLocal', 
  * IPv4-mapped forms, and for any text that is not an address.
  */
 export function isDialableIp(text: string): boolean {
-  const plain = plainIp(text);
+  const address = canonicalIp(text);
   // An address with a zone belongs to a link.
-  if (canonicalIp(plain) === undefined) return false;
-  return !notDialable.includes(ipaddr.parse(plain).range());
+  return address !== undefined && !notDialable.includes(ipaddr.parse(address).range());
 }
 
 /**
@@ -85,20 +91,4 @@ export function addressKey(address: string): string {
   if (!isIPv6(plain)) return 'unknown';
   const network = ipaddr.IPv6.parse(plain).parts.slice(0, 4);
   return `${network.map((group) => group.toString(16)).join(':')}::/64`;
-}
-
-/**
- * A set of address ranges, such as the proxies or balancers of an installation.
- * @param cidrs valid CIDRs or addresses, such as `10.0.0.0/8` or `2001:db8::1`
- * @returns whether an address is in one of them
- */
-export function addressRanges(cidrs: readonly string[]): (address: string) => boolean {
-  const family = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4');
-  const ranges = new BlockList();
-  for (const cidr of cidrs) {
-    const [address = '', bits] = cidr.split('/');
-    if (bits === undefined) ranges.addAddress(address, family(address));
-    else ranges.addSubnet(address, Number(bits), family(address));
-  }
-  return (address) => cidrs.length > 0 && address !== '' && ranges.check(address, family(address));
 }

@@ -1,10 +1,11 @@
 /**
- * CIDRs as numbers: reading, canonical text, overlap. IPv4 and IPv6 never overlap. IPv4-mapped IPv6 addresses are refused:
- * they would be a second way to write an IPv4 address, which the overlap check would miss. Implements `docs/contract/domain.md#l3-network`.
+ * Ranges of addresses: reading, canonical text, overlap, membership. IPv4 and IPv6 never overlap; a range within
+ * `::ffff:0:0/96` is the IPv4 range it stands for. Implements `docs/contract/domain.md#listeners-and-collisions` and
+ * `docs/contract/domain.md#l3-network`.
  */
-import { isIPv4 } from 'node:net';
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { canonicalIp, plainIp } from './addresses.js';
+import { canonicalIp } from './addresses.js';
 
 /** An address with a prefix length. Bits after the prefix may be set. */
 export interface Cidr {
@@ -25,8 +26,9 @@ export function parseCidr(text: string): Cidr | undefined {
   const address = canonicalIp(literal);
   if (address === undefined) return undefined;
   const family = isIPv4(address) ? 4 : 6;
-  const bits = Number(prefix);
-  if (bits > widths[family] || plainIp(address) !== address) return undefined;
+  const isMapped = family === 4 && isIPv6(literal);
+  const bits = Number(prefix) - (isMapped ? widths[6] - widths[4] : 0);
+  if (bits < 0 || bits > widths[family]) return undefined;
   const value = BigInt(`0x${Buffer.from(ipaddr.parse(address).toByteArray()).toString('hex')}`);
   return { family, address, value, bits };
 }
@@ -49,21 +51,38 @@ export function canonicalNetwork(text: string): string | undefined {
   return `${cidr.address}/${cidr.bits}`;
 }
 
-/**
- * The canonical text of an address, or of a network without the bits after its prefix, IPv4-mapped ones as IPv4; undefined for
- * anything else.
- */
+/** The canonical text of an address, or of a network without the bits after its prefix; undefined for anything else. */
 export function canonicalRange(text: string): string | undefined {
-  const [literal = '', prefix, ...more] = text.split('/');
-  const address = canonicalIp(literal);
-  if (address === undefined || more.length > 0) return undefined;
-  const plain = plainIp(address);
-  if (prefix === undefined) return plain;
-  if (!/^(0|[1-9][0-9]{0,2})$/.test(prefix)) return undefined;
-  const bits = Number(prefix) - (plain === address ? 0 : widths[6] - widths[4]);
-  const reader = isIPv4(plain) ? ipaddr.IPv4 : ipaddr.IPv6;
-  if (bits < 0 || bits > widths[isIPv4(plain) ? 4 : 6]) return undefined;
-  return `${canonicalIp(reader.networkAddressFromCIDR(`${plain}/${bits}`).toString())}/${bits}`;
+  if (!text.includes('/')) return canonicalIp(text);
+  const cidr = parseCidr(text);
+  if (cidr === undefined) return undefined;
+  const { family, address, bits } = cidr;
+  const reader = family === 4 ? ipaddr.IPv4 : ipaddr.IPv6;
+  return `${canonicalIp(reader.networkAddressFromCIDR(`${address}/${bits}`).toString())}/${bits}`;
+}
+
+/**
+ * A set of ranges, such as the proxies or balancers of an installation.
+ * @param ranges CIDRs or addresses, such as `10.0.0.0/8` or `2001:db8::1`; anything else is in no range
+ * @returns whether an address is in one of them, by family: `::/0` holds no IPv4 address, in whatever notation
+ */
+export function addressRanges(ranges: readonly string[]): (address: string) => boolean {
+  // One list for both would find an IPv4 address in the ranges of IPv6 as well.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
+  const familyOf = (address: string): keyof typeof lists => (isIPv4(address) ? 'ipv4' : 'ipv6');
+  for (const range of ranges) {
+    const [address = '', bits] = canonicalRange(range)?.split('/') ?? [];
+    if (address === '') continue;
+    const family = familyOf(address);
+    if (bits === undefined) lists[family].addAddress(address, family);
+    else lists[family].addSubnet(address, Number(bits), family);
+  }
+  return (text) => {
+    const address = canonicalIp(text.split('%', 1)[0] ?? '');
+    if (address === undefined) return false;
+    const family = familyOf(address);
+    return lists[family].check(address, family);
+  };
 }
 
 /** The CIDR of the address alone. */

@@ -4,7 +4,8 @@
  */
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { addressRanges, canonicalIp, plainIp } from '../kernel/addresses.js';
+import { canonicalIp } from '../kernel/addresses.js';
+import { addressRanges } from '../kernel/cidr.js';
 
 /**
  * IANA's special-purpose registries, but for blocks inside these that are globally reachable: they are anycast services of the
@@ -47,11 +48,10 @@ const embedding = [
 function judgedForm(text: string): string | undefined {
   const address = canonicalIp(text.split('%', 1)[0] ?? '');
   if (address === undefined) return undefined;
-  const plain = plainIp(address);
-  const at = isIPv4(plain) ? undefined : embedding.find(({ contains }) => contains(plain))?.at;
-  if (at === undefined) return plain;
+  const at = embedding.find(({ contains }) => contains(address))?.at;
+  if (at === undefined) return address;
   return ipaddr
-    .parse(plain)
+    .parse(address)
     .toByteArray()
     .slice(at, at + 4)
     .join('.');
@@ -66,7 +66,7 @@ export function addressJudge(allow: readonly string[]): (address: string) => boo
   return (address) => {
     const judged = judgedForm(address);
     if (judged === undefined) return false;
-    if (allowed(judged) || allowed(canonicalIp(address) ?? '')) return true;
+    if (allowed(judged) || allowed(address)) return true;
     return !special(judged) && (isIPv4(judged) || globalUnicast(judged));
   };
 }

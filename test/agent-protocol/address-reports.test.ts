@@ -39,6 +39,13 @@ test('a hello with the known addresses, however they are spelled, changes nothin
   expect(recorded).toEqual([['203.0.113.2', '2001:db8::1']]);
 });
 
+test('an IPv4-mapped IPv6 address is that IPv4 address', () => {
+  hello('::ffff:203.0.113.1', '');
+  expect(recorded).toEqual([]);
+  hello('::FFFF:203.0.113.2', '');
+  expect(recorded.at(-1)?.[0]).toBe('203.0.113.2');
+});
+
 test('a hello of a node that was deleted changes nothing, nor does one that waits', () => {
   hello('203.0.113.2', '');
   hello('203.0.113.3', '');

@@ -67,6 +67,12 @@ describe('no collision between', () => {
 
 describe('a collision between', () => {
   it.each<[string, Hop, Hop]>([
+    [
+      'an IPv4 address and its IPv4-mapped form, as an earlier log may have it',
+      at({ listen_addr: '10.0.0.1' }),
+      at({ listen_addr: '::ffff:10.0.0.1' }),
+    ],
+    ['any IPv4 address and an IPv4-mapped one', at(any4), at({ listen_addr: '::ffff:a00:1' })],
     ['two RAW tcp fallbacks', at({}), at({})],
     ['an empty list of names and a RAW tcp fallback', at(names()), at({})],
     ['two RAW udp listeners', at(udp), at(udp)],

@@ -29,6 +29,16 @@ it('are those of deployed definitions of enabled resources, each once', () => {
   expect(live(fleet, 'nobody')).toEqual([]);
 });
 
+it('are named by their address, not by its notation', () => {
+  const { fleet } = f.given(
+    f.createNode('a'),
+    f.createChain('one', [f.hop('a', 80, { listen_addr: '10.0.0.1' })]),
+    f.deployChain('one'),
+  );
+  const reported = { transport: 'tcp', listenAddr: '::FFFF:a00:1', listenPort: 80 } as const;
+  expect(live(fleet, 'a')).toEqual([listenerKey(reported)]);
+});
+
 it('hold every listener that a rule of the compiled snapshot has', () => {
   fc.assert(
     fc.property(histories(), (moves) => {

@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Cidr } from '../../src/kernel/cidr.js';
-import { canonicalCidr, canonicalNetwork, overlap, overlappingPair, parseCidr } from '../../src/kernel/cidr.js';
+import {
+  addressRanges,
+  canonicalCidr,
+  canonicalNetwork,
+  overlap,
+  overlappingPair,
+  parseCidr,
+} from '../../src/kernel/cidr.js';
 
 describe('the canonical text of a CIDR', () => {
   it.each([
@@ -13,6 +20,9 @@ describe('the canonical text of a CIDR', () => {
     ['FD00:0:0::1/64', 'fd00::1/64'],
     ['2001:0db8::10.0.0.1/128', '2001:db8::a00:1/128'],
     ['::/0', '::/0'],
+    ['::ffff:10.0.0.0/104', '10.0.0.0/8'],
+    ['::FFFF:a00:1/128', '10.0.0.1/32'],
+    ['::ffff:0:0/96', '0.0.0.0/0'],
   ])('of %s is %s', (text, canonical) => expect(canonicalCidr(text)).toBe(canonical));
 
   it.each([
@@ -35,9 +45,9 @@ describe('the canonical text of a CIDR', () => {
     'fd00::1%eth0/64',
     '[fd00::1]/64',
     'a.example/24',
-    // A second way to write 10.0.0.0/8.
-    '::ffff:10.0.0.0/104',
-    '::ffff:a00:1/128',
+    // Wider than all of IPv4.
+    '::ffff:10.0.0.0/95',
+    '::ffff:10.0.0.0/129',
   ])('does not exist for "%s"', (text) => {
     expect(canonicalCidr(text)).toBeUndefined();
     expect(canonicalNetwork(text)).toBeUndefined();
@@ -59,6 +69,20 @@ describe('the canonical text of a CIDR', () => {
       expect(canonicalNetwork(text)).toBeUndefined();
       expect(canonicalCidr(text)).toBe(text);
     }
+  });
+});
+
+describe('a set of ranges', () => {
+  it.each<[string, readonly string[], readonly string[]]>([
+    ['::/0', ['::1', '2001:db8::1', 'fe80::1%eth0'], ['127.0.0.1', '::ffff:127.0.0.1', '8.8.8.8']],
+    ['0.0.0.0/0', ['127.0.0.1', '::ffff:8.8.8.8', '::FFFF:808:808'], ['::1', '2001:db8::1']],
+    ['::ffff:10.0.0.0/104', ['10.1.2.3', '::ffff:10.1.2.3'], ['11.0.0.1', '::ffff:11.0.0.1', '::a00:1']],
+    ['::ffff:10.0.0.1', ['10.0.0.1'], ['10.0.0.2']],
+    ['2001:db8::/32', ['2001:DB8::1'], ['2001:db9::1', '', 'a.example', '10.0.0.1/8']],
+  ])('%s holds addresses by family', (range, inside, outside) => {
+    const holds = addressRanges([range]);
+    expect(inside.filter((address) => !holds(address))).toEqual([]);
+    expect(outside.filter(holds)).toEqual([]);
   });
 });
 

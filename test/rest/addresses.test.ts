@@ -1,5 +1,5 @@
 /** `docs/contract/rest.md#envelope`: addresses are accepted in any valid notation and answered in canonical form (RFC 5952). */
-import { isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -7,6 +7,7 @@ import {
   canonicalEndpoint,
   canonicalHost,
   canonicalIp,
+  canonicalListenIp,
   canonicalNamePattern,
 } from '../../src/kernel/addresses.js';
 
@@ -18,8 +19,8 @@ test.each([
   ['0:0:0:0:0:0:0:0', '::'],
   ['0:0:0:0:0:0:0:1', '::1'],
   ['1:0:0:0:0:0:0:0', '1::'],
-  ['::FFFF:192.0.2.128', '::ffff:192.0.2.128'],
-  ['::ffff:c000:280', '::ffff:192.0.2.128'],
+  ['::FFFF:192.0.2.128', '192.0.2.128'],
+  ['::ffff:c000:280', '192.0.2.128'],
   ['64:ff9b::192.0.2.33', '64:ff9b::c000:221'],
   ['::1.2.3.4', '::102:304'],
   ['192.0.2.1', '192.0.2.1'],
@@ -30,6 +31,23 @@ test.each(['192.0.2.01', '192.0.2', '1.2.3.256', '::1%eth0', '[::1]', ':::', '1:
   (text) => expect(canonicalIp(text)).toBeUndefined(),
 );
 
+test('every spelling of an IPv4-mapped IPv6 address is that IPv4 address', () => {
+  fc.assert(
+    fc.property(fc.ipV4(), fc.constantFrom('::ffff:', '0:0:0:0:0:FFFF:', '::FfFf:'), fc.boolean(), (ip, start, hex) => {
+      const [a = 0, b = 0, c = 0, d = 0] = ip.split('.').map(Number);
+      const end = hex ? `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}` : ip;
+      expect(canonicalIp(`${start}${end}`)).toBe(ip);
+    }),
+  );
+});
+
+test('one listens on unicast addresses alone', () => {
+  for (const address of ['0.0.0.0', '::', '127.0.0.1', '223.255.255.255', 'fe80::1', '240.0.0.1'])
+    expect(canonicalListenIp(address)).toBe(address);
+  for (const address of ['224.0.0.1', '239.255.255.255', '255.255.255.255', 'ff02::1', '::ffff:224.0.0.1', 'a'])
+    expect([address, canonicalListenIp(address)]).toEqual([address, undefined]);
+});
+
 const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }));
 test('every spelling of an IPv6 address has one canonical form, which is its own canonical form', () => {
   fc.assert(
@@ -37,7 +55,7 @@ test('every spelling of an IPv6 address has one canonical form, which is its own
       const long = groups.map((one) => one.toString(16).padStart(4, '0')).join(':');
       const short = groups.map((one) => one.toString(16)).join(':');
       const form = canonicalIp(short) ?? '';
-      expect(isIPv6(form)).toBe(true);
+      expect(isIP(form)).toBeGreaterThan(0);
       expect(canonicalIp(upper ? long.toUpperCase() : long)).toBe(form);
       expect(canonicalIp(form)).toBe(form);
       expect(new URL(`http://[${short}]/`).hostname === `[${form}]` || form.includes('.')).toBe(true);
@@ -73,6 +91,7 @@ test('names, name patterns, hosts and endpoints are lower-cased or refused', () 
   expect(canonicalHost('FE80::0001')).toBe('fe80::1');
   expect(canonicalEndpoint('EXAMPLE.org:443')).toBe('example.org:443');
   expect(canonicalEndpoint('[0:0::1]:1')).toBe('[::1]:1');
+  expect(canonicalEndpoint('[::FFFF:127.0.0.1]:80')).toBe('127.0.0.1:80');
   for (const bad of ['::1:80', '[10.0.0.1]:80', 'a:0', 'a:65536', 'a:01', 'a', ':1', 'a:1 ', 'a:b:1']) {
     expect([bad, canonicalEndpoint(bad)]).toEqual([bad, undefined]);
   }

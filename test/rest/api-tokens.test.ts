@@ -162,6 +162,14 @@ describe('an API token', () => {
     expect(rest.logged.filter((line) => line.includes(name) && line.includes('198.51.100.1'))).not.toEqual([]);
   });
 
+  test('from all of IPv6 is not taken from IPv4, and from all of IPv4 not from IPv6', async () => {
+    const [six, four] = [(await make({ from: ['::/0'] })).token, (await make({ from: ['::ffff:0:0/96'] })).token];
+    expect((await me(six, '2001:db8::1')).statusCode).toBe(200);
+    expect((await me(four, '::ffff:192.0.2.9')).statusCode).toBe(200);
+    for (const address of ['192.0.2.9', '::ffff:192.0.2.9']) expect((await me(six, address)).statusCode).toBe(401);
+    expect((await me(four, '2001:db8::1')).statusCode).toBe(401);
+  });
+
   test('that nobody knows has a budget of its own for each address, 20 and then 20 a minute', async () => {
     const from = '203.0.113.5';
     const wrong = (index: number): string =>

@@ -159,7 +159,8 @@ describe('trusted proxies: X-Forwarded-For', () => {
   test('is ignored without the setting, and from an address that the setting does not name', async () => {
     const forged = ['203.0.113.9', '203.0.113.9, 127.0.0.1'];
     expect(await addresses([], '127.0.0.1', forged)).toEqual(['127.0.0.1', '127.0.0.1']);
-    expect(await addresses(['10.0.0.0/8', '127.0.0.2/32'], '127.0.0.3', forged)).toEqual(['127.0.0.3', '127.0.0.3']);
+    for (const others of [['10.0.0.0/8', '127.0.0.2/32'], ['::/0']])
+      expect(await addresses(others, '127.0.0.3', forged)).toEqual(['127.0.0.3', '127.0.0.3']);
   });
 
   test('counts from a named proxy: the last address that is not a named proxy itself', async () => {

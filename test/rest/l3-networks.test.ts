@@ -209,7 +209,11 @@ describe('a body is refused', () => {
     ],
     ['an address with a bad prefix', { addresses: ['10.0.0.1/33'] }, 'members[0].addresses[0]'],
     ['an address with a zone', { addresses: ['fe80::1%eth0/64'] }, 'members[0].addresses[0]'],
-    ['an IPv4-mapped address', { addresses: ['::ffff:10.0.0.1/128'] }, 'members[0].addresses[0]'],
+    [
+      'an IPv4-mapped address with a prefix beyond IPv4',
+      { addresses: ['::ffff:10.0.0.1/95'] },
+      'members[0].addresses[0]',
+    ],
     [
       'an address twice',
       { addresses: ['fd00::1/64', 'FD00::1/64'] },

@@ -341,6 +341,7 @@ describe('the runtime table', () => {
     ['?listen_addr=0.0.0.0', 1],
     ['?listen_addr=fd00::1', 1],
     ['?listen_addr=0:0::0', 1],
+    ['?listen_addr=::ffff:0.0.0.0', 1],
     ['?transport=tcp&listen_addr=::&listen_port=80', 1],
     ['?transport=udp&listen_addr=::&listen_port=80', 0],
   ])('filters by %s', async (query, expected) => {

@@ -158,6 +158,17 @@ describe('an update', () => {
     await refused('PUT', `/api/routes/${two.id}`, { hops: one.hops }, 409, sentence);
     await refused('PUT', `/api/routes/${two.id}`, { name: one.name }, 409, /^conflict: name: /);
   });
+
+  test('is refused for a collision in another notation of the address, as an IPv4-mapped one', async () => {
+    const on = (hops: readonly object[], listen_addr: string): object[] => hops.map((hop) => ({ ...hop, listen_addr }));
+    const body = route();
+    const one = await create({ ...body, hops: on(body['hops'] as object[], '127.0.0.1') });
+    const two = await create(route());
+    for (const address of ['::ffff:127.0.0.1', '::FFFF:7f00:1', '0.0.0.0', '::ffff:0.0.0.0'])
+      await refused('PUT', `/api/routes/${two.id}`, { hops: on(one.hops, address) }, 409, /collides with route/);
+    for (const address of ['224.0.0.1', '255.255.255.255', 'ff02::1', '::ffff:224.0.0.1'])
+      await refused('PUT', `/api/routes/${two.id}`, { hops: on(one.hops, address) }, 400, /unicast/);
+  });
 });
 
 test('a delete answers an empty object, and the route is gone', async () => {

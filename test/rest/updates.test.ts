@@ -432,7 +432,7 @@ describe('addresses are accepted in any valid notation and answered in canonical
     [
       '/api/l4-chains',
       () => ({ hops: hop({ listen_addr: '::FFFF:10.0.0.1', listen_port: 91 }), target: { endpoint: '[::0001]:1' } }),
-      { hops: [{ listen_addr: '::ffff:10.0.0.1' }], target: { endpoint: '[::1]:1' } },
+      { hops: [{ listen_addr: '10.0.0.1' }], target: { endpoint: '[::1]:1' } },
     ],
     [
       '/api/routes',
@@ -442,6 +442,21 @@ describe('addresses are accepted in any valid notation and answered in canonical
         hops: [{ node_id: spare, listen_addr: '::0', listen_port: 92 }],
       }),
       { host: 'r.example', backend: '[::2]:80', hops: [{ listen_addr: '::' }] },
+    ],
+    [
+      '/api/l4-chains',
+      () => ({
+        hops: hop({ listen_addr: '::ffff:a00:2', listen_port: 91, dial_addr: '::ffff:10.0.0.2' }),
+        target: { endpoint: '[::ffff:10.0.0.9]:1' },
+      }),
+      { hops: [{ listen_addr: '10.0.0.2', dial_addr: '10.0.0.2' }], target: { endpoint: '10.0.0.9:1' } },
+    ],
+    [
+      '/api/l3-networks',
+      () => ({
+        members: [{ node_id: spare, addresses: ['::ffff:10.0.0.1/120'], routes: ['::ffff:10.9.0.0/112'] }],
+      }),
+      { members: [{ addresses: ['10.0.0.1/24'], routes: ['10.9.0.0/16'] }] },
     ],
     [
       '/api/l3-networks',

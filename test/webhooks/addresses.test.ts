@@ -78,6 +78,13 @@ describe('an address', () => {
     for (const address of ['10.2.0.1', 'fc12::1', '192.168.7.8', '127.0.0.1'])
       expect([address, allowed(address)]).toEqual([address, false]);
   });
+
+  test('as a range of IPv6 allows no IPv4 address', () => {
+    const allowed = addressJudge(['::/0']);
+    expect(allowed('fd12::1')).toBe(true);
+    for (const address of ['127.0.0.1', '::ffff:127.0.0.1', '10.0.0.1'])
+      expect([address, allowed(address)]).toEqual([address, false]);
+  });
 });
 
 const lookUps: string[] = [];

@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { canonicalRange } from '../../kernel/cidr.js';
 import { parseHostPort, splitHostPort } from '../../kernel/host-port.js';
 import type { HostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
@@ -42,13 +43,7 @@ const list = z.string().transform((text) =>
 
 export const cidrs = list.superRefine((entries, context) => {
   for (const entry of entries) {
-    const [address = '', bits, ...more] = entry.split('/');
-    const version = isIP(address);
-    const maxBits = version === 4 ? 32 : 128;
-    const areBits = bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= maxBits);
-    if (version === 0 || !areBits || more.length > 0 || address.includes('%')) {
-      context.addIssue(`expected comma-separated CIDRs, got "${entry}"`);
-    }
+    if (canonicalRange(entry) === undefined) context.addIssue(`expected comma-separated CIDRs, got "${entry}"`);
   }
 });
 

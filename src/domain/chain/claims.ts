@@ -1,4 +1,5 @@
 /** The claims of a chain on the listeners of its nodes. Implements `docs/contract/domain.md#listeners-and-collisions`. */
+import { plainIp } from '../../kernel/addresses.js';
 import { x25519Material } from '../credential/material.js';
 import type { Claim } from '../listeners/claims.js';
 import { ownerOf } from '../references/references.js';
@@ -29,7 +30,7 @@ export function claimsOfChain(chain: ChainState, fleet: Pick<FleetView, 'get'>):
       owner: ownerOf(chainKey.type, chain.id),
       nodeId: hop.node_id,
       transport: listenerTransport(hop),
-      addr: hop.listen_addr,
+      addr: plainIp(hop.listen_addr),
       port: hop.listen_port,
       ...familyOf(fleet, hop),
     })),

@@ -2,6 +2,7 @@
  * The claims of an L3 network: one for each tunnel, on the UDP listener of its listening end.
  * Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
+import { plainIp } from '../../kernel/addresses.js';
 import type { Claim } from '../listeners/claims.js';
 import { ownerOf } from '../references/references.js';
 import type { NetworkState, RequestedTunnel } from './l3-network.js';
@@ -15,7 +16,7 @@ export function claimOfTunnel(network: Claimant, tunnel: RequestedTunnel, contex
     owner: ownerOf(networkKey.type, network.id),
     nodeId: tunnel.listener_node_id,
     transport: 'udp',
-    addr: tunnel.listen_addr,
+    addr: plainIp(tunnel.listen_addr),
     port: tunnel.listen_port,
     family: 'l3',
     values: contextId === null ? [] : [String(contextId)],

@@ -3,6 +3,7 @@
  * with policies; and the ones that the node has once it has applied its newest snapshot. REST adds what agents report.
  * Implements `docs/contract/domain.md#l4-chain`, listener intent, and `docs/contract/rest.md#port-management`.
  */
+import { plainIp } from '../../kernel/addresses.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';
 import type { AnyState } from '../fleet/resources.js';
@@ -34,7 +35,7 @@ export function listenerKey({
   listenAddr,
   listenPort,
 }: Omit<ListenerKey, 'transport'> & { readonly transport: string }): string {
-  return `${transport}/${listenPort}/${listenAddr}`;
+  return `${transport}/${listenPort}/${plainIp(listenAddr)}`;
 }
 
 /** What `listenerKey` named. */

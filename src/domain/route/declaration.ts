@@ -3,6 +3,7 @@
  * the port table. Implements `docs/contract/domain.md#legacy-route`, `docs/contract/wire.md#configuration` and listener
  * intent of `docs/contract/domain.md#l4-chain`.
  */
+import { plainIp } from '../../kernel/addresses.js';
 import { listenersOf } from '../listeners/claims.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import { dialEndpoint, hopAfter, undialable, unknownNode } from '../node/hops.js';
@@ -41,7 +42,7 @@ function claimsOfRoute(route: RouteState): readonly Claim[] {
     owner: ownerOf(routeKey.type, route.id),
     nodeId: hop.node_id,
     transport: 'tcp',
-    addr: hop.listen_addr,
+    addr: plainIp(hop.listen_addr),
     port: hop.listen_port,
     family: 'http',
     values: [matchOf(route)],
@@ -62,7 +63,7 @@ function routeRulesOn(fleet: FleetView, route: RouteState, nodeId: string): Node
       {
         rule_id,
         origin: { resource_type: 'route', resource_id: route.id, resource_name: route.name, hop_index: index },
-        listen_addr: hop.listen_addr,
+        listen_addr: plainIp(hop.listen_addr),
         listen_port: hop.listen_port,
         host: route.host,
         path_prefix: route.path_prefix,

@@ -50,7 +50,8 @@ export function createAddressReports(
 
   return {
     hello(nodeId, hello) {
-      const ipv4 = isIPv4(hello.publicIpv4) ? hello.publicIpv4 : '';
+      const reported = canonicalIp(hello.publicIpv4) ?? '';
+      const ipv4 = isIPv4(reported) ? reported : '';
       const ipv6 = isIPv6(hello.publicIpv6) ? (canonicalIp(hello.publicIpv6) ?? '') : '';
       const entry: Entry = entries.get(nodeId) ?? { times: [], waiting: undefined };
       const now = deps.clock.monotonic();

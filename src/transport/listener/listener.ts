@@ -7,8 +7,9 @@
  */
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
-import { plainIp, addressRanges } from '../../kernel/addresses.js';
+import { plainIp } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
+import { addressRanges } from '../../kernel/cidr.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';

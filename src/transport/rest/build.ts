@@ -7,6 +7,7 @@ import { serializerCompiler } from '@fastify/type-provider-zod';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
+import { addressRanges } from '../../kernel/cidr.js';
 import { limits } from '../../kernel/limits.js';
 import { createAddressBudget } from './checks/address-budget.js';
 import { apiTokenRoutes } from './resources/api-tokens.js';
@@ -58,7 +59,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
       }),
     genReqId: (request) => requestId(request, () => deps.ids.next()),
     requestIdHeader: false,
-    trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
+    trustProxy: addressRanges(options.trustedProxies),
     rewriteUrl: (request) => decodableUrl(request.url ?? '/'),
     // `body.ts` limits the size: fastify's own limit would cut the connection.
     bodyLimit: Number.MAX_SAFE_INTEGER,

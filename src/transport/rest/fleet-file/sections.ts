@@ -10,7 +10,7 @@ import type { AnyResource, ResourceType } from '../../../domain/fleet/resources.
 import { resources, resourceTypes } from '../../../domain/fleet/resources.js';
 import { policyKey, policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import type { DeclaredRoute, InFile } from '../openapi/route-declaration.js';
-import { body, ip, list, oneOf, port, uuid } from '../schemas/fields.js';
+import { body, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
 import { settingsBody } from '../resources/settings.js';
 
 export interface Section extends InFile {
@@ -34,7 +34,7 @@ const otherNames: { readonly [idField: string]: string } = { x25519_credential_i
 export const policyBody = body({
   node_id: uuid,
   transport: oneOf(policyTransports),
-  listen_addr: ip,
+  listen_addr: listenIp,
   listen_port: port,
   priority_order: list(oneOf(priorityLabels)),
 });

@@ -4,7 +4,6 @@
  */
 import { z } from 'zod';
 import { byListener, listenerKey, listenerOfKey } from '../../../domain/port-table/port-table.js';
-import { canonicalIp } from '../../../kernel/addresses.js';
 import { limits } from '../../../kernel/limits.js';
 import type { ReportedListeners, RuntimeListener } from '../../../telemetry/port.js';
 import type { RestDeps } from '../deps.js';
@@ -33,7 +32,7 @@ export function statesOf({ reported_at: reportedAt, listeners }: ReportedListene
 
 /** As `listenerKey` names it: agents may write an address in another notation. */
 export function reportedKey({ transport, listen_addr, listen_port }: RuntimeListener): string {
-  return listenerKey({ transport, listenAddr: canonicalIp(listen_addr) ?? listen_addr, listenPort: listen_port });
+  return listenerKey({ transport, listenAddr: listen_addr, listenPort: listen_port });
 }
 
 /** The agent's word for a listener; undefined if it did not report it, or nothing at all. */

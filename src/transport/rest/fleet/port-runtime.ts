@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { policyTransports } from '../../../domain/listener-policy/policy.js';
-import { canonicalIp } from '../../../kernel/addresses.js';
+import { plainIp } from '../../../kernel/addresses.js';
 import type { ReportedListeners, RuntimeListener } from '../../../telemetry/port.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
@@ -130,7 +130,7 @@ function matches(listener: RuntimeListener, { transport, listen_addr, listen_por
   return (
     (transport === undefined || listener.transport === transport) &&
     (listen_port === undefined || listener.listen_port === listen_port) &&
-    (listen_addr === undefined || (canonicalIp(listener.listen_addr) ?? listener.listen_addr) === listen_addr)
+    (listen_addr === undefined || plainIp(listener.listen_addr) === listen_addr)
   );
 }
 

@@ -17,7 +17,7 @@ import {
   endpoint,
   host,
   integer,
-  ip,
+  listenIp,
   list,
   name,
   namePattern,
@@ -62,7 +62,7 @@ const aboutHop = {
 
 const requestedHop = object({
   node_id: documented(uuid, aboutHop.node_id),
-  listen_addr: documented(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
+  listen_addr: documented(listenIp.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
   listen_port: documented(port, aboutHop.listen_port, 443),
   outer: documented(oneOf(outers), aboutHop.outer),
   security: documented(oneOf(securities), aboutHop.security),

@@ -25,7 +25,7 @@ import {
   distinct,
   dnsName,
   integer,
-  ip,
+  listenIp,
   list,
   name,
   object,
@@ -93,7 +93,7 @@ function memberOf(requested: z.output<typeof requestedMember>): RequestedMember 
 
 const requestedTunnel = object({
   listener_node_id: documented(uuid, about.listener_node_id),
-  listen_addr: documented(ip, about.listen_addr),
+  listen_addr: documented(listenIp, about.listen_addr),
   listen_port: documented(port, about.listen_port, 4443),
   connector_node_id: documented(uuid, about.connector_node_id, sample.exitNode),
   context_id: documented(

@@ -8,7 +8,7 @@ import { policyTransports, priorityLabels } from '../../../domain/listener-polic
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, nothing, ok } from '../answers/envelope.js';
-import { body, ip, list, oneOf, port, uuid } from '../schemas/fields.js';
+import { body, ip, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
 import { conditionalHeaders, etag } from '../schemas/headers.js';
 import { query, queryInteger } from '../schemas/query.js';
 import { documented } from '../openapi/openapi-text.js';
@@ -17,7 +17,7 @@ import { listenerOrder, version } from '../schemas/shared-schemas.js';
 const saveBody = body({
   nodeId: documented(uuid, 'Node of the listener'),
   transport: documented(oneOf(policyTransports), 'QUIC listens on udp', 'tcp'),
-  listenAddr: documented(ip, 'IP address, in any notation', '0.0.0.0'),
+  listenAddr: documented(listenIp, 'IP address, in any notation', '0.0.0.0'),
   listenPort: documented(port, 'Port', 443),
   priorityOrder: documented(list(oneOf(priorityLabels)), 'In which order kinds of routes match', ['tls', 'reality']),
 }).meta({ id: 'NewListenerPolicy', description: 'The order in which a listener matches' });

@@ -14,7 +14,7 @@ import {
   canonical,
   endpoint,
   host,
-  ip,
+  listenIp,
   list,
   name,
   object,
@@ -46,7 +46,7 @@ const aboutHop = {
 
 const requestedHop = object({
   node_id: documented(uuid, aboutHop.node_id),
-  listen_addr: documented(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
+  listen_addr: documented(listenIp.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
   listen_port: documented(port, aboutHop.listen_port, 80),
 }).meta({ id: 'RouteHop', description: 'A hop of a legacy route' });
 

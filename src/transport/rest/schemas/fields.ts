@@ -9,6 +9,7 @@ import {
   canonicalEndpoint,
   canonicalHost,
   canonicalIp,
+  canonicalListenIp,
   canonicalNamePattern,
 } from '../../../kernel/addresses.js';
 import { isUuid } from '../../../kernel/ids.js';
@@ -92,6 +93,10 @@ const patterns = {
 export const cidrPattern = '^[0-9A-Fa-f:.]+/[0-9]{1,3}$';
 
 export const ip = canonical('an IPv4 or IPv6 address', canonicalIp).meta({
+  pattern: patterns.ip,
+  examples: ['0.0.0.0'],
+});
+export const listenIp = canonical('a unicast IPv4 or IPv6 address', canonicalListenIp).meta({
   pattern: patterns.ip,
   examples: ['0.0.0.0'],
 });

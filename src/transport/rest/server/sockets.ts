@@ -6,7 +6,8 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { addressKey, addressRanges, plainIp } from '../../../kernel/addresses.js';
+import { addressKey, plainIp } from '../../../kernel/addresses.js';
+import { addressRanges } from '../../../kernel/cidr.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
 import { tuning } from '../tuning.js';
 
