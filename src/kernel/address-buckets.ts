@@ -2,7 +2,7 @@
  * A token bucket for each client address, the addresses of one IPv6 network together. Bounded: the address that came least
  * recently goes first. Implements `docs/contract/configuration.md#configuration`.
  */
-import { addressKey, plainIp } from './addresses.js';
+import { addressKey } from './addresses.js';
 import type { Clock } from './clock.js';
 import { createLru } from './lru.js';
 import type { TokenBucket } from './token-bucket.js';
@@ -14,8 +14,11 @@ export interface AddressBudget {
 }
 
 export interface AddressBuckets {
-  /** Takes one from the address's bucket. @returns 0, or the milliseconds until there is one again; then nothing is taken */
-  take(address: string): number;
+  /**
+   * Takes tokens, one by default, from the address's bucket.
+   * @returns 0, or the milliseconds until there are as many again; then nothing is taken
+   */
+  take(address: string, tokens?: number): number;
   /** Returns what was taken. */
   give(address: string): void;
 }
@@ -27,13 +30,13 @@ export function createAddressBuckets(
 ): AddressBuckets {
   const buckets = createLru<string, TokenBucket>({ maxEntries });
   const bucketOf = (address: string, now: number): TokenBucket =>
-    buckets.getOrCreate(addressKey(plainIp(address)), () => createTokenBucket(perSecond, burst, now));
+    buckets.getOrCreate(addressKey(address), () => createTokenBucket(perSecond, burst, now));
   return {
-    take(address) {
+    take(address, tokens = 1) {
       const now = clock.monotonic();
       const bucket = bucketOf(address, now);
-      const waitMs = bucket.wait(now);
-      if (waitMs === 0) bucket.take(now);
+      const waitMs = bucket.wait(now, tokens);
+      if (waitMs === 0) bucket.take(now, tokens);
       return waitMs;
     },
     give(address) {

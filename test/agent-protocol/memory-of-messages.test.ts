@@ -32,10 +32,11 @@ function connectionOn(stream: AgentConnection['stream']): AgentConnection {
     closed: false,
     sessionOpened: nothing,
     sessionEnded: nothing,
-    hasSession: false,
+    hasSession: true,
     unansweredBytes: 0,
     answered: nothing,
     watch: nothing,
+    endCostly: nothing,
     onClose: nothing,
     destroy: () => stream.destroy(),
   };
@@ -49,6 +50,7 @@ test('of a message that was read nothing stays in memory while its stream is ope
       control: (stream) =>
         stream.start({ message: () => (taken += 1), halfClosed: () => undefined, gone: () => undefined }),
       unsound: () => false,
+      takeBytes: () => true,
     },
     silentLogger,
   );

@@ -19,6 +19,7 @@ import {
   FrameType,
   headerList,
   opening,
+  rstStream,
   tableFilling,
   uint32,
 } from '../../scripts/stack/http2-frames.js';
@@ -95,6 +96,74 @@ describe('a header list', () => {
       expect.objectContaining({ type: FrameType.headers, stream: 3 }),
     );
   });
+});
+
+describe('a connection without a session is closed before HTTP/2 has what it sent', () => {
+  const many = (part: Buffer): Buffer => Buffer.concat(Array.from({ length: 210 }, () => part));
+  // Each is less than waits for an answer anywhere else, and nothing that HTTP/2 itself would end a connection for at once.
+  test.each<[string, Buffer]>([
+    ['the head of a header block over 8 KiB', frame(FrameType.headers, 0, 1, Buffer.alloc(8_193)).subarray(0, 9)],
+    [
+      'heads of blocks over 8 KiB in pieces',
+      Buffer.concat([
+        frame(FrameType.headers, 0, 1, headerList(requestHeaders(openSession))),
+        frame(FrameType.continuation, 0, 1, Buffer.alloc(8_192)).subarray(0, 9),
+      ]),
+    ],
+    ['empty frames of SETTINGS', many(frame(FrameType.settings, 0, 0))],
+    ['pings', many(frame(FrameType.ping, 0, 0, Buffer.alloc(8)))],
+    ['priorities', many(frame(FrameType.priority, 0, 1, Buffer.from([0, 0, 0, 0, 16])))],
+    ['window updates', many(frame(FrameType.windowUpdate, 0, 0, uint32(1)))],
+    ['empty pieces of a request', Buffer.concat([call(openSession, 1), many(frame(FrameType.data, 0, 1))])],
+    [
+      'empty pieces of a header block',
+      Buffer.concat([
+        frame(FrameType.headers, 0, 1, headerList(requestHeaders(openSession))),
+        many(frame(FrameType.continuation, 0, 1)),
+      ]),
+    ],
+    ['resets of calls', many(rstStream(1))],
+  ])('%s', async (_, bytes) => {
+    const { socket, received } = await stranger(opening);
+    await eventually(() => fixture.transport.stats().connections.open.without_session).toBe(1);
+    expect(received).toHaveLength(0);
+    socket.write(bytes);
+    await eventually(() => socket.closed).toBe(true);
+    expect(costly()).toBe(1);
+  });
+
+  test('for the bytes that all connections of its address have sent, and an agent from there gets in', async () => {
+    const peers = await Promise.all(Array.from({ length: 120 }, () => stranger(opening)));
+    await eventually(() => fixture.transport.stats().connections.open.without_session).toBe(120);
+    const whole = (stream: number): Buffer =>
+      frame(
+        FrameType.headers,
+        endHeaders | endStream,
+        stream,
+        headerList({ ...requestHeaders('/none'), ...ballast(7_500) }),
+      );
+    for (const { socket } of peers) socket.write(Buffer.concat([whole(1), whole(3)]));
+    await eventually(() => costly()).toBeGreaterThan(0);
+    await agent.connect();
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+  });
+});
+
+test('an HTTP/2 client that pings, is slow to call and is refused again and again is no stranger', async () => {
+  const client = connectHttp2(`http://${fixture.transport.address}`);
+  clients.push(client);
+  client.on('error', () => undefined);
+  await once(client, 'remoteSettings');
+  for (let round = 0; round < 4; round += 1) {
+    for (let ping = 0; ping < 8; ping += 1) await new Promise<void>((resolve) => void client.ping(() => resolve()));
+    const refused = client.request({ ...requestHeaders(openSession), ...ballast(2_000) });
+    refused.on('error', () => undefined);
+    refused.resume();
+    refused.end(Buffer.concat([Buffer.from([0]), uint32(2), Buffer.from([0x0a, 0x7f])]));
+    await once(refused, 'close');
+  }
+  expect(client.closed).toBe(false);
+  expect(costly()).toBe(0);
 });
 
 describe('a connection without a session is closed', () => {

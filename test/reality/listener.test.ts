@@ -11,6 +11,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { h2cPreface } from '../../src/transport/listener/sniff.js';
+import { frame, FrameType, opening } from '../../scripts/stack/http2-frames.js';
+import { GuardedStream } from '../../src/transport/agent/guarded-stream.js';
 import { eventually } from '../support/eventually.js';
 import { proxyHeader } from '../support/proxy-header.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
@@ -53,6 +55,15 @@ describe('an agent', () => {
     stream.end();
     await once(stream, 'close');
     await eventually(() => connection.closed).toBe(true);
+  });
+
+  test('that has no session may send no more inside REALITY than in the clear', async () => {
+    const { stream, connection } = await reality.agent();
+    const guarded = new GuardedStream(connection, () => true);
+    guarded.resume();
+    stream.write(Buffer.concat([opening, frame(FrameType.headers, 0, 1, Buffer.alloc(8_193)).subarray(0, 9)]));
+    await eventually(() => connection.closed).toBe(true);
+    expect(reality.listener.listener.stats().closed.costly).toBe(1);
   });
 
   test('speaks first: what the service says is held back until then', async () => {

@@ -28,6 +28,7 @@ import { createControlStreams } from './control.js';
 import { countIn, createCounters, metricSources } from './counters.js';
 import type { ConnectionStats, Counters, Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
+import { createStrangersBytes } from './guarded-stream.js';
 import type { LiveSession } from './live-session.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
@@ -174,7 +175,8 @@ export async function createAgentTransport(
   });
 
   const { openSession, unsound } = admission;
-  const grpc = createGrpcServer({ openSession, control: control.open, unsound }, logger);
+  const takeBytes = createStrangersBytes(clock);
+  const grpc = createGrpcServer({ openSession, control: control.open, unsound, takeBytes }, logger);
   const accept = (connection: AgentConnection): void => {
     if (closing) return connection.destroy();
     grpc.accept(connection);

@@ -16,19 +16,20 @@ import type { AgentConnection } from '../listener/connection.js';
 /** Headers of a call; agents send about ten. */
 const headerPairs = 64;
 
-/** HTTP/2 wraps the socket in a proxy: a property is passed through, identity is not. */
 const connectionKey = Symbol('agent connection');
 
-/** A TCP socket carries the mark itself; any other stream is wrapped once more by HTTP/2, in `stream`. */
-type Marked = Duplex & { [connectionKey]?: AgentConnection; readonly stream?: Marked };
+/** HTTP/2 wraps a stream that is no TCP socket: it is the `stream` of what a session has for a socket. */
+interface Marked {
+  readonly stream?: { [connectionKey]?: AgentConnection };
+}
 
 interface CallInside {
   readonly call?: { readonly stream?: ServerHttp2Stream; readonly incomingEncoding?: string };
 }
 
-/** Marks the stream of a connection. Must be called before the gRPC server gets it. */
-export function markConnection(connection: AgentConnection): void {
-  (connection.stream as Marked)[connectionKey] = connection;
+/** Marks the stream of a connection, which is no TCP socket. Must be called before the gRPC server gets it. */
+export function markConnection(connection: AgentConnection, stream: Duplex): void {
+  (stream as Marked['stream'] & Duplex)[connectionKey] = connection;
 }
 
 /** The HTTP/2 stream of a call, or undefined if the library keeps it elsewhere. */
@@ -65,8 +66,7 @@ function connectionOfStream(stream: ServerHttp2Stream | undefined): AgentConnect
 
 function connectionOfSession(session: { readonly socket: unknown } | undefined): AgentConnection | undefined {
   try {
-    const socket = session?.socket as Marked | undefined;
-    return socket?.[connectionKey] ?? socket?.stream?.[connectionKey];
+    return (session?.socket as Marked | undefined)?.stream?.[connectionKey];
   } catch {
     // The HTTP/2 session has already released its socket.
     return undefined;

@@ -27,6 +27,8 @@ import {
   MessageReader,
   framedMessage,
 } from './grpc-internals.js';
+import { GuardedStream } from './guarded-stream.js';
+import type { TakeBytes } from './guarded-stream.js';
 import { callBegun, watchUnproven } from './unproven.js';
 import type { Unproven } from './unproven.js';
 
@@ -63,6 +65,7 @@ interface GrpcHandlers {
    * @returns whether the connection is to be ended
    */
   unsound(connection: AgentConnection, verdict: 'faulty' | 'unknown'): boolean;
+  takeBytes: TakeBytes;
 }
 
 interface GrpcServer {
@@ -110,8 +113,10 @@ export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcSe
     },
     closed(connection, stream) {
       const verdict = verdicts.get(stream) ?? 'unknown';
+      const watched = unproven.get(connection);
+      watched?.stream.pardon();
       if (verdict === 'sound' || !handlers.unsound(connection, verdict)) return;
-      endConnection(connection, unproven.get(connection)?.session);
+      endConnection(connection, watched?.session);
     },
   });
   server.register(
@@ -127,9 +132,10 @@ export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcSe
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   return {
     accept(connection) {
-      markConnection(connection);
-      unproven.set(connection, watchUnproven(connection));
-      injector.injectConnection(connection.stream);
+      const stream = new GuardedStream(connection, handlers.takeBytes);
+      markConnection(connection, stream);
+      unproven.set(connection, watchUnproven(connection, stream));
+      injector.injectConnection(stream);
     },
     drain: (graceMs) => injector.drain(graceMs),
     close() {

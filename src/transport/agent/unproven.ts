@@ -7,6 +7,7 @@
  */
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AgentConnection } from '../listener/connection.js';
+import type { GuardedStream } from './guarded-stream.js';
 
 /**
  * Memory that a connection without a session may hold at two consecutive checks: bytes received since its last request
@@ -21,6 +22,7 @@ const maxUnfinishedSum = 10;
 /** A connection that is watched while it has no session. There are many: data, not functions. */
 export interface Unproven {
   readonly connection: AgentConnection;
+  readonly stream: GuardedStream;
   session: ServerHttp2Session | undefined;
   /** Calls whose request has not ended. */
   readonly unfinished: ServerHttp2Stream[];
@@ -38,9 +40,10 @@ export interface Unproven {
 }
 
 /** Watches a connection until it has proven itself. An agent stays far below these bounds. */
-export function watchUnproven(connection: AgentConnection): Unproven {
+export function watchUnproven(connection: AgentConnection, stream: GuardedStream): Unproven {
   const unproven: Unproven = {
     connection,
+    stream,
     session: undefined,
     unfinished: [],
     pieces: 0,

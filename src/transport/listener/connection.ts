@@ -27,6 +27,8 @@ export interface AgentConnection {
   answered(bytes?: number): void;
   /** While it has no session, `isCostly` decides five times a second whether to close it. */
   watch(isCostly: (() => boolean) | undefined): void;
+  /** Closes the connection at once, and counts and logs it as too costly. It has no session. */
+  endCostly(): void;
   /** Calls back once, when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
   /** Closes the socket at once; data that is not sent yet is lost. */
@@ -37,6 +39,7 @@ export interface AgentConnection {
 export interface SessionMarks {
   opened(connection: Connection): void;
   ended(connection: Connection): void;
+  costly(connection: Connection): void;
 }
 
 /**
@@ -85,6 +88,9 @@ export class Connection implements AgentConnection {
   }
   watch(isCostly: (() => boolean) | undefined): void {
     this.isCostly = isCostly;
+  }
+  endCostly(): void {
+    this.#marks.costly(this);
   }
   onClose(listener: () => void): void {
     if (this.closed) listener();

@@ -182,6 +182,9 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
     ended({ entry }) {
       if (entry !== undefined) table.sessionEnded(entry, clock.monotonic());
     },
+    costly({ entry }) {
+      if (entry !== undefined) end(entry, 'costly');
+    },
   };
 
   const end = (entry: Entry<Connection>, reason: Closing): void => {
