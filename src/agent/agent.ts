@@ -41,7 +41,7 @@ interface AgentState {
 export interface AgentHandle {
   readonly nodeId: string;
   state(): AgentState;
-  /** Ends the session with SessionClose NORMAL, then closes listeners and connections. */
+  /** Reports the counters once more, ends the session with SessionClose NORMAL, then closes listeners and connections. */
   close(): Promise<void>;
 }
 

@@ -15,6 +15,12 @@ export interface AppliedConfig {
 /** A MetricsReport without the fields that the session adds. */
 export type GatewayReport = Omit<MetricsReport, 'sequence' | 'timestamp'>;
 
+/** What becomes known between two reports, and is worth one at once. */
+export interface GatewayChanges {
+  /** An upstream has been checked for the first time, or is healthy or unhealthy now and was not before. */
+  onUpstreams(): void;
+}
+
 export interface Gateway {
   /** Undefined until this process has applied a snapshot. */
   readonly applied: AppliedConfig | undefined;
@@ -25,6 +31,8 @@ export interface Gateway {
   linkMetrics(): readonly LinkMetric[];
   /** Counters since the start of the process, rates since the last call. */
   report(): GatewayReport;
+  /** Says who is told of changes. */
+  watch(changes: GatewayChanges): void;
   /** For RUN_DIAGNOSTICS: the state that an operator wants to see in the agent's log. */
   diagnostics(): object;
   /** Closes listeners and connections. */

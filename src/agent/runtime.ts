@@ -11,7 +11,7 @@ import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
-import type { AppliedConfig, Gateway, GatewayReport } from './gateway.js';
+import type { AppliedConfig, Gateway, GatewayChanges, GatewayReport } from './gateway.js';
 import { createCertificates } from './plan/certificates.js';
 import type { ListenerPlan, Target } from './plan/plan.js';
 import { planTarget } from './plan/target.js';
@@ -35,7 +35,8 @@ interface RuntimeOptions {
 export function createRuntime(options: RuntimeOptions): Gateway {
   const { logger, clock } = options;
   const latency = createSamples(relayLimits.latencySamples);
-  const upstreams = createUpstreams(latency);
+  let changes: GatewayChanges | undefined;
+  const upstreams = createUpstreams(latency, () => changes?.onUpstreams());
   const checks = createHealthChecks(upstreams);
   const links = createLinks();
   const pins = createPins();
@@ -115,6 +116,9 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     runtimeListeners,
     linkMetrics: () => links.metrics(),
     report,
+    watch(watching) {
+      changes = watching;
+    },
     diagnostics: () => ({
       generation: applied === undefined ? null : String(applied.generation),
       listeners: runtimeListeners().map(

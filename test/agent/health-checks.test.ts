@@ -110,3 +110,21 @@ it('leaves alone what is not asked for, is disabled, is dialled by UDP only, or 
   // One may have been under way.
   expect(counts()[3]! - goneBefore).toBeLessThanOrEqual(1);
 });
+
+it('says nothing of an upstream before its first check, and checks it anew at once when it moves', async () => {
+  const [entry, port, dead] = [await freePort(), await freePort(), await freePort()];
+  await listening(createServer(), port);
+  const gateway = agentRuntime(closers);
+  const at = (generation: number, where: number): Promise<void> =>
+    apply(gateway, generation, {
+      tcp: [tcpRule(entry, 'cluster:web')],
+      // Only a check at once can come in time.
+      clusters: [checked('web', where, { healthCheck: { intervalMs: 3_600_000, path: '' } })],
+    });
+  await at(1, port);
+  expect(health(gateway)).toEqual({});
+  await eventually(() => health(gateway)).toEqual({ web: true });
+  await at(2, dead);
+  expect(health(gateway)).toEqual({});
+  await eventually(() => health(gateway)).toEqual({ web: false });
+});

@@ -1,4 +1,6 @@
 /** Sessions of the reference agent against a plain control server: first payloads, reports, ends, rekey. */
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startAgent } from '../../src/agent/agent.js';
@@ -18,7 +20,7 @@ import type {
   Said,
   ServerSession,
 } from '../support/agent-control-server.js';
-import { freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
+import { cluster, freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 
 const closers: (() => Promise<void>)[] = [];
@@ -161,6 +163,69 @@ describe('a session of the reference agent', () => {
     expect(running.state()).toMatchObject({ connected: false, listeners: [] });
   });
 
+  it('reports all that was carried before it ends with the agent, however long its intervals are', async () => {
+    const port = await freePort();
+    const echo = await tcpServer((socket) => void socket.pipe(socket));
+    closers.push(() => echo.close());
+    const configuration = snapshot(1, { tcp: [tcpRule(port, `127.0.0.1:${echo.port}`)] });
+    const grant = { heartbeatIntervalSecs: 60, metricsIntervalSecs: 60 };
+    const service = await server({ grant, onSaid: serving(configuration, 60) });
+    const running = await agent(service);
+    await running.waitUntil(({ generation }) => generation === 1, 20_000);
+    // Of the apply, and the first one.
+    await eventually(() => payloadsOf(service.sessions[0]).filter((name) => name === 'heartbeat').length).toBe(2);
+    const client = connect(port, '127.0.0.1');
+    client.end(Buffer.alloc(200_000));
+    client.resume();
+    await once(client, 'close');
+    await running.close();
+    const [beat, metrics, close] = service.sessions[0]?.said.slice(-3) ?? [];
+    const counted = { bytesIn: 200_000n, bytesOut: 200_000n };
+    expect(beat).toMatchObject({ $case: 'heartbeat', value: { runtimeListeners: [{ state: 'running', ...counted }] } });
+    expect(metrics).toMatchObject({ $case: 'metrics', value: { bandwidth: counted } });
+    expect(close).toMatchObject({ $case: 'close', value: { reason: SessionCloseReason.NORMAL } });
+  });
+
+  it('reports at once what runs after each apply, and counts no such heartbeat as missed', async () => {
+    const ports = await Promise.all([freePort(), freePort(), freePort(), freePort(), freePort()]);
+    const of = (generation: number) =>
+      snapshot(generation, { tcp: ports.slice(0, generation).map((port) => tcpRule(port, '127.0.0.1:9')) });
+    // Answers no heartbeat.
+    const service = await server({
+      grant: { heartbeatIntervalSecs: 60 },
+      onSaid: (said, session) => void (said.$case === 'configRequest' && session.send(push(of(1)))),
+    });
+    await agent(service);
+    const said = () => service.sessions[0]?.said ?? [];
+    const tables = () =>
+      said().flatMap((one) => (one.$case === 'heartbeat' ? [one.value.runtimeListeners.length] : []));
+    await eventually(tables).toEqual([1, 1]);
+    for (const generation of [2, 3, 4, 5]) {
+      service.sessions[0]?.send(push(of(generation)));
+      await eventually(() => tables().at(-1)).toBe(generation);
+      expect(said().slice(-2)).toMatchObject([{ $case: 'applyReport' }, { $case: 'heartbeat' }]);
+    }
+    expect(service.sessions).toHaveLength(1);
+  });
+
+  it('reports an upstream at once when it was checked for the first time, and when its health changes', async () => {
+    const [port, upstream] = [await freePort(), await freePort()];
+    const checked = { ...cluster('web', [`127.0.0.1:${upstream}`]), healthCheck: { intervalMs: 20, path: '' } };
+    const service = await server({
+      onSaid: serving(snapshot(1, { tcp: [tcpRule(port, 'cluster:web')], clusters: [checked] }), 60),
+    });
+    await agent(service);
+    const healths = () =>
+      (service.sessions[0]?.said ?? []).flatMap((said) =>
+        said.$case === 'metrics' ? [said.value.gateway?.upstreams.map(({ healthy }) => healthy)] : [],
+      );
+    await eventually(healths).toEqual([[false]]);
+    const listening = createServer((socket) => socket.resume().on('error', () => undefined));
+    listening.listen(upstream, '127.0.0.1');
+    closers.push(async () => void listening.close());
+    await eventually(healths).toEqual([[false], [true]]);
+  });
+
   it('may be lost: everything keeps running, and the next one repeats report and generation', async () => {
     const port = await freePort();
     const configuration = snapshot(3, { tcp: [tcpRule(port, '127.0.0.1:9')] });
@@ -244,7 +309,12 @@ describe('a session of the reference agent', () => {
     });
     const running = await agent(service);
     expect(await running.waitUntil(({ generation }) => generation === 2, 20_000)).toBe(true);
-    await eventually(() => payloadsOf(service.sessions[0])).toEqual(['hello', 'configRequest', 'applyReport']);
+    await eventually(() => payloadsOf(service.sessions[0])).toEqual([
+      'hello',
+      'configRequest',
+      'applyReport',
+      'heartbeat',
+    ]);
     expect(service.sessions).toHaveLength(1);
   });
 

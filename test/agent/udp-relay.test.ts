@@ -86,7 +86,7 @@ describe('a RAW UDP relay', () => {
 
 async function listenerTo(target: string, idleMs: number): Promise<{ listener: RelayListener; port: number }> {
   const port = await freePort();
-  const upstreams = createUpstreams(createSamples(16));
+  const upstreams = createUpstreams(createSamples(16), () => undefined);
   const dependencies = {
     upstreams,
     links: createLinks(),

@@ -22,6 +22,12 @@ import { createReconnectPace, rekeyDelay } from './reconnect.js';
 import type { ConnectionEnd } from './reconnect.js';
 import { startSession } from './session.js';
 import type { Session, SessionDependencies } from './session.js';
+import { createSoon } from './soon.js';
+
+/** Heartbeats beside the regular ones. The service reads two payloads a second, 20 at once, and the regular ones are among them. */
+const extraHeartbeats = { perSecond: 1, burst: 10 } as const;
+// docs/contract/agent-protocol.md#the-reference-agent
+const extraMetrics = { perSecond: 1 / 5, burst: 1 } as const;
 
 export interface SessionEvents {
   /** The service has answered on the first session after the start or after a loss. */
@@ -59,11 +65,19 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   let connected = false;
   const pace = createReconnectPace(random);
   let sequence = 0n;
+  // The next session begins with a heartbeat of its own.
+  const heartbeat = createSoon(extraHeartbeats, clock, () => {
+    current?.beat();
+    return true;
+  });
+  const metrics = createSoon(extraMetrics, clock, () => current?.measure() === true);
+  gateway.watch({ onUpstreams: metrics.ask });
 
   const applier = createApplier(
     gateway,
     (report) => {
       current?.report(report);
+      heartbeat.ask();
       events.onReport?.(report);
     },
     (error) => logger.error({ error: errorText(error) }, 'cannot apply a snapshot'),
@@ -99,6 +113,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
       const rekeyMs = rekeyDelay(config.rekeyIntervalSeconds, opened.grant.rekeyAfterSecs, random);
       const session = startSession(opened, dependencies);
       current = session;
+      metrics.retry();
       const next = await untilReplaced(options, client, session, rekeyMs, stop.signal);
       if (next.kind === 'ended') return next.end;
       // Make before break: the new session is open before the old one is closed. An old session closed with REKEY is
@@ -141,6 +156,8 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     async close() {
       stop.abort();
       await done;
+      heartbeat.close();
+      metrics.close();
       await applier.close();
     },
   };

@@ -7,7 +7,8 @@
 import { Command } from '../../gen/svc/control/v1/command.js';
 import type { ConfigApplyReport, ConfigUpdate, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
 import type { HeartbeatResponse } from '../../gen/svc/control/v1/heartbeat.js';
-import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import type { AgentHello } from '../../gen/svc/control/v1/session.js';
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -39,7 +40,14 @@ export interface SessionDependencies {
 export interface Session {
   readonly ended: Promise<StreamEnd>;
   report(report: ConfigApplyReport): void;
-  /** Sends SessionClose and waits up to `limits.agentControl.closeWaitMs` for the service to end the stream. */
+  /** Sends a heartbeat beside the regular ones. @returns false if the session is over */
+  beat(): boolean;
+  /** Sends a MetricsReport beside the regular ones. @returns false if the session is over */
+  measure(): boolean;
+  /**
+   * Sends SessionClose and waits up to `limits.agentControl.closeWaitMs` for the service to end the stream. Before NORMAL it
+   * sends the counters once more, because the process ends with the session.
+   */
   close(reason: SessionCloseReason): Promise<void>;
 }
 
@@ -69,12 +77,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
     });
   };
 
-  const heartbeats = createTicker(clock, intervals.heartbeat, () => {
-    if (unanswered >= limits.agentControl.missedHeartbeats) {
-      stream.cut(`${unanswered} heartbeats in a row were not answered`);
-      return;
-    }
-    unanswered += 1;
+  const beat = (): void => {
     const usage = dependencies.usage();
     stream.send({
       $case: 'heartbeat',
@@ -89,14 +92,23 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
         runtimeListeners: gateway.runtimeListeners(),
       },
     });
-  });
-
-  const metrics = createTicker(clock, intervals.metrics, () => {
+  };
+  const measure = (): void => {
     stream.send({
       $case: 'metrics',
       value: { sequence: dependencies.nextSequence(), timestamp: timestampOf(clock.now()), ...gateway.report() },
     });
+  };
+  const heartbeats = createTicker(clock, intervals.heartbeat, () => {
+    // Only regular heartbeats count: several others in a row may be waiting for their answers.
+    if (unanswered >= limits.agentControl.missedHeartbeats) {
+      stream.cut(`${unanswered} heartbeats in a row were not answered`);
+      return;
+    }
+    unanswered += 1;
+    beat();
   });
+  const metrics = createTicker(clock, intervals.metrics, measure);
 
   const onMessage = (message: ServiceMessage): void => {
     dependencies.onAnswer();
@@ -145,7 +157,19 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
     report(report) {
       if (!over) stream.send({ $case: 'applyReport', value: report });
     },
+    beat() {
+      if (!over) beat();
+      return !over;
+    },
+    measure() {
+      if (!over) measure();
+      return !over;
+    },
     async close(reason) {
+      if (!over && reason === SessionCloseReason.NORMAL) {
+        beat();
+        measure();
+      }
       stopTimers();
       await stream.close({ reason, message: '', retryAfterMs: 0 }, limits.agentControl.closeWaitMs);
     },

@@ -2,58 +2,53 @@
  * Checks upstream clusters without traffic, each at its own interval: a TCP connection to one of its endpoints, with TLS
  * and pins where the rule that dials it has them. Implements `docs/contract/agent-protocol.md#the-reference-agent`.
  */
-import { startLoop } from '../../kernel/background.js';
-import type { Loop } from '../../kernel/background.js';
+import { isDeepStrictEqual } from 'node:util';
+import { sleep } from '../../kernel/background.js';
 import type { HealthCheck } from '../plan/plan.js';
 import { dial } from './dial.js';
 import { connectTls } from './tls.js';
 import type { Upstreams } from './upstreams.js';
 
 export interface HealthChecks {
-  /** Replaces what is checked. A cluster with the same interval keeps its rhythm. */
+  /** Replaces what is checked. A new or changed check runs at once; one that stays keeps its rhythm. */
   set(checks: ReadonlyMap<string, HealthCheck>): void;
   close(): Promise<void>;
 }
 
 interface Running {
-  check: HealthCheck;
-  readonly loop: Loop;
+  readonly check: HealthCheck;
+  readonly stop: AbortController;
+  readonly done: Promise<void>;
 }
 
 export function createHealthChecks(upstreams: Pick<Upstreams, 'checked'>): HealthChecks {
   const running = new Map<string, Running>();
 
-  function start(name: string, check: HealthCheck): void {
-    const entry: Running = {
-      check,
-      loop: startLoop(
-        check.everyMs,
-        async (signal) => {
-          const healthy = await reachable(entry.check, signal);
-          if (!signal.aborted) upstreams.checked(name, healthy);
-        },
-        // A check tells its failures by its result.
-        () => undefined,
-      ),
-    };
-    running.set(name, entry);
+  async function run(name: string, check: HealthCheck, stopped: AbortSignal): Promise<void> {
+    while (!stopped.aborted) {
+      const healthy = await reachable(check, stopped);
+      if (stopped.aborted) return;
+      upstreams.checked(name, healthy);
+      await sleep(check.everyMs, stopped);
+    }
   }
 
   return {
     set(checks) {
-      for (const [name, { check, loop }] of running) {
-        if (checks.get(name)?.everyMs === check.everyMs) continue;
+      for (const [name, { check, stop }] of running) {
+        if (isDeepStrictEqual(checks.get(name), check)) continue;
         running.delete(name);
-        void loop.close();
+        stop.abort();
       }
       for (const [name, check] of checks) {
-        const entry = running.get(name);
-        if (entry === undefined) start(name, check);
-        else entry.check = check;
+        if (running.has(name)) continue;
+        const stop = new AbortController();
+        running.set(name, { check, stop, done: run(name, check, stop.signal) });
       }
     },
     async close() {
-      await Promise.all(Array.from(running.values(), ({ loop }) => loop.close()));
+      for (const { stop } of running.values()) stop.abort();
+      await Promise.all(Array.from(running.values(), ({ done }) => done));
       running.clear();
     },
   };

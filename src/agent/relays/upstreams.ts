@@ -2,6 +2,7 @@
  * Chooses where a new session goes: the endpoints of a rule's next hop in the order to try them, round robin over a
  * cluster. Keeps the metrics of each cluster. Opens no sockets.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { UpstreamMetrics } from '../../gen/svc/control/v1/metrics.js';
 import type { HostPort } from '../../kernel/host-port.js';
 import type { Cluster, RelayRoute } from '../plan/plan.js';
@@ -28,7 +29,7 @@ export interface Upstreams {
   pick(route: RelayRoute): Pick;
   /** Notes what a check of a cluster found. */
   checked(cluster: string, healthy: boolean): void;
-  /** Metrics per cluster; latencies since the last call. */
+  /** Metrics of each cluster of which anything is known; latencies since the last call. */
   metrics(): readonly UpstreamMetrics[];
 }
 
@@ -37,13 +38,23 @@ interface Entry {
   turn: number;
   requests: number;
   errors: number;
-  healthy: boolean;
+  /** What the last check or connection found; undefined before the first one. */
+  healthy: boolean | undefined;
   readonly latency: Samples;
 }
 
-/** @param latency gets the connect times of all clusters and endpoints as well */
-export function createUpstreams(latency: Samples): Upstreams {
+/**
+ * @param latency gets the connect times of all clusters and endpoints as well
+ * @param changed called when a cluster is found healthy or unhealthy, and was not before
+ */
+export function createUpstreams(latency: Samples, changed: () => void): Upstreams {
   let entries = new Map<string, Entry>();
+
+  const found = (entry: Entry, healthy: boolean): void => {
+    if (entry.healthy === healthy) return;
+    entry.healthy = healthy;
+    changed();
+  };
 
   const pickCluster = (entry: Entry): Pick => {
     const { endpoints, enabled } = entry.cluster;
@@ -57,7 +68,7 @@ export function createUpstreams(latency: Samples): Upstreams {
       kind: 'endpoints',
       endpoints: inTurn.slice(0, connectAttempts),
       settled(connectMs) {
-        entry.healthy = connectMs !== undefined;
+        found(entry, connectMs !== undefined);
         if (connectMs === undefined) entry.errors += 1;
         else {
           entry.latency.add(connectMs);
@@ -73,6 +84,8 @@ export function createUpstreams(latency: Samples): Upstreams {
         Array.from(clusters, ([name, cluster]) => {
           const existing = entries.get(name);
           if (existing === undefined) return [name, createEntry(cluster)];
+          // What is known of other endpoints says nothing about these.
+          if (!isDeepStrictEqual(existing.cluster.endpoints, cluster.endpoints)) existing.healthy = undefined;
           existing.cluster = cluster;
           return [name, existing];
         }),
@@ -93,19 +106,20 @@ export function createUpstreams(latency: Samples): Upstreams {
     },
     checked(cluster, healthy) {
       const entry = entries.get(cluster);
-      if (entry !== undefined) entry.healthy = healthy;
+      if (entry !== undefined) found(entry, healthy);
     },
     metrics: () =>
-      Array.from(entries, ([cluster, entry]) => {
+      Array.from(entries).flatMap(([cluster, entry]) => {
         const latencyP99Ms = entry.latency.percentile(0.99);
         entry.latency.clear();
         const { requests, errors, healthy } = entry;
-        return { cluster, requests: BigInt(requests), errors: BigInt(errors), healthy, latencyP99Ms };
+        if (healthy === undefined) return [];
+        return [{ cluster, requests: BigInt(requests), errors: BigInt(errors), healthy, latencyP99Ms }];
       }),
   };
 }
 
 function createEntry(cluster: Cluster): Entry {
   const latency = createSamples(relayLimits.latencySamples);
-  return { cluster, turn: 0, requests: 0, errors: 0, healthy: true, latency };
+  return { cluster, turn: 0, requests: 0, errors: 0, healthy: undefined, latency };
 }

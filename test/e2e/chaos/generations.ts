@@ -84,6 +84,7 @@ export function startWatchedAgent(
     runtimeListeners: () => [],
     linkMetrics: () => [],
     report: () => ({ connections: undefined, bandwidth: undefined, gateway: undefined }),
+    watch: () => undefined,
     diagnostics: () => ({}),
     close: async () => undefined,
   };
