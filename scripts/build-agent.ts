@@ -1,6 +1,6 @@
 /**
  * `npm run build:agent`: the reference agent as one file, `dist/agent/gateway-agent.cjs`, that needs Node and nothing beside it. The
- * addon of libsodium cannot be in it: where it is not installed next to the file, @noble does its work, and the agent says so.
+ * addon of libsodium cannot be in it: where it is not installed next to the file, node:crypto does its work, and the agent says so.
  */
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';

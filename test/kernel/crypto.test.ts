@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { noble } from '../../src/kernel/crypto/noble.js';
+import { nodeCrypto } from '../../src/kernel/crypto/node.js';
 import { loadSodium } from '../../src/kernel/crypto/sodium.js';
 import { cryptoLibraries, overLibrary } from '../support/crypto-libraries.js';
 
@@ -161,22 +161,22 @@ it('computes the same with both libraries, whatever the input', () => {
   const exactly = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
   fc.assert(
     fc.property(exactly(32), exactly(32), exactly(24), some, some, (key, other, nonce, plaintext, associated) => {
-      expect(hex(sodium.x25519Agree(key, other))).toBe(hex(noble.x25519Agree(key, other)));
-      expect(hex(sodium.sha256(plaintext, associated))).toBe(hex(noble.sha256(plaintext, associated)));
+      expect(hex(sodium.x25519Agree(key, other))).toBe(hex(nodeCrypto.x25519Agree(key, other)));
+      expect(hex(sodium.sha256(plaintext, associated))).toBe(hex(nodeCrypto.sha256(plaintext, associated)));
       for (const [cipher, length] of [
         ['chacha', 12],
         ['xchacha', 24],
       ] as const) {
         const input = [key, nonce.subarray(0, length)] as const;
         const sealed = sodium[cipher].seal(...input, plaintext, associated);
-        expect(hex(sealed)).toBe(hex(noble[cipher].seal(...input, plaintext, associated)));
-        expect(hex(noble[cipher].open(...input, sealed, associated))).toBe(hex(plaintext));
+        expect(hex(sealed)).toBe(hex(nodeCrypto[cipher].seal(...input, plaintext, associated)));
+        expect(hex(nodeCrypto[cipher].open(...input, sealed, associated))).toBe(hex(plaintext));
       }
     }),
   );
 });
 
-it('takes @noble where the addon is missing, and says why', { timeout: 60_000 }, async () => {
+it('takes node:crypto where the addon is missing, and says why', { timeout: 60_000 }, async () => {
   const child = await promisify(execFile)(
     process.execPath,
     [
@@ -194,6 +194,6 @@ it('takes @noble where the addon is missing, and says why', { timeout: 60_000 },
     { cwd: fileURLToPath(new URL('../..', import.meta.url)) },
   );
   const { name, why, same } = JSON.parse(child.stdout) as { name: string; why: string; same: boolean };
-  expect({ name, same }).toEqual({ name: '@noble', same: true });
+  expect({ name, same }).toEqual({ name: 'node:crypto', same: true });
   expect(why).toContain('sodium-native');
 });

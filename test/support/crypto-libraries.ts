@@ -1,7 +1,7 @@
 /** Imports modules anew over one of the two cryptography libraries, so that a suite can run against both. */
 import { vi } from 'vitest';
 
-export const cryptoLibraries = ['sodium-native', '@noble'] as const;
+export const cryptoLibraries = ['sodium-native', 'node:crypto'] as const;
 
 /**
  * Such a suite is listed under `alone` in `vitest.config.ts`, because it replaces modules.
@@ -9,7 +9,7 @@ export const cryptoLibraries = ['sodium-native', '@noble'] as const;
  */
 export async function overLibrary<T>(library: (typeof cryptoLibraries)[number], load: () => Promise<T>): Promise<T> {
   vi.resetModules();
-  if (library === '@noble') {
+  if (library === 'node:crypto') {
     vi.doMock('../../src/kernel/crypto/sodium.js', () => ({
       loadSodium() {
         throw new Error('refused by a test');

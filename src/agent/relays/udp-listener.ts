@@ -20,6 +20,10 @@ const maxFlows = 8192;
 const idleByDefaultMs = 60_000;
 /** How often flows are looked at. */
 const pollMs = 250;
+/** How long handshakes are answered before the socket is read again. */
+const handshakesMs = 5;
+/** What the kernel may hold of a socket's datagrams, if its own limit allows it: a burst of new flows has to wait somewhere. */
+const receiveBufferBytes = 4 * 1024 * 1024;
 
 interface UdpRelayOptions {
   /** Silence after which a flow ends, in milliseconds. */
@@ -81,17 +85,32 @@ export async function openUdpListener(
     transmit,
     met: (peer) => flowOf(peer, peer.rule, (answer) => peer.send(answer, clock.monotonic())) !== undefined,
     deliver: (datagram, peer) => flows.get(peer)?.forward(datagram),
+    // With RAW first, what looks like a handshake and is none is RAW's.
+    refused: (datagram, client) => current?.rawFirst === true && relayRaw(datagram, client),
     now: clock.monotonic(),
   });
 
+  const relayRaw = (datagram: Buffer, client: PeerAddress): void => {
+    const fallback = current?.fallback;
+    if (fallback !== undefined)
+      flowOf(`${client.address} ${client.port}`, fallback, (answer) => transmit(answer, client))?.forward(datagram);
+  };
+
+  let answering: NodeJS.Immediate | undefined;
+  /** Answers handshakes that wait, and reads the socket again in between. */
+  const answerHandshakes = (): void => {
+    const until = clock.monotonic() + handshakesMs;
+    let more = true;
+    for (let now = clock.monotonic(); more && now < until; now = clock.monotonic()) more = enc.answerOne(now);
+    answering = more ? setImmediate(answerHandshakes) : undefined;
+  };
+
   const receive = (datagram: Buffer, client: PeerAddress): void => {
     if (current === undefined) return;
-    const { fallback, rawFirst } = current;
-    const key = `${client.address} ${client.port}`;
-    const isOwned = rawFirst && flows.has(key);
+    const isOwned = current.rawFirst && flows.has(`${client.address} ${client.port}`);
     const taken = isOwned ? 'other' : enc.take(datagram, client, clock.monotonic());
-    if (taken === 'taken' || (taken === 'dropped' && !rawFirst) || fallback === undefined) return;
-    flowOf(key, fallback, (answer) => transmit(answer, client))?.forward(datagram);
+    if (taken === 'waits') answering ??= setImmediate(answerHandshakes);
+    else if (taken === 'other' || (taken === 'dropped' && current.rawFirst)) relayRaw(datagram, client);
   };
 
   const listen = async (): Promise<Socket> => {
@@ -111,6 +130,11 @@ export async function openUdpListener(
       logger.error({ addr, port, error: errorText(error) }, 'a UDP listener failed');
     });
     opened.on('message', receive);
+    try {
+      opened.setRecvBufferSize(receiveBufferBytes);
+    } catch {
+      // A kernel that refuses what is above its limit leaves what it gives to every socket.
+    }
     state = 'running';
     bound = true;
     return opened;
@@ -132,6 +156,8 @@ export async function openUdpListener(
     bound = false;
     state = 'failed';
     for (const flow of flows.values()) flow.end(false);
+    clearImmediate(answering);
+    answering = undefined;
     enc.close();
   };
 

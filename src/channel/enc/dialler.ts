@@ -39,13 +39,15 @@ export interface EncDiallerOptions {
 
 type Initiated = Extract<ReturnType<typeof initiate>, { ok: true }>['value'];
 
-/** A handshake that waits for its answer. Each try is a new one, so only the newest can be answered. */
+/** Handshakes that wait for their answers, of which the first ends them all. */
 interface Attempt {
-  readonly index: number;
-  readonly initiated: Initiated;
+  /**
+   * By their index. In the open any try may be answered: a hop that is busy answers late. Within a session only the newest, because
+   * the hop has forgotten its answers to the others.
+   */
+  readonly tries: ReadonlyMap<number, Initiated>;
   /** Within the session, to replace it; otherwise in the open. */
   readonly inside: boolean;
-  readonly tries: number;
   readonly nextAt: number;
 }
 
@@ -61,15 +63,20 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
   let pings = 0;
   let pingAt = 0;
 
-  const begin = (inside: boolean, tries: number, now: number): void => {
-    attempt?.initiated.discard();
+  const giveUp = (): void => {
+    for (const initiated of attempt?.tries.values() ?? []) initiated.discard();
     attempt = undefined;
+  };
+
+  const begin = (inside: boolean, now: number): void => {
+    if (inside || attempt?.inside === true) giveUp();
     const initiated = initiate(encParty({ remoteStatic: publicKey }), Buffer.alloc(0));
     // A key of small order: no try can succeed, and `poll` says so.
-    if (!initiated.ok) return;
+    if (!initiated.ok) return giveUp();
     const own = randomInt(2 ** 32);
-    const waitMs = inside ? timing.rekeyRetryMs : (timing.handshakeTriesMs[tries] ?? 0);
-    attempt = { index: own, initiated: initiated.value, inside, tries: tries + 1, nextAt: now + waitMs };
+    const before = attempt?.tries ?? [];
+    const waitMs = inside ? timing.rekeyRetryMs : (timing.handshakeTriesMs[attempt?.tries.size ?? 0] ?? 0);
+    attempt = { tries: new Map([...before, [own, initiated.value]]), inside, nextAt: now + waitMs };
     const { message } = initiated.value;
     if (!inside) return transmit(handshakePacket(keyId, own, message));
     say(contentKind.rekey, Buffer.concat([index(own), message]), now);
@@ -83,15 +90,15 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
   };
 
   const finish = (inside: boolean, receiver: number, sender: number, message: Buffer, now: number): void => {
-    if (attempt === undefined || attempt.inside !== inside || attempt.index !== receiver) return;
-    const finished = attempt.initiated.finish(message);
+    const initiated = attempt?.inside === inside ? attempt.tries.get(receiver) : undefined;
+    const finished = initiated?.finish(message);
     // The next try is due soon.
-    if (!finished.ok) return;
+    if (finished?.ok !== true) return;
     const isFirst = current === undefined;
     previous?.session.wipe();
     previous = current && { session: current, until: now + timing.overlapMs };
     current = createEncSession(finished.value, { own: receiver, peer: sender }, now, timing);
-    attempt = undefined;
+    giveUp();
     heard();
     // The listener sends in the new session once it has heard from it.
     say(contentKind.ping, Buffer.alloc(0), now);
@@ -118,13 +125,13 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
   /** Asks a listener for an answer that has been silent for long, and then takes it for one that has forgotten the session. */
   const lookForLife = (since: number, now: number): void => {
     if (now - since < timing.silenceMs || now < pingAt || attempt?.inside === false) return;
-    if (pings >= timing.pings) return begin(false, 0, now);
+    if (pings >= timing.pings) return begin(false, now);
     pings += 1;
     pingAt = now + timing.pingEveryMs;
     say(contentKind.ping, Buffer.alloc(0), now);
   };
 
-  begin(false, 0, options.now);
+  begin(false, options.now);
 
   return {
     get isReady() {
@@ -148,17 +155,16 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
       }
       if (attempt === undefined) {
         if (current === undefined) return 'dead';
-        if (current.isDueForRekey(now)) begin(true, 0, now);
+        if (current.isDueForRekey(now)) begin(true, now);
       } else if (now >= attempt.nextAt) {
-        if (!attempt.inside && attempt.tries >= timing.handshakeTriesMs.length) return 'dead';
-        begin(attempt.inside, attempt.tries, now);
+        if (!attempt.inside && attempt.tries.size >= timing.handshakeTriesMs.length) return 'dead';
+        begin(attempt.inside, now);
       }
       if (unansweredSince !== undefined) lookForLife(unansweredSince, now);
       return 'alive';
     },
     close() {
-      attempt?.initiated.discard();
-      attempt = undefined;
+      giveUp();
       current?.wipe();
       previous?.session.wipe();
       current = previous = undefined;

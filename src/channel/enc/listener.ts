@@ -8,6 +8,7 @@ import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { createTokenBucket } from '../../kernel/token-bucket.js';
 import { respond } from '../noise/handshake.js';
 import { answerPacket, index, indexBytes, keyIdOf, noiseMessageBytes, readPacket } from './packets.js';
+import type { Packet } from './packets.js';
 import { contentKind, createEncSession, datagramMaxBytes, encParty } from './session.js';
 import type { EncSession, Opened } from './session.js';
 import { encTiming } from './timing.js';
@@ -18,6 +19,8 @@ import type { EncTiming } from './timing.js';
  * @internal exported for tests
  */
 export const halfOpenMax = 4096;
+/** Handshakes that wait to be read; for one more the oldest goes. */
+const waitingMax = 4096;
 /** Handshakes and rekeys per second, since each costs three agreements of keys, and how many at once. */
 const handshakeBudget = { perSecond: 500, burst: 1000 } as const;
 
@@ -48,10 +51,15 @@ export interface EncListener<Rule> {
   /** Replaces the keys, for new handshakes; flows go on. */
   setKeys(keys: readonly EncKey<Rule>[]): void;
   /**
-   * Takes any datagram.
+   * Takes any datagram. A handshake waits for `answerOne`, so that the datagrams of flows that stand are not held up by many of them.
    * @returns `other`: it has not the shape of ENC's; `dropped`: it has, but was not authentic
    */
-  take(bytes: Buffer, from: PeerAddress, now: number): 'taken' | 'dropped' | 'other';
+  take(bytes: Buffer, from: PeerAddress, now: number): 'taken' | 'waits' | 'dropped' | 'other';
+  /**
+   * Answers the handshake that has waited longest. Those whose dialler has tried again meanwhile are dropped.
+   * @returns whether others wait
+   */
+  answerOne(now: number): boolean;
   /** Forgets handshakes that nothing followed. */
   poll(now: number): void;
   readonly halfOpen: number;
@@ -66,6 +74,8 @@ export interface EncListenerOptions<Rule> {
    * @returns false to refuse it, and forget it
    */
   readonly met: (peer: EncPeer<Rule>) => boolean;
+  /** Takes back a handshake that was not answered: it was not authentic, or there was no time for it. */
+  readonly refused?: (bytes: Buffer, from: PeerAddress) => void;
   /** Takes a datagram of a dialler that was met. */
   readonly deliver: (datagram: Buffer, peer: EncPeer<Rule>) => void;
   readonly now: number;
@@ -80,6 +90,15 @@ interface Peer<Rule> extends EncPeer<Rule> {
   next: EncSession | undefined;
 }
 
+/** A handshake that waits to be read. */
+interface Waiting<Rule> {
+  readonly key: EncKey<Rule>;
+  readonly bytes: Buffer;
+  readonly packet: Extract<Packet, { readonly kind: 'handshake' }>;
+  readonly from: PeerAddress;
+  readonly since: number;
+}
+
 interface Known<Rule> {
   readonly session: EncSession;
   readonly rule: EncKey<Rule>;
@@ -88,12 +107,14 @@ interface Known<Rule> {
 }
 
 export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncListener<Rule> {
-  const { transmit, met, deliver, timing = encTiming } = options;
+  const { transmit, met, deliver, refused = () => undefined, timing = encTiming } = options;
   const budget = createTokenBucket(handshakeBudget.perSecond, handshakeBudget.burst, options.now);
   let keysById = new Map<string, EncKey<Rule>>();
   const sessions = new Map<number, Known<Rule>>();
   /** Those without a peer, the oldest first. */
   const halfOpen = new Set<Known<Rule>>();
+  /** The oldest first. */
+  const waiting = new Set<Waiting<Rule>>();
 
   const forget = (session: EncSession): void => {
     const known = sessions.get(session.ownIndex);
@@ -118,15 +139,9 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     return { session, message: finished.value.message };
   };
 
-  const takeHandshake = (
-    key: EncKey<Rule>,
-    sender: number,
-    message: Buffer,
-    from: PeerAddress,
-    now: number,
-  ): boolean => {
+  const takeHandshake = ({ key, packet: { sender, message }, bytes, from }: Waiting<Rule>, now: number): void => {
     const answered = answer(key, sender, message, now);
-    if (answered === undefined) return false;
+    if (answered === undefined) return refused(bytes, from);
     const { session } = answered;
     const known: Known<Rule> = { session, rule: key, peer: undefined };
     sessions.set(session.ownIndex, known);
@@ -134,7 +149,6 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     const [oldest] = halfOpen;
     if (halfOpen.size > halfOpenMax && oldest !== undefined) forget(oldest.session);
     transmit(answerPacket(sender, session.ownIndex, answered.message), from);
-    return true;
   };
 
   const createPeer = ({ session, rule }: Known<Rule>, address: PeerAddress): Peer<Rule> => {
@@ -218,7 +232,10 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
       if (packet?.kind === 'handshake') {
         const key = keysById.get(packet.keyId);
         if (key === undefined) return 'other';
-        return takeHandshake(key, packet.sender, packet.message, from, now) ? 'taken' : 'dropped';
+        waiting.add({ key, bytes, packet, from, since: now });
+        const [oldest] = waiting;
+        if (waiting.size > waitingMax && oldest !== undefined) waiting.delete(oldest);
+        return 'waits';
       }
       if (packet?.kind !== 'transport') return 'other';
       const known = sessions.get(packet.receiver);
@@ -227,6 +244,15 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
       if (opened === undefined) return 'dropped';
       takeOpened(known, opened, from, now);
       return 'taken';
+    },
+    answerOne(now) {
+      for (const handshake of waiting) {
+        waiting.delete(handshake);
+        if (now - handshake.since > timing.handshakeStaleMs) continue;
+        takeHandshake(handshake, now);
+        break;
+      }
+      return waiting.size > 0;
     },
     poll(now) {
       for (const known of halfOpen) {
@@ -246,6 +272,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
       for (const { session } of sessions.values()) session.wipe();
       sessions.clear();
       halfOpen.clear();
+      waiting.clear();
     },
   };
 }

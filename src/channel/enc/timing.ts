@@ -4,6 +4,8 @@ const SECOND = 1000;
 export interface EncTiming {
   /** Waits after each try of a handshake: one more try after each but the last. */
   readonly handshakeTriesMs: readonly number[];
+  /** How long a handshake may wait at the listener: by then its dialler has tried again. */
+  readonly handshakeStaleMs: number;
   /** Age at which the dialler begins a rekey. */
   readonly rekeyAfterMs: number;
   readonly rekeyRetryMs: number;
@@ -22,6 +24,7 @@ export interface EncTiming {
 
 export const encTiming: EncTiming = {
   handshakeTriesMs: [0.5 * SECOND, 1 * SECOND, 2 * SECOND, 4 * SECOND, 2.5 * SECOND],
+  handshakeStaleMs: 0.5 * SECOND,
   rekeyAfterMs: 600 * SECOND,
   rekeyRetryMs: 5 * SECOND,
   refuseAfterMs: 900 * SECOND,

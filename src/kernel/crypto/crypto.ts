@@ -1,11 +1,11 @@
 /**
- * The cryptography of agent sessions and sealed secrets, on the primitives that this machine has: libsodium, or @noble where
- * its addon does not load. The choice is made once, when the process starts. Ed25519, X.509, TLS and AES are node:crypto, in the
- * files that use them.
+ * The cryptography of agent sessions and sealed secrets, on the primitives that this machine has: libsodium, or node:crypto
+ * where its addon does not load. The choice is made once, when the process starts. Ed25519, X.509, TLS and AES are node:crypto in
+ * any case, in the files that use them.
  */
 import { randomBytes } from 'node:crypto';
 import type { Logger } from '../logger.js';
-import { noble } from './noble.js';
+import { nodeCrypto } from './node.js';
 import { tagBytes } from './primitives.js';
 import type { Aead, Primitives } from './primitives.js';
 import { loadSodium } from './sodium.js';
@@ -22,12 +22,12 @@ function choose(): Choice {
   try {
     return { primitives: loadSodium(), why: undefined };
   } catch (error) {
-    return { primitives: noble, why: error instanceof Error ? error.message : String(error) };
+    return { primitives: nodeCrypto, why: error instanceof Error ? error.message : String(error) };
   }
 }
 
 /**
- * The library in use; `why` says why it is the slow one, and is undefined for libsodium.
+ * The library in use; `why` says why it is not libsodium, and is undefined if it is.
  * @internal exported for tests
  */
 export const cryptoLibrary: { readonly name: string; readonly why: string | undefined } = {
@@ -39,7 +39,7 @@ export const cryptoLibrary: { readonly name: string; readonly why: string | unde
 export function logCryptoLibrary(logger: Logger): void {
   const { name, why: cause } = cryptoLibrary;
   if (cause === undefined) logger.info({ library: name }, 'cryptography is done by libsodium');
-  else logger.warn({ library: name, cause }, 'libsodium does not load here: a handshake takes many times as long');
+  else logger.info({ library: name, cause }, 'cryptography is done by node:crypto: libsodium does not load here');
 }
 
 export const x25519KeyBytes = 32;

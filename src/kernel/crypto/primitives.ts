@@ -1,10 +1,10 @@
 /**
  * The primitives of agent sessions and sealed secrets, as a port: X25519, the ChaCha20-Poly1305 family and SHA-256.
- * `sodium.ts` and `noble.ts` implement it, `crypto.ts` chooses one of them. Everything else of cryptography (Ed25519, X.509,
- * TLS, AES) is node:crypto. Callers use `crypto.ts`, which checks lengths; implementations may rely on them.
+ * `sodium.ts` and `node.ts` implement it, `crypto.ts` chooses one of them. Everything else of cryptography (Ed25519, X.509,
+ * TLS, AES) is node:crypto in any case. Callers use `crypto.ts`, which checks lengths; implementations may rely on them.
  */
 export interface Primitives {
-  readonly name: 'sodium-native' | '@noble';
+  readonly name: 'sodium-native' | 'node:crypto';
   /** The public key of a private key: X25519 with the base point (RFC 7748, section 6.1). */
   x25519Public(privateKey: Uint8Array): Uint8Array;
   /** The shared secret; undefined if it is all zeros, which a public key of small order forces. */

@@ -1,0 +1,110 @@
+/**
+ * The primitives from node:crypto, for platforms where no addon loads, and for the agent in one file. Keys are raw bytes to every caller,
+ * and become key objects here: by JWK, because OpenSSL takes ten times as long to read a private key in PKCS #8.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  diffieHellman,
+} from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { tagBytes } from './primitives.js';
+import type { Aead, Primitives } from './primitives.js';
+
+const okp = { kty: 'OKP', crv: 'X25519' } as const;
+const base64url = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64url');
+/** A JWK has to have it. Only the private half is read, and the public one is made of it. */
+const anyPublicKey = base64url(new Uint8Array(32));
+
+const privateKeyOf = (bytes: Uint8Array): KeyObject =>
+  createPrivateKey({ key: { ...okp, d: base64url(bytes), x: anyPublicKey }, format: 'jwk' });
+/** Of private keys whose public half was asked for, by their bytes, which their owner does not change: half of the time of an agreement. */
+const known = new WeakMap<Uint8Array, KeyObject>();
+const publicKeyOf = (bytes: Uint8Array): KeyObject =>
+  createPublicKey({ key: { ...okp, x: base64url(bytes) }, format: 'jwk' });
+
+export const nodeCrypto: Primitives = {
+  name: 'node:crypto',
+  x25519Public(privateKey) {
+    const keyObject = privateKeyOf(privateKey);
+    known.set(privateKey, keyObject);
+    const { x = '' } = createPublicKey(keyObject).export({ format: 'jwk' });
+    return Buffer.from(x, 'base64url');
+  },
+  x25519Agree(privateKey, publicKey) {
+    const ours = known.get(privateKey) ?? privateKeyOf(privateKey);
+    try {
+      return diffieHellman({ privateKey: ours, publicKey: publicKeyOf(publicKey) });
+    } catch {
+      // OpenSSL refuses results of zeros.
+      return undefined;
+    }
+  },
+  chacha: aead((key, nonce) => [key, nonce]),
+  // XChaCha20-Poly1305 is ChaCha20-Poly1305 under a key of its own for each nonce (draft-irtf-cfrg-xchacha-03, section 2.3).
+  xchacha: aead((key, nonce) => [
+    hchacha20(key, nonce.subarray(0, 16)),
+    Buffer.concat([Buffer.alloc(4), nonce.subarray(16)]),
+  ]),
+  sha256(...parts) {
+    const running = createHash('sha256');
+    for (const part of parts) running.update(part);
+    return running.digest();
+  },
+};
+
+const algorithm = 'chacha20-poly1305';
+const options = { authTagLength: tagBytes } as const;
+
+/** @param keyed the key and the nonce of 12 bytes under which ChaCha20-Poly1305 does it */
+function aead(keyed: (key: Uint8Array, nonce: Uint8Array) => readonly [key: Uint8Array, nonce: Uint8Array]): Aead {
+  return {
+    seal(key, nonce, plaintext, associated) {
+      const cipher = createCipheriv(algorithm, ...keyed(key, nonce), options);
+      cipher.setAAD(associated, { plaintextLength: plaintext.length });
+      const sealed = cipher.update(plaintext);
+      cipher.final();
+      return Buffer.concat([sealed, cipher.getAuthTag()]);
+    },
+    open(key, nonce, sealed, associated) {
+      const end = sealed.length - tagBytes;
+      const decipher = createDecipheriv(algorithm, ...keyed(key, nonce), options);
+      decipher.setAAD(associated, { plaintextLength: end });
+      decipher.setAuthTag(sealed.subarray(end));
+      const plaintext = decipher.update(sealed.subarray(0, end));
+      try {
+        decipher.final();
+      } catch {
+        plaintext.fill(0);
+        return undefined;
+      }
+      return plaintext;
+    },
+  };
+}
+
+/** The first words of ChaCha20's state: "expand 32-byte k". */
+const constants = Buffer.from('expand 32-byte k', 'latin1');
+
+/**
+ * HChaCha20 (section 2.2 of the same): the first and the last four words of the state after twenty rounds. ChaCha20 adds the state of the
+ * beginning to them, which here is taken off again.
+ * @param nonce 16 bytes
+ */
+function hchacha20(key: Uint8Array, nonce: Uint8Array): Buffer {
+  const block = createCipheriv('chacha20', key, nonce).update(Buffer.alloc(64));
+  const derived = Buffer.alloc(32);
+  const words = (at: number, from: number, added: Uint8Array): void => {
+    const begun = Buffer.from(added);
+    for (let word = 0; word < 16; word += 4)
+      derived.writeUInt32LE((block.readUInt32LE(from + word) - begun.readUInt32LE(word)) >>> 0, at + word);
+  };
+  words(0, 0, constants);
+  words(16, 48, nonce);
+  block.fill(0);
+  return derived;
+}
