@@ -124,6 +124,10 @@ export const sentences = {
     'heartbeats-commands-metrics',
     'always with the whole table of listeners; an empty table says that nothing listens',
   ),
+  routeState: protocol(
+    'heartbeats-commands-metrics',
+    '`RuntimeRoute.state` is empty, or of a REALITY route `target_unreachable` or `target_unusable`',
+  ),
   intervals: protocol(
     'heartbeats-commands-metrics',
     'The `HeartbeatResponse` carries the intervals in force from now on; the first ones are in `SessionGrant`.',

@@ -6,7 +6,7 @@ import { ConfigApplyReport, ConfigApplyStatus } from '../../src/gen/svc/control/
 import type { ConfigRequest, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
-import type { OpenSessionRequest, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
+import type { AgentHello, OpenSessionRequest, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
 import type { Granted, PlayedSession } from './session.js';
@@ -30,6 +30,7 @@ export interface Watch {
 }
 
 const ephemeralBytes = 32;
+const routeStates: ReadonlySet<string> = new Set(['target_unreachable', 'target_unusable']);
 
 export function createWatch(verdicts: () => Verdicts): Watch {
   const ephemerals = new Set<string>();
@@ -39,6 +40,8 @@ export function createWatch(verdicts: () => Verdicts): Watch {
   /** Snapshots that no report has answered yet. */
   let outstanding = 0;
   let processId = '';
+  /** Whether its hello names the feature `route_state`. */
+  let tellsStates = false;
   let counters = new Map<string, bigint>();
   let held: Held = { applied: undefined, lastReport: undefined };
   const check: Verdicts['check'] = (...given) => verdicts().check(...given);
@@ -50,7 +53,8 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     outstanding = 0;
   };
 
-  const hello = (id: Buffer, isFirst: boolean): void => {
+  const hello = ({ processId: id, features }: AgentHello, isFirst: boolean): void => {
+    tellsStates = features.includes('route_state');
     if (!isFirst) return void check('firstPayloads', false, 'a second hello on one session');
     if (id.length === 0) return;
     const text = id.toString('hex');
@@ -108,8 +112,13 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     counters.set(name, value);
   };
   const heartbeat = ({ runtimeListeners }: HeartbeatRequest): void => {
-    for (const { transport, listenAddr, listenPort, bytesIn, bytesOut, totalSessions } of runtimeListeners) {
+    for (const { transport, listenAddr, listenPort, routes, bytesIn, bytesOut, totalSessions } of runtimeListeners) {
       const name = `${transport} ${listenAddr}:${listenPort}`;
+      for (const { matchKind, state } of routes) {
+        const isKnown = tellsStates && matchKind === 'reality' && routeStates.has(state);
+        const feature = tellsStates ? '' : ', without the feature route_state';
+        check('routeState', state === '' || isKnown, `state "${state}" of a ${matchKind} route of ${name}${feature}`);
+      }
       rises(`bytes_in of ${name}`, bytesIn);
       rises(`bytes_out of ${name}`, bytesOut);
       rises(`total_sessions of ${name}`, totalSessions);
@@ -153,7 +162,7 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     said(message, session) {
       const before = session.said.slice(0, -1).map((said) => said.message);
       if (before.length === 0) check('helloFirst', message.$case === 'hello', `the first payload is ${message.$case}`);
-      if (message.$case === 'hello') hello(message.value.processId, before.length === 0);
+      if (message.$case === 'hello') hello(message.value, before.length === 0);
       const asked = before.some(({ $case }) => $case === 'configRequest');
       if (message.$case === 'configRequest') request(message.value, session, !asked);
       if (message.$case === 'applyReport') report(message.value, asked);

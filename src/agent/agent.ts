@@ -19,6 +19,9 @@ import { createRuntime } from './runtime.js';
 /** As sent in SessionOffer and AgentHello. */
 export const agentVersion = 'reference-agent/0.1.0';
 
+/** Of `docs/contract/agent-protocol.md#configuration`, those that this agent has. */
+const features = ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http', 'route_state'] as const;
+
 export interface AgentOptions {
   readonly config: Omit<AgentConfig, 'logLevel' | 'metrics'>;
   readonly logger?: Logger;
@@ -68,7 +71,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
         multiplex: false,
         multiplexPort: 0,
         detectedAddresses: detected,
-        features: [],
+        features: [...features],
         processId,
       };
     },

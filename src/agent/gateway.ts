@@ -19,6 +19,8 @@ export type GatewayReport = Omit<MetricsReport, 'sequence' | 'timestamp'>;
 export interface GatewayChanges {
   /** An upstream has been checked for the first time, or is healthy or unhealthy now and was not before. */
   onUpstreams(): void;
+  /** The state of a route has changed. */
+  onRoutes(): void;
 }
 
 export interface Gateway {

@@ -22,6 +22,7 @@ import { createListenerSet } from './relays/listener-set.js';
 import { createMeter, createSamples } from './relays/meters.js';
 import type { Meter, Samples } from './relays/meters.js';
 import { createPins } from './relays/pins.js';
+import { createRealityTargets } from './relays/reality-targets.js';
 import { createUpstreams } from './relays/upstreams.js';
 import type { Upstreams } from './relays/upstreams.js';
 
@@ -40,9 +41,10 @@ export function createRuntime(options: RuntimeOptions): Gateway {
   const checks = createHealthChecks(upstreams);
   const links = createLinks();
   const pins = createPins();
+  const targets = createRealityTargets({ clock, logger, changed: () => changes?.onRoutes() });
   const totals = createMeter();
   const refusals = createSampledLog({ write: (fields, message) => logger.warn(fields, message), clock });
-  const listeners = createListenerSet({ upstreams, links, pins, clock, logger, refusals, totals });
+  const listeners = createListenerSet({ upstreams, links, pins, targets, clock, logger, refusals, totals });
   const certificates = createCertificates();
   let applied: AppliedConfig | undefined;
   let plans: ReadonlyMap<string, ListenerPlan> = new Map();
@@ -55,6 +57,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     upstreams.set(target.clusters);
     checks.set(target.checks);
     pins.set(target.pins);
+    targets.set(target.listeners.values());
     prepared.value.commit();
     plans = target.listeners;
     links.keep(new Set(Array.from(plans.values()).flatMap(({ origins }) => origins.map((of) => of.resourceId))));
@@ -68,7 +71,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     for (const plan of plans.values()) {
       routes += plan.routes.length;
       if (table.length >= limits.agent.runtimeListeners || routes > limits.agent.runtimeRoutes) break;
-      table.push(runtimeListener(plan, listeners.get(plan.key)));
+      table.push(runtimeListener(plan, targets.routes(plan), listeners.get(plan.key)));
     }
     return table;
   };
@@ -130,7 +133,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
       closed = true;
       plans = new Map();
       pins.close();
-      await checks.close();
+      await Promise.all([checks.close(), targets.close()]);
       await listeners.close();
       refusals.close();
     },
@@ -139,9 +142,10 @@ export function createRuntime(options: RuntimeOptions): Gateway {
 
 function runtimeListener(
   plan: ListenerPlan,
+  routes: RuntimeListener['routes'],
   listener: ReturnType<ReturnType<typeof createListenerSet>['get']>,
 ): RuntimeListener {
-  const place = { transport: plan.transport, listenAddr: plan.addr, listenPort: plan.port, routes: plan.routes };
+  const place = { transport: plan.transport, listenAddr: plan.addr, listenPort: plan.port, routes };
   if (plan.service === undefined) return { ...place, state: 'unsupported' };
   if (listener === undefined) return { ...place, state: 'failed' };
   const { bytesIn, bytesOut, activeSessions, totalSessions, errorSessions } = listener.meter.values;

@@ -44,6 +44,14 @@ export const mistakes: readonly Mistake[] = [
     sentence: 'repeatsReport',
   },
   {
+    what: 'makes up a state of its routes',
+    file: 'agent/plan/rule-checks.ts',
+    from: "state: '',",
+    to: "state: 'running',",
+    scenario: 'first-session',
+    sentence: 'routeState',
+  },
+  {
     what: 'says NORMAL when it replaces a session',
     file: control('session-loop'),
     from: 'SessionCloseReason.NORMAL : SessionCloseReason.REKEY',

@@ -5,12 +5,15 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
+import type { TlsOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';
+import { createRuntime } from '../../src/agent/runtime.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
+import { silentLogger } from '../../src/kernel/logger.js';
 import { realityBinary, runReferenceClient, startReferenceServer } from '../servers/reality-process.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
@@ -241,6 +244,95 @@ describe('a REALITY hop', () => {
       stream.write('after');
       expect(String((await once(stream, 'data'))[0])).toBe('after');
     }
+  });
+
+  it('takes clients on while its credential is edited, and none of them waits', async () => {
+    const hop = hopOf();
+    const [port, next] = [await freePort(), await echo()];
+    const visitsBefore = target.accepted();
+    let behindMs = 100_000;
+    const clock = { ...systemClock, now: () => Date.now() - behindMs };
+    const gateway = createRuntime({ rejectUnsupported: true, logger: silentLogger, clock });
+    closers.push(() => gateway.close());
+    const rule = realityRule(port, next, hop);
+    const withIds = (...shortIds: string[]) => ({ ...rule, reality: { ...rule.reality!, shortIds } });
+    await applied(gateway, 1, { tcp: [rule] });
+    behindMs = 0;
+    // When every offer of protocols has been tried; from now on, to learn anything takes longer than this test.
+    await eventually(() => target.accepted()).toBeGreaterThanOrEqual(visitsBefore + 9);
+    await eventually(() => target.open()).toBe(0);
+    Object.assign(relayLimits, { realityProbeMs: 3_600_000 });
+    await applied(gateway, 2, { tcp: [withIds('0a', '0b')] });
+    expect(await enter(port, hop, targetName, '0b')).toMatchObject({ ok: true });
+    expect(await enter(port, hop)).toMatchObject({ ok: true });
+    // What was taken before an edit is remembered after it, so that also a client whose clock is late gets in.
+    const late = { ...systemClock, now: () => Date.now() - 60_000 };
+    const access = { publicKey: Buffer.from(hop.keys.publicKey), shortId: '0b', serverName: targetName };
+    expect(await openReality(await dial(port), access, late, 15_000)).toMatchObject({ ok: true });
+    await applied(gateway, 3, { tcp: [withIds('0b')] });
+    expect(await enter(port, hop, targetName, '0a')).toMatchObject({ ok: false });
+    // Another target: until it is known, the hop is what it was.
+    const other = await startTlsTarget();
+    closers.push(() => other.close());
+    await applied(gateway, 4, {
+      tcp: [{ ...withIds('0b'), reality: { ...withIds('0b').reality, targetPort: other.port } }],
+    });
+    expect(await enter(port, hop, targetName, '0b')).toMatchObject({ ok: true });
+  });
+
+  it('goes over to another target as soon as that has answered', async () => {
+    const hop = hopOf();
+    const [port, next] = [await freePort(), await echo()];
+    const gateway = agentRuntime(closers);
+    await applied(gateway, 1, { tcp: [realityRule(port, next, hop)] });
+    await inside(port, hop);
+    const other = await startTlsTarget({ ALPNProtocols: ['h2'] });
+    closers.push(() => other.close());
+    await applied(gateway, 2, { tcp: [realityRule(port, next, { ...hop, targetPort: other.port })] });
+    const met = async (): Promise<boolean> => {
+      const before = other.accepted();
+      await certificateAt(port, targetName);
+      return other.accepted() > before;
+    };
+    await expect.poll(met, { timeout: 20_000 }).toBe(true);
+    await inside(port, hop);
+  });
+
+  it('says of its routes whether its target can be reached, as long as that lasts', async () => {
+    const [hop, dead] = [hopOf(), await freePort()];
+    const [port, next] = [await freePort(), await echo()];
+    const gateway = agentRuntime(closers);
+    let changes = 0;
+    gateway.watch({ onUpstreams: () => undefined, onRoutes: () => (changes += 1) });
+    const [one, two] = [{ ...hop, targetPort: dead }, hopOf(['two.example'])];
+    await applied(gateway, 1, { tcp: [realityRule(port, next, one, 'one'), realityRule(port, next, two, 'two')] });
+    const states = () =>
+      gateway.runtimeListeners().map(({ state, routes }) => [state, ...routes.map((route) => route.state)]);
+    await eventually(states).toEqual([['running', 'target_unreachable', '']]);
+    expect(changes).toBe(1);
+    const revived = await startTlsTarget({}, dead);
+    await inside(port, one);
+    expect(states()).toEqual([['running', '', '']]);
+    expect(changes).toBe(2);
+    // And if it dies again, the client that meets that tells.
+    await revived.close();
+    expect(await enter(port, one)).toMatchObject({ ok: false });
+    await eventually(states).toEqual([['running', 'target_unreachable', '']]);
+  });
+
+  it.each<[string, TlsOptions | 'no TLS']>([
+    ['speaks no TLS', 'no TLS'],
+    ['has no TLS 1.3', { maxVersion: 'TLSv1.2' }],
+    ['agrees on no group that clients offer', { ecdhCurve: 'P-384' }],
+  ])('says that its target %s', async (_what, options) => {
+    const made =
+      options === 'no TLS' ? await tcpServer((socket) => socket.end('220 hello\r\n')) : await startTlsTarget(options);
+    closers.push(() => made.close());
+    const port = await freePort();
+    const gateway = agentRuntime(closers);
+    await applied(gateway, 1, { tcp: [realityRule(port, await echo(), { ...hopOf(), targetPort: made.port })] });
+    await eventually(() => gateway.runtimeListeners()[0]?.routes[0]?.state).toBe('target_unusable');
+    expect(gateway.runtimeListeners()[0]?.state).toBe('running');
   });
 
   it('is named when its key, short ids or target cannot be used', async () => {

@@ -12,6 +12,7 @@ import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { sleep } from '../../src/kernel/background.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { issuePsk, startControlServer } from '../support/agent-control-server.js';
 import type {
   Answer,
@@ -20,7 +21,7 @@ import type {
   Said,
   ServerSession,
 } from '../support/agent-control-server.js';
-import { cluster, freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
+import { cluster, freePort, realityRule, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 
 const closers: (() => Promise<void>)[] = [];
@@ -125,6 +126,11 @@ describe('a session of the reference agent', () => {
     const [session] = service.sessions;
     await eventually(() => payloadsOf(session)).toContain('metrics');
     expect(payloadsOf(session).slice(0, 2)).toEqual(['hello', 'configRequest']);
+    expect(session?.said[0]).toMatchObject({
+      value: {
+        features: ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http', 'route_state'],
+      },
+    });
     const request = session?.said.find((said) => said.$case === 'configRequest');
     expect(request?.value).toMatchObject({ configVersion: 0n, nodeId: 'node-1' });
     expect(request?.value.checksum).toHaveLength(0);
@@ -224,6 +230,18 @@ describe('a session of the reference agent', () => {
     listening.listen(upstream, '127.0.0.1');
     closers.push(async () => void listening.close());
     await eventually(healths).toEqual([[false], [true]]);
+  });
+
+  it('tells at once that the target of a REALITY hop cannot be reached', async () => {
+    const [port, targetPort] = [await freePort(), await freePort()];
+    const rule = realityRule(port, '127.0.0.1:9', { keys: generateX25519(), serverNames: ['a.example'], targetPort });
+    const service = await server({
+      grant: { heartbeatIntervalSecs: 60 },
+      onSaid: serving(snapshot(1, { tcp: [rule] }), 60),
+    });
+    await agent(service);
+    const told = () => service.sessions[0]?.said.findLast((said) => said.$case === 'heartbeat')?.value.runtimeListeners;
+    await eventually(told).toMatchObject([{ state: 'running', routes: [{ state: 'target_unreachable' }] }]);
   });
 
   it('may be lost: everything keeps running, and the next one repeats report and generation', async () => {

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:dgram';
 import { describe, expect, it } from 'vitest';
 import { createPins } from '../../src/agent/relays/pins.js';
+import { createRealityTargets } from '../../src/agent/relays/reality-targets.js';
 import { createMeter } from '../../src/agent/relays/meters.js';
 import { createLinks } from '../../src/agent/relays/links.js';
 import type { RelayListener } from '../../src/agent/relays/relay.js';
@@ -91,6 +92,7 @@ async function listenerTo(target: string, idleMs: number): Promise<{ listener: R
     upstreams,
     links: createLinks(),
     pins: createPins(),
+    targets: createRealityTargets({ clock: systemClock, logger: silentLogger, changed: () => undefined }),
     clock: systemClock,
     logger: silentLogger,
     totals: createMeter(),

@@ -10,7 +10,7 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createSelfSigned } from '../../src/security/certificates.js';
-import { learnAfterHandshake } from '../../src/transport/listener/reality/after-handshake.js';
+import { createKnownTarget } from '../../src/transport/listener/reality/known-target.js';
 import { createTarget } from '../../src/transport/listener/reality/target.js';
 import { eventually } from '../support/eventually.js';
 import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
@@ -112,7 +112,7 @@ test('what the target sends after a handshake is what most visits have found', a
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const dialled = createTarget({ host: '127.0.0.1', port });
-  const after = learnAfterHandshake({ serverNames: [] }, dialled, systemClock, 300);
+  const after = createKnownTarget({ target: dialled, serverNames: [], clock: systemClock, watchMs: 300 });
   opened.push({
     async close() {
       dialled.close();

@@ -30,11 +30,13 @@ export interface TlsTarget {
   readonly certificate: string;
   /** How many connections were made so far. */
   readonly accepted: () => number;
+  /** How many connections are open. */
+  readonly open: () => number;
   close(): Promise<void>;
 }
 
 /** A TLS server with a certificate of its own that answers each chunk with `target: ` and the chunk. */
-export async function startTlsTarget(options: TlsOptions = {}): Promise<TlsTarget> {
+export async function startTlsTarget(options: TlsOptions = {}, atPort = 0): Promise<TlsTarget> {
   const now = Date.now();
   const { certificatePem, privateKeyPem } = await createSelfSigned({
     commonName: targetName,
@@ -54,12 +56,13 @@ export async function startTlsTarget(options: TlsOptions = {}): Promise<TlsTarge
     socket.on('close', () => sockets.delete(socket));
   });
   server.on('tlsClientError', () => undefined);
-  server.listen(0, '127.0.0.1');
+  server.listen(atPort, '127.0.0.1');
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
     certificate: certificatePem,
     accepted: () => accepted,
+    open: () => sockets.size,
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();

@@ -71,7 +71,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     return true;
   });
   const metrics = createSoon(extraMetrics, clock, () => current?.measure() === true);
-  gateway.watch({ onUpstreams: metrics.ask });
+  gateway.watch({ onUpstreams: metrics.ask, onRoutes: heartbeat.ask });
 
   const applier = createApplier(
     gateway,

@@ -1,9 +1,10 @@
-/** The demands of a snapshot on the data plane, as types: `target.ts` makes these, `../runtime.ts` carries them out. */
+/** The demands of a snapshot on the data plane, as data: `target.ts` makes these, `../runtime.ts` carries them out. */
 import type { SecureContext } from 'node:tls';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
+import { unreachable } from '../../kernel/errors.js';
 import type { HostPort } from '../../kernel/host-port.js';
 import type { RealityServer } from '../../transport/listener/reality/settings.js';
 import type { RealityAccess } from '../../channel/reality/endpoint.js';
@@ -47,7 +48,9 @@ export interface RelayRoute {
 
 /** The listening side of a REALITY rule. */
 export interface RealityHop extends RealityServer {
-  /** Differs as soon as anything else of it does. */
+  /** Of the rule: a hop of the same rule is followed by this one. */
+  readonly ruleId: string;
+  /** Differs as soon as anything else of it does but the rule. */
   readonly id: string;
 }
 
@@ -120,6 +123,22 @@ export type ListenerPlan = ListenerPlace &
     | { readonly transport: 'tcp'; readonly service: TcpService | undefined }
     | { readonly transport: 'udp'; readonly service: UdpService | undefined }
   );
+
+/** The REALITY hops of a listener. */
+export function hopsOf({ service }: Pick<ListenerPlan, 'service'>): readonly RealityHop[] {
+  if (service === undefined || !('kind' in service)) return [];
+  switch (service.kind) {
+    case 'names':
+      return service.hops;
+    case 'reality':
+      return [service.rule.hop];
+    case 'relay':
+    case 'http':
+      return [];
+    default:
+      return unreachable(service);
+  }
+}
 
 /** How a cluster that TCP rules dial is checked without traffic. */
 export interface HealthCheck {

@@ -138,7 +138,7 @@ function checkTcp(rule: TcpProxyRule, { origin, reportError, clusters, contextOf
     }
     case TcpProxyMode.REALITY: {
       const hop = checkReality(rule.reality, reportError);
-      return named('reality', hop && { kind: 'reality', hop });
+      return named('reality', hop && { kind: 'reality', hop: { ...hop, ruleId: rule.ruleId } });
     }
     default:
       reportError('security', 'unknown mode');
@@ -244,7 +244,10 @@ function checkL3(rule: L3TunnelRule, { origin, reportError }: Context): Checked 
 /** How far the clock of a client may differ, and how long its hello is remembered. */
 const maxTimeDiffMs = 120_000;
 
-function checkReality(reality: RealityInbound | undefined, reportError: ReportError): RealityHop | undefined {
+function checkReality(
+  reality: RealityInbound | undefined,
+  reportError: ReportError,
+): Omit<RealityHop, 'ruleId'> | undefined {
   if (reality?.privateKey.length !== 32) {
     reportError('credential_id', 'expected a REALITY key of 32 bytes');
     return undefined;

@@ -1,6 +1,7 @@
 /**
  * The REALITY hops of one TCP listener: tells the clients that hold a hop's key from strangers, who are joined to the target
- * within bounds of bytes and silence. A hop that no rule has any more takes nobody new, and ends when its handshakes have.
+ * within bounds of bytes and silence. A hop that follows another one takes its clients as soon as it knows its target, so that none of
+ * them waits; one that no rule has any more takes nobody new, and ends when its handshakes have.
  * The handshake is that of `src/transport/listener/reality/`. Implements the listening side of `docs/data-plane.md#reality`.
  */
 import type { Socket } from 'node:net';
@@ -34,8 +35,18 @@ export interface RealityHops {
   close(): Promise<void>;
 }
 
-export function createRealityHops({ clock, refusals }: RelayDependencies, meter: Meter): RealityHops {
-  let running = new Map<string, Reality>();
+interface Running {
+  readonly hop: RealityHop;
+  readonly own: Reality;
+  /** Who takes the hop's clients: the hop before it, until this one knows its target. */
+  serving: Reality;
+}
+
+export function createRealityHops({ clock, refusals, targets }: RelayDependencies, meter: Meter): RealityHops {
+  /** By the id of the hop. */
+  let running = new Map<string, Running>();
+  let byRule = new Map<string, Running>();
+  const open = new Set<Reality>();
   const retiring = new Map<Reality, Promise<void>>();
   /** Clients that are not known to hold a key, and whether each has used up its bounds. */
   const strangers = new Map<Socket, () => boolean>();
@@ -47,11 +58,38 @@ export function createRealityHops({ clock, refusals }: RelayDependencies, meter:
   }, sweepMs);
   sweeper.unref();
 
-  const retire = (reality: Reality): void => {
-    const done = sleep(retireMs, stop.signal)
-      .then(() => reality.close())
-      .finally(() => retiring.delete(reality));
-    retiring.set(reality, done);
+  /** Retires those that take nobody any more. */
+  const retire = (): void => {
+    const needed = new Set(Array.from(running.values()).flatMap(({ own, serving }) => [own, serving]));
+    for (const reality of open) {
+      if (needed.has(reality)) continue;
+      open.delete(reality);
+      const done = sleep(retireMs, stop.signal)
+        .then(() => reality.close())
+        .finally(() => retiring.delete(reality));
+      retiring.set(reality, done);
+    }
+  };
+  const start = (hop: RealityHop): Running => {
+    const known = targets.of(hop.target);
+    const shared = known === undefined ? undefined : { known, hellos: targets.hellos };
+    const own = createReality({
+      settings: hop,
+      clock,
+      speaksSecond: false,
+      ...(shared === undefined ? {} : { shared }),
+    });
+    open.add(own);
+    const before = byRule.get(hop.ruleId);
+    // A key changes at once.
+    const follows = before !== undefined && Buffer.compare(before.hop.keys.privateKey, hop.keys.privateKey) === 0;
+    if (!follows || known === undefined || known.knows(hop.serverNames)) return { hop, own, serving: own };
+    const started: Running = { hop, own, serving: before.serving };
+    void known.settled().then(() => {
+      started.serving = own;
+      retire();
+    });
+    return started;
   };
 
   /** Counts what a client turned out to be. @returns the bytes inside, for one that holds the key */
@@ -81,17 +119,19 @@ export function createRealityHops({ clock, refusals }: RelayDependencies, meter:
 
   return {
     keep(hops) {
-      const next = new Map<string, Reality>();
+      const next: typeof running = new Map();
+      const rules: typeof byRule = new Map();
       for (const hop of hops) {
-        const settings = { ...hop, probeMs: relayLimits.realityProbeMs };
-        const existing = running.get(hop.id) ?? next.get(hop.id);
-        next.set(hop.id, existing ?? createReality({ settings, clock, speaksSecond: false }));
+        const one = running.get(hop.id) ?? next.get(hop.id) ?? start(hop);
+        next.set(hop.id, one);
+        rules.set(hop.ruleId, one);
       }
-      for (const [id, reality] of running) if (!next.has(id)) retire(reality);
       running = next;
+      byRule = rules;
+      retire();
     },
     async meet(client, rule) {
-      const reality = running.get(rule.hop.id);
+      const reality = running.get(rule.hop.id)?.serving;
       if (reality === undefined) {
         client.destroy();
         return undefined;
@@ -108,8 +148,9 @@ export function createRealityHops({ clock, refusals }: RelayDependencies, meter:
     async close() {
       clearInterval(sweeper);
       stop.abort();
-      await Promise.all([...Array.from(running.values(), (reality) => reality.close()), ...retiring.values()]);
-      running = new Map();
+      await Promise.all([...Array.from(open, (reality) => reality.close()), ...retiring.values()]);
+      running = byRule = new Map();
+      open.clear();
     },
   };
 }

@@ -5,12 +5,14 @@ import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { Links } from './links.js';
 import type { Meter } from './meters.js';
 import type { Pins } from './pins.js';
+import type { RealityTargets } from './reality-targets.js';
 import type { Upstreams } from './upstreams.js';
 
 export interface RelayDependencies {
   readonly upstreams: Upstreams;
   readonly links: Links;
   readonly pins: Pins;
+  readonly targets: RealityTargets;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Next hops that were refused, at a bounded rate. */

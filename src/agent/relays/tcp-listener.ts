@@ -9,7 +9,8 @@ import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { sleep } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
-import type { TcpService, NamedRule, PlainService, RealityHop, RealityRule, RelayRoute } from '../plan/plan.js';
+import { hopsOf } from '../plan/plan.js';
+import type { TcpService, NamedRule, PlainService, RealityRule, RelayRoute } from '../plan/plan.js';
 import { dial, dialNextHop } from './dial.js';
 import { peek } from './first-bytes.js';
 import { createHttpProxy } from './http-proxy.js';
@@ -100,7 +101,7 @@ export async function openTcpListener(
     },
     route(service) {
       current = service;
-      hops.keep(hopsOf(service));
+      hops.keep(hopsOf({ service }));
       const plain = service.kind === 'names' ? service.fallback : service;
       http.route(plain?.kind === 'http' ? plain.routes : undefined);
       const clients = waiting;
@@ -132,20 +133,6 @@ export async function openTcpListener(
       await all;
     },
   };
-}
-
-function hopsOf(service: TcpService): readonly RealityHop[] {
-  switch (service.kind) {
-    case 'names':
-      return service.hops;
-    case 'reality':
-      return [service.rule.hop];
-    case 'relay':
-    case 'http':
-      return [];
-    default:
-      return unreachable(service);
-  }
 }
 
 interface TcpRelayOptions {

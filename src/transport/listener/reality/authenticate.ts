@@ -3,6 +3,7 @@
  * for the memory of hellos that came before. Implements `docs/reality.md#the-session-id`.
  */
 import { createSeenOnce } from '../../../kernel/seen-once.js';
+import type { SeenOnce } from '../../../kernel/seen-once.js';
 import { authKeyOf, openClaim, shortIdFromHex } from '../../../channel/reality/auth.js';
 import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import type { RealityServer } from './settings.js';
@@ -22,11 +23,20 @@ export type Verdict =
 /** @param now milliseconds since the Unix epoch */
 export type Authenticate = (hello: ClientHello, now: number) => Verdict;
 
-/** @param startedAt milliseconds since the Unix epoch: what an earlier process has seen, this one does not remember */
-export function createAuthenticator(settings: RealityServer, startedAt: number): Authenticate {
+/** The hellos that were taken for an agent's, so that none is taken twice. Whoever shares keys with others shares it too. */
+export interface HelloMemory {
+  readonly seen: SeenOnce;
+  /** Milliseconds since the Unix epoch: what was taken earlier is not remembered. */
+  readonly since: number;
+}
+
+export function createHelloMemory(now: number): HelloMemory {
+  return { seen: createSeenOnce(tuning.replayEntries), since: now };
+}
+
+export function createAuthenticator(settings: RealityServer, { seen, since }: HelloMemory): Authenticate {
   const names = new Set(settings.serverNames);
   const shortIds = new Set(settings.shortIds.map((digits) => shortIdFromHex(digits).toString('hex')));
-  const seen = createSeenOnce(tuning.replayEntries);
   const stranger = (reason: StrangerReason): Verdict => ({ kind: 'stranger', reason });
 
   return (hello, now) => {
@@ -41,7 +51,7 @@ export function createAuthenticator(settings: RealityServer, startedAt: number):
     const time = claim.seconds * 1000;
     // A claim has whole seconds.
     if (Math.abs(now - time) > settings.maxTimeDiffMs + 1000) return stranger('clock');
-    if (time + 1000 <= startedAt) return stranger('replayed');
+    if (time + 1000 <= since) return stranger('replayed');
     const until = time + settings.maxTimeDiffMs + 1000;
     if (seen.note(hello.random.toString('latin1'), until, now) !== 'new') return stranger('replayed');
     return { kind: 'agent', authKey };

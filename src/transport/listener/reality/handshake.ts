@@ -7,6 +7,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { withDeadline } from '../../../kernel/background.js';
+import { createTemporaryIdentity } from '../../../channel/reality/certificate.js';
 import type { TemporaryIdentity } from '../../../channel/reality/certificate.js';
 import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import {
@@ -138,14 +139,38 @@ export function prepareAnswer(
   };
 }
 
+/** Lengths of the own messages, which depend on nothing else. */
+const ownLengths = new Map<Suite['hash'], readonly number[]>();
+
+/** Whether own messages fit into the records of a target's answer. */
+export function canImitate({ serverHello: { suite }, lengths }: TargetFlight): boolean {
+  let own = ownLengths.get(suite.hash);
+  if (own === undefined) {
+    const secret = Buffer.alloc(suite.hashBytes);
+    const flight = buildServerFlight(suite, createTranscript(suite), secret, createTemporaryIdentity(), secret);
+    own = messagesOf(flight).map(({ length }) => length);
+    ownLengths.set(suite.hash, own);
+  }
+  const needed = lengths.length === 1 ? [own.reduce((sum, length) => sum + length, 0)] : own;
+  return needed.every((length, at) => recordOverhead + length <= (lengths[at] ?? 0));
+}
+
+function messagesOf({
+  encryptedExtensions,
+  certificate,
+  certificateVerify,
+  finished,
+}: ServerFlight): readonly Buffer[] {
+  return [encryptedExtensions, certificate, certificateVerify, finished];
+}
+
 /** Records of the given lengths; undefined if the messages do not fit into them. */
 function sealFlight(
   cipher: RecordCipher,
   flight: ServerFlight,
   lengths: TargetFlight['lengths'],
 ): readonly Buffer[] | undefined {
-  const { encryptedExtensions, certificate, certificateVerify, finished } = flight;
-  const messages = [encryptedExtensions, certificate, certificateVerify, finished];
+  const messages = messagesOf(flight);
   const contents = lengths.length === 1 ? [Buffer.concat(messages)] : messages;
   const out: Buffer[] = [];
   for (const [index, content] of contents.entries()) {

@@ -11,7 +11,9 @@ import { sleep, timedOut, withDeadline } from '../../../kernel/background.js';
 import { recordType } from '../../../channel/tls/codes.js';
 import { createRecordReader } from '../../../channel/tls/record-reader.js';
 import type { Suite } from '../../../channel/tls/suites.js';
+import { canImitate } from './handshake.js';
 import type { Target } from './target.js';
+import { createTargetFlightReader } from './target-flight.js';
 import { tuning } from './tuning.js';
 
 /** A client's ALPN offer decides what a target sends: nothing, HTTP/1.1 alone, or HTTP/2 as well. */
@@ -42,22 +44,28 @@ export function offeredBy(protocols: readonly string[]): OfferedProtocols {
   return protocols.length > 0 ? 'http/1.1' : 'none';
 }
 
-/**
- * @param hash of the suites that are offered; undefined for all, in the order of browsers
- * @param watchMs how long the target is watched after the handshake
- * @param signal ends the watching; whatever comes before it ends with the target's connections
- * @returns undefined if there was no handshake with TLS 1.3
- */
+/** Why a target serves no client: nobody answers there, or in a way that cannot be imitated. */
+export type TargetTrouble = 'unreachable' | 'unusable';
+
+interface Visit {
+  readonly serverName: string;
+  readonly protocols: OfferedProtocols;
+  /** Of the suites that are offered; undefined for all, in the order of browsers. */
+  readonly hash: Suite['hash'] | undefined;
+  /** How long the target is watched after the handshake. */
+  readonly watchMs: number;
+  /** Ends the watching; whatever comes before it ends with the target's connections. */
+  readonly signal: AbortSignal;
+}
+
+/** @param answered called as soon as the target has answered in a way that can be imitated */
 export async function probeTarget(
   target: Target,
-  serverName: string,
-  offered: OfferedProtocols,
-  hash: Suite['hash'] | undefined,
-  watchMs: number,
-  signal: AbortSignal,
-): Promise<Probed | undefined> {
+  { serverName, protocols: offered, hash, watchMs, signal }: Visit,
+  answered: () => void,
+): Promise<Probed | TargetTrouble> {
   const socket = await target.dial();
-  if (socket === undefined) return undefined;
+  if (socket === undefined) return 'unreachable';
   const watched = watch(socket);
   const protocols = offers[offered];
   const tls = connectTls({
@@ -65,13 +73,16 @@ export async function probeTarget(
     servername: serverName,
     minVersion: 'TLSv1.3',
     ciphers: suites[hash ?? 'any'],
+    // What every client of REALITY offers.
+    ecdhCurve: 'X25519',
     // The probe talks to the target, whoever that is, so it sends nothing secret.
     rejectUnauthorized: false,
     ...(protocols === undefined ? {} : { ALPNProtocols: [...protocols] }),
   });
   try {
     const connected = await withDeadline(secured(tls), tuning.probeHandshakeMs);
-    if (connected === timedOut || !connected) return undefined;
+    if (connected === timedOut || !connected || !watched.canImitate()) return 'unusable';
+    answered();
     const chosen = tls.getCipher().standardName.endsWith('SHA384') ? 'sha384' : 'sha256';
     await sleep(watchMs, signal);
     return { hash: chosen, lengths: watched.lengths() };
@@ -92,7 +103,9 @@ function secured(tls: TLSSocket): Promise<boolean> {
 }
 
 /** Counts the records that come after the client has changed its keys, which it does with its Finished. */
-function watch(socket: Socket): { readonly stream: Duplex; lengths(): readonly number[] } {
+function watch(socket: Socket): { readonly stream: Duplex; canImitate(): boolean; lengths(): readonly number[] } {
+  const reader = createTargetFlightReader();
+  let flight: ReturnType<typeof reader.push> = 'incomplete';
   const incoming = createRecordReader();
   const outgoing = createRecordReader();
   const lengths: number[] = [];
@@ -104,6 +117,7 @@ function watch(socket: Socket): { readonly stream: Duplex; lengths(): readonly n
       if (record.type === recordType.changeCipherSpec) finished = true;
   };
   const noteIncoming = (bytes: Buffer): void => {
+    if (flight === 'incomplete') flight = reader.push(bytes);
     incoming.push(bytes);
     for (let record = incoming.next(); typeof record === 'object'; record = incoming.next())
       if (finished) lengths.push(record.bytes.length);
@@ -127,5 +141,5 @@ function watch(socket: Socket): { readonly stream: Duplex; lengths(): readonly n
   socket.on('end', () => stream.push(null));
   socket.on('error', (error) => stream.destroy(error));
   socket.on('close', () => stream.destroy());
-  return { stream, lengths: () => lengths };
+  return { stream, canImitate: () => typeof flight === 'object' && canImitate(flight), lengths: () => lengths };
 }

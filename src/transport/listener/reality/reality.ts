@@ -12,11 +12,12 @@ import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import { group } from '../../../channel/tls/codes.js';
 import type { ServerHello } from '../../../channel/tls/server-hello.js';
 import { createTemporaryIdentity } from '../../../channel/reality/certificate.js';
-import { learnAfterHandshake } from './after-handshake.js';
-import { createAuthenticator, createHelloCollector } from './authenticate.js';
-import type { StrangerReason } from './authenticate.js';
+import { createAuthenticator, createHelloCollector, createHelloMemory } from './authenticate.js';
+import type { HelloMemory, StrangerReason } from './authenticate.js';
 import { prepareAnswer, sharesFor } from './handshake.js';
 import type { PreparedAnswer } from './handshake.js';
+import { createKnownTarget } from './known-target.js';
+import type { KnownTarget } from './known-target.js';
 import { offeredBy } from './probe.js';
 import type { RealityServer } from './settings.js';
 import { splice } from './splice.js';
@@ -73,6 +74,8 @@ interface RealityOptions {
   readonly speaksSecond: boolean;
   /** What other instances have seen; absent where there are none. */
   readonly sharedHellos?: SharedHellos | undefined;
+  /** What outlives this server, because it belongs to its target and to the process; by default it has its own. */
+  readonly shared?: { readonly known: KnownTarget; readonly hellos: HelloMemory };
 }
 
 /** The hellos of agents that any instance has seen. */
@@ -85,11 +88,12 @@ export interface SharedHellos {
   seen(random: Buffer, until: number): Promise<boolean>;
 }
 
-export function createReality({ settings, clock, speaksSecond, sharedHellos }: RealityOptions): Reality {
+export function createReality({ settings, clock, speaksSecond, sharedHellos, shared }: RealityOptions): Reality {
   const target = createTarget(settings.target);
-  const authenticate = createAuthenticator(settings, clock.now());
+  const authenticate = createAuthenticator(settings, shared?.hellos ?? createHelloMemory(clock.now()));
   const identity = createTemporaryIdentity();
-  const afterHandshake = learnAfterHandshake(settings, target, clock, settings.probeMs ?? tuning.probeMs);
+  const watchMs = settings.probeMs ?? tuning.probeMs;
+  const known = shared?.known ?? createKnownTarget({ target, serverNames: settings.serverNames, clock, watchMs });
 
   /** The group that the target chose last, and so probably chooses next. */
   let likely: ServerHello['group'] = group.x25519MlKem768;
@@ -117,13 +121,17 @@ export function createReality({ settings, clock, speaksSecond, sharedHellos }: R
     // A client that leaves ends the target's answer through no fault of the target.
     if (client.destroyed) return other;
     const answer = flight && prepareAnswer(hello, flight, verdict.authKey, { identity, speaksSecond, shares });
-    return answer === undefined ? { kind: 'unusable_target' } : { kind: 'answered', hello, answer };
+    if (answer === undefined) {
+      known.failed();
+      return { kind: 'unusable_target' };
+    }
+    known.served(nameOf(hello));
+    return { kind: 'answered', hello, answer };
   };
 
   const complete = async (client: Socket, server: Socket, { hello, answer }: Answered): Promise<Finished> => {
-    const name = hello.serverName?.toLowerCase() ?? '';
     const stream = await answer.complete(client, server, () =>
-      afterHandshake.lengths(name, offeredBy(hello.protocols), answer.suite.hash),
+      known.lengths(nameOf(hello), offeredBy(hello.protocols), answer.suite.hash),
     );
     return stream === undefined ? { kind: 'unfinished' } : { kind: 'agent', stream };
   };
@@ -132,6 +140,7 @@ export function createReality({ settings, clock, speaksSecond, sharedHellos }: R
     async meet(client, tell) {
       const server = await target.dial(client);
       if (server === undefined) {
+        if (!client.destroyed) known.failed();
         tell(client.destroyed ? other : { kind: 'no_target' });
         client.destroy();
         return;
@@ -159,10 +168,12 @@ export function createReality({ settings, clock, speaksSecond, sharedHellos }: R
     },
     async close() {
       target.close();
-      await afterHandshake.close();
+      if (shared === undefined) await known.close();
     },
   };
 }
+
+const nameOf = ({ serverName }: ClientHello): string => serverName?.toLowerCase() ?? '';
 
 /**
  * Passes on what the client says until it is clear whether it begins with a ClientHello.

@@ -41,6 +41,10 @@ export const tuning = {
   probeWaitMs: 1 * SECOND,
   /** Until the next try, when the target could not be probed. */
   probeRetryMs: 60 * SECOND,
+  /** At least between two tries, also when a client has met a failure. */
+  probeSoonMs: 5 * SECOND,
+  /** How often failures of clients are looked at. */
+  probeFailedMs: 1 * SECOND,
   /** Until a probe is repeated, since a target may change. */
   probeAgainMs: 6 * 3600 * SECOND,
 } as const;

@@ -1,0 +1,202 @@
+/**
+ * What is known of a target, whoever asks: for each server name whether it can be reached and imitated, and for each offer of protocols
+ * and hash of the suite what it sends after a handshake. It is asked at once, again a minute after a failure or soon after a client
+ * has met one, and now and then, since a target may change. Implements `docs/reality.md#records-after-the-handshake` and the states in
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ */
+import { setMaxListeners } from 'node:events';
+import { startLoop, withDeadline } from '../../../kernel/background.js';
+import type { Clock } from '../../../kernel/clock.js';
+import { probeTarget } from './probe.js';
+import type { Suite } from '../../../channel/tls/suites.js';
+import type { OfferedProtocols, Probed, TargetTrouble } from './probe.js';
+import type { Target } from './target.js';
+import { tuning } from './tuning.js';
+
+export interface KnownTarget {
+  /**
+   * Lengths of records. Waits for the first probe a few seconds at most; without one, there are none.
+   * @param hash of the suite that the target has chosen on this connection
+   */
+  lengths(serverName: string, offered: OfferedProtocols, hash: Suite['hash']): Promise<readonly number[]>;
+  /** Replaces the server names that it is asked for. */
+  keep(serverNames: readonly string[]): void;
+  /** Whether it has answered for each of these names. */
+  knows(serverNames: readonly string[]): boolean;
+  /** Resolves when everything has been asked that is known so far to be asked; a few seconds at most. */
+  settled(): Promise<void>;
+  /** Why no client can be served by this name; undefined also while that is not known. */
+  trouble(serverName: string): TargetTrouble | undefined;
+  /** Notes that the target has just served a client's hello. */
+  served(serverName: string): void;
+  /** Notes that a client has met a target that could not be reached or imitated, which is then asked soon. */
+  failed(): void;
+  /** Asks no more. What is known stays known. */
+  close(): Promise<void>;
+}
+
+interface KnownTargetOptions {
+  readonly target: Target;
+  readonly serverNames: readonly string[];
+  readonly clock: Clock;
+  /** How long the target is watched after a handshake. */
+  readonly watchMs: number;
+  /** Called when the trouble with a name begins, changes or ends; must not throw. */
+  readonly changed?: (serverName: string, trouble: TargetTrouble | undefined) => void;
+}
+
+interface Question {
+  readonly serverName: string;
+  readonly protocols: OfferedProtocols;
+  /** Undefined for what the target chooses from all suites. */
+  readonly hash?: Suite['hash'];
+}
+
+interface Known {
+  readonly question: Question;
+  probed: Probed | undefined;
+  trouble: TargetTrouble | undefined;
+  /** Monotonic milliseconds. */
+  askedAt: number;
+  /** When to ask again. */
+  dueAt: number;
+  asking: Promise<void> | undefined;
+}
+
+/** What most visits have found, of equally many the first. */
+function commonest(found: readonly Probed[]): Probed | undefined {
+  const texts = found.map((one) => JSON.stringify(one));
+  const times = (text: string | undefined): number => texts.filter((other) => other === text).length;
+  const most = Math.max(...texts.map(times));
+  return found.find((_, index) => times(texts[index]) === most);
+}
+
+const offered: readonly OfferedProtocols[] = ['none', 'http/1.1', 'h2'];
+
+export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
+  const { target, clock, watchMs, changed = () => undefined } = options;
+  const stop = new AbortController();
+  // Each visit listens to it.
+  setMaxListeners(0, stop.signal);
+  const known = new Map<string, Known>();
+  let names = options.serverNames;
+  let failedAt = Number.NEGATIVE_INFINITY;
+
+  const keyOf = ({ serverName, protocols, hash }: Question): string => `${serverName} ${protocols} ${hash ?? 'any'}`;
+  const entriesOf = (serverName: string): readonly (Known | undefined)[] =>
+    offered.map((protocols) => known.get(keyOf({ serverName, protocols })));
+
+  /** Offers differ in what follows a handshake; as long as one of them gets an answer, clients are served. */
+  const trouble = (serverName: string): TargetTrouble | undefined => {
+    const each = entriesOf(serverName).map((entry) => entry?.trouble);
+    if (each.includes(undefined)) return undefined;
+    return each.includes('unreachable') ? 'unreachable' : 'unusable';
+  };
+  const note = (
+    serverName: string,
+    entries: readonly (Known | undefined)[],
+    found: TargetTrouble | undefined,
+  ): void => {
+    const before = trouble(serverName);
+    for (const entry of entries) if (entry !== undefined) entry.trouble = found;
+    const now = trouble(serverName);
+    if (now !== before && !stop.signal.aborted) changed(serverName, now);
+  };
+
+  const ask = async (entry: Known): Promise<void> => {
+    const { serverName, protocols, hash } = entry.question;
+    // A target has its own mind of the suites of one hash alone.
+    const tell = (found: TargetTrouble | undefined): void => {
+      if (hash === undefined) note(serverName, [entry], found);
+    };
+    const visits = Array.from({ length: tuning.probes }, () =>
+      probeTarget(target, { serverName, protocols, hash, watchMs, signal: stop.signal }, () => tell(undefined)),
+    );
+    const outcomes = await Promise.all(visits);
+    const found = outcomes.filter((one) => typeof one === 'object');
+    const [first = 'unusable'] = outcomes.filter((one) => typeof one === 'string');
+    if (found.length === 0 && !stop.signal.aborted) tell(first);
+    entry.probed = commonest(found) ?? entry.probed;
+    entry.dueAt = Math.min(
+      entry.dueAt,
+      entry.askedAt + (found.length === 0 ? tuning.probeRetryMs : tuning.probeAgainMs),
+    );
+    entry.asking = undefined;
+  };
+  const askIfDue = (question: Question): Known => {
+    const key = keyOf(question);
+    const now = clock.monotonic();
+    const entry = known.get(key) ?? {
+      question,
+      probed: undefined,
+      trouble: undefined,
+      askedAt: now,
+      dueAt: 0,
+      asking: undefined,
+    };
+    known.set(key, entry);
+    if (entry.dueAt <= now && entry.asking === undefined && !stop.signal.aborted) {
+      entry.askedAt = now;
+      entry.dueAt = Number.POSITIVE_INFINITY;
+      entry.asking = ask(entry);
+    }
+    return entry;
+  };
+  const askSoon = (entry: Known): void => {
+    entry.dueAt = Math.min(entry.dueAt, entry.askedAt + tuning.probeSoonMs);
+  };
+  /** What is known, or is about to be. */
+  const answerTo = async (question: Question): Promise<Probed | undefined> => {
+    const entry = askIfDue(question);
+    if (entry.probed === undefined && entry.asking !== undefined) {
+      await withDeadline(entry.asking, watchMs + tuning.probeWaitMs);
+    }
+    if (entry.probed === undefined) askSoon(entry);
+    return entry.probed;
+  };
+  const askAll = (): void => {
+    for (const serverName of names) for (const protocols of offered) askIfDue({ serverName, protocols });
+  };
+  askAll();
+  const loop = startLoop(
+    tuning.probeSoonMs,
+    async () => askAll(),
+    () => undefined,
+  );
+
+  return {
+    async lengths(serverName, protocols, hash) {
+      const first = await answerTo({ serverName, protocols });
+      if (first === undefined || first.hash === hash) return first?.lengths ?? [];
+      // The target chooses otherwise on what this client offers.
+      return (await answerTo({ serverName, protocols, hash }))?.lengths ?? [];
+    },
+    keep(serverNames) {
+      names = serverNames;
+      const kept = new Set(names);
+      for (const [key, { question }] of known) if (!kept.has(question.serverName)) known.delete(key);
+      askAll();
+    },
+    knows: (serverNames) => serverNames.every((name) => entriesOf(name).every((entry) => entry?.probed !== undefined)),
+    async settled() {
+      const asking = Array.from(known.values(), (entry) => entry.asking);
+      await withDeadline(Promise.all(asking), watchMs + tuning.probeWaitMs);
+    },
+    trouble,
+    served(serverName) {
+      if (trouble(serverName) !== undefined) note(serverName, entriesOf(serverName), undefined);
+    },
+    failed() {
+      const now = clock.monotonic();
+      if (now - failedAt < tuning.probeFailedMs) return;
+      failedAt = now;
+      for (const entry of known.values()) if (entry.question.hash === undefined) askSoon(entry);
+      askAll();
+    },
+    async close() {
+      stop.abort();
+      await loop.close();
+      await Promise.all([...known.values()].map(({ asking }) => asking));
+    },
+  };
+}
