@@ -75,6 +75,8 @@ export function fetchThrough(port: number, options: FetchOptions = {}): Promise<
     const sent = tls ? tlsRequest({ ...place, servername: host, rejectUnauthorized: false }) : request(place);
     sent.on('timeout', () => sent.destroy(new Error('no answer in time')));
     sent.on('error', reject);
+    // An answer 101 ends so, without an error.
+    sent.on('close', () => reject(new Error('no answer')));
     sent.on('response', (response) => {
       const spki = tls ? spkiOf(response.socket as TLSSocket) : '';
       let text = '';

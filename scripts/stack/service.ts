@@ -114,6 +114,8 @@ export function statusOf(url: string, ca?: string): Promise<number | undefined> 
       resolve(response.statusCode);
     });
     request.on('error', reject);
+    // An answer 101 ends so, without an error.
+    request.on('close', () => reject(new Error('no answer')));
   });
 }
 

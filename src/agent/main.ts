@@ -60,11 +60,10 @@ async function main(): Promise<number> {
 }
 
 main().then(
-  (code) => {
-    process.exitCode = code;
-  },
+  // At once: what did not close in time must not keep the process.
+  (code) => process.exit(code),
   (error: unknown) => {
     process.stderr.write(`${errorText(error)}\n`);
-    process.exitCode = 1;
+    process.exit(1);
   },
 );

@@ -42,6 +42,8 @@ export async function startMetricsServer(
     } else response.writeHead(404).end();
   });
   server.maxConnections = connectionsMax;
+  // Also of a client that takes nothing of its answer.
+  server.setTimeout(timeoutMs);
   server.listen(port, host);
   await once(server, 'listening');
   // A later error, such as too many open files, ends no relay.

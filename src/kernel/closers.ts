@@ -1,12 +1,16 @@
-/** Closes what was opened, the newest first; a failure does not keep the rest from closing. */
+/** Closes what was opened, the newest first; neither a failure nor a part that hangs keeps the rest from closing. */
+import { timedOut, withDeadline } from './background.js';
 import { errorText } from './errors.js';
 import type { Logger } from './logger.js';
 
 /** How long one part of the process may take to close. */
 export const shutdownMs = 10_000;
+/** How long all of them may take; after that each part left has a moment. */
+const allMs = 3 * shutdownMs;
+const momentMs = 500;
 
 export interface Closers {
-  /** `name` is for the log, in case `close` fails. */
+  /** `name` is for the log, in case `close` fails or does not end. */
   add(name: string, close: () => unknown): void;
   /** Never rejects; failures are logged. */
   closeAll(): Promise<void>;
@@ -19,9 +23,12 @@ export function createClosers(logger: Logger): Closers {
       closers.push({ name, close });
     },
     async closeAll() {
+      const until = performance.now() + allMs;
       for (const { name, close } of closers.splice(0).reverse()) {
         try {
-          await close();
+          const left = Math.min(shutdownMs, until - performance.now());
+          const closed = await withDeadline(Promise.resolve(close()), Math.max(momentMs, left));
+          if (closed === timedOut) logger.error({ part: name }, 'a part did not close in time');
         } catch (error) {
           logger.error({ part: name, error: errorText(error) }, 'a part failed to close');
         }

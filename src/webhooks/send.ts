@@ -57,6 +57,24 @@ export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): S
     }
   }
 
+  async function post(
+    target: URL,
+    { headers, body }: Omit<Message, 'url'>,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const addresses = literalIn(target) === undefined ? await judgedAddresses(target.hostname) : [];
+    const bytes = Buffer.from(body);
+    const options: RequestOptions = {
+      method: 'POST',
+      // An agent of its own: no proxy, and no connection that outlives the try.
+      agent: false,
+      lookup: answering(addresses),
+      headers: { ...headers, 'content-type': 'application/json', 'content-length': bytes.length },
+      signal,
+    };
+    return answerOf((target.protocol === 'https:' ? requestHttps : requestHttp)(target, options), bytes);
+  }
+
   return {
     async send({ url, headers, body }, signal) {
       const target = new URL(url);
@@ -64,21 +82,11 @@ export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): S
       if (literal !== undefined && !mayDial(literal)) return failed(null, `${literal} is ${notPublic}`);
       const timeout = AbortSignal.timeout(limits.webhooks.tryMs);
       const ends = AbortSignal.any([signal, timeout]);
-      const bytes = Buffer.from(body);
       try {
-        const addresses = literal === undefined ? await unlessAborted(judgedAddresses(target.hostname), ends) : [];
-        const options: RequestOptions = {
-          method: 'POST',
-          // An agent of its own: no proxy, and no connection that outlives the try.
-          agent: false,
-          lookup: answering(addresses),
-          headers: { ...headers, 'content-type': 'application/json', 'content-length': bytes.length },
-          signal: ends,
-        };
-        const request = target.protocol === 'https:' ? requestHttps(target, options) : requestHttp(target, options);
-        const response = await answerOf(request, bytes);
+        const response = await unlessAborted(post(target, { headers, body }, ends), ends);
+        // Who has answered has answered, however the rest goes.
+        await unlessAborted(readSome(response), ends).catch(() => undefined);
         const { statusCode: status = 0 } = response;
-        await readSome(response);
         if (status >= 200 && status < 300) return { status, error: null, retryAfterMs: null };
         const retryAfterMs = retryAfterOf(response.headers['retry-after'], clock.now());
         return { ...failed(status, sentenceOf(status)), retryAfterMs };
@@ -104,11 +112,14 @@ const answering =
     });
   };
 
+/** Rejects when the signal aborts, whatever the promise does; a signal that has aborted already counts. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => reject(new Error('aborted'));
+    if (signal.aborted) aborted();
+    signal.addEventListener('abort', aborted, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
   });
-  return Promise.race([promise, aborted]);
 }
 
 const notPublic = 'no public address; SVC_WEBHOOK_ALLOW may allow it';
@@ -134,13 +145,20 @@ function reasonOf(error: Error & { readonly code?: string }): string {
 function answerOf(request: ClientRequest, body: Buffer): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve);
+    // A 101. Without a listener Node closes the connection and tells nobody.
+    request.on('upgrade', (response, socket) => {
+      socket.destroy();
+      response.destroy();
+      resolve(response);
+    });
     // Also for what comes after the answer.
     request.on('error', reject);
+    request.on('close', () => reject(new Error('the connection was closed without an answer')));
     request.end(body);
   });
 }
 
-/** Reads the answer to its end or to the bound; who has answered has answered, however the rest goes. */
+/** Reads the answer to its end or to the bound. @throws Error when it breaks off */
 async function readSome(response: IncomingMessage): Promise<void> {
   let left: number = limits.webhooks.answerBytes;
   try {
@@ -148,8 +166,6 @@ async function readSome(response: IncomingMessage): Promise<void> {
       left -= chunk.length;
       if (left <= 0) break;
     }
-  } catch {
-    // The status is known.
   } finally {
     response.destroy();
   }

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, createServer as createTcpServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
@@ -516,5 +516,37 @@ describe('an HTTP proxy rule', () => {
     await closed;
     finish?.();
     expect((await slow).text).toBe('begun finished');
+  });
+});
+
+describe('a next hop that does not answer', () => {
+  /** A next hop that says this to every request, again and again if told so. */
+  async function saying(text: string, everyMs?: number): Promise<string> {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write(text);
+        const timer = setInterval(() => everyMs !== undefined && socket.write(text), everyMs ?? 1_000);
+        socket.once('close', () => clearInterval(timer));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(async () => void server.close());
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  const switches = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n';
+
+  it('but switches protocols unasked, or goes on with interim answers, makes a 502', async () => {
+    for (const place of [await saying(switches), await saying('HTTP/1.1 102 Processing\r\n\r\n', 2)]) {
+      const { port } = await proxyTo(place);
+      expect((await ask(port)).statusCode).toBe(502);
+    }
+  });
+
+  it('but goes on with interim answers to an offer of WebSocket makes a 502', async () => {
+    const { port } = await proxyTo(await saying('HTTP/1.1 102 Processing\r\n\r\n', 2));
+    const headers = { connection: 'upgrade', upgrade: 'websocket' };
+    expect((await ask(port, { headers })).statusCode).toBe(502);
   });
 });

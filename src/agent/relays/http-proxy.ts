@@ -225,6 +225,10 @@ async function passOn(
     // The next hop may answer before it has read the whole request, and leave the rest unread.
     if (!response.writableEnded) fail(502);
   });
+  // A next hop that switches protocols unasked: Node closes its connection without an error.
+  outgoing.once('close', () => {
+    if (!gone.signal.aborted && !response.headersSent) fail(502);
+  });
   outgoing.once('response', (incoming) => {
     stream.setTimeout(relayLimits.httpIdleMs);
     response.sendDate = false;
@@ -319,6 +323,11 @@ function forward(request: IncomingMessage, reached: Reached, upgrade: string | u
     maxHeaderSize: headerBytes,
   });
   outgoing.maxHeadersCount = 0;
+  let interim = 0;
+  outgoing.on('information', () => {
+    interim += 1;
+    if (interim > relayLimits.httpInterimAnswers) outgoing.destroy(new Error('too many interim answers'));
+  });
   outgoing.once('socket', (socket) => socket.resume());
   return outgoing;
 }

@@ -69,6 +69,9 @@ export function joinUpgraded({ socket, head, side, outgoing, count }: Upgrade): 
       resolve(false);
     });
     outgoing.on('error', give);
+    outgoing.once('close', () => {
+      if (!answered) give();
+    });
     outgoing.once('upgrade', (incoming, _socket, upstreamHead: Buffer) => {
       answered = true;
       socket.removeListener('close', gone);

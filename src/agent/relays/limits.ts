@@ -22,6 +22,8 @@ export const relayLimits = {
   httpKeepAliveMs: 60_000,
   /** Silence of the next hop before its answer begins. */
   httpAnswerMs: 60_000,
+  /** Answers 1xx of the next hop before its answer. */
+  httpInterimAnswers: 32,
   /** Silence of the next hop within its answer. */
   httpIdleMs: 10 * 60_000,
   /** Links that are measured. */
