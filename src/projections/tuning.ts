@@ -36,6 +36,8 @@ export const tuning = {
   /** For one page of the audit: concurrent reads of the log, and the largest gap in events within one read. */
   auditReads: 8,
   auditReadGap: 16,
+  /** Events that a page of the audit reads and makes into entries at once. */
+  auditBite: 500,
   /** Entries about one resource that a revert reads at once. */
   auditTrailPage: 500,
   errorChars: 500,

@@ -146,11 +146,9 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     const waitMs = at.tries.next_at - clock.now();
     if (waitMs > 0) return sleep(Math.min(waitMs, tuning.waitMs), signal);
     const select = selectionOf(webhook);
-    const { items, place, caughtUp } = await feed.read(at.place, { maxItems: tuning.readItems, select, signal });
-    let bytes = 0;
+    const [maxItems, maxBytes] = [tuning.readItems, tuning.readBytes];
+    const { items, place, caughtUp } = await feed.read(at.place, { maxItems, maxBytes, select, signal });
     for (const item of items) {
-      bytes += item.json.length;
-      if (bytes > tuning.readBytes && item !== items[0]) return;
       if (signal.aborted || ended() || !(await deliver(webhook, at, item))) return;
     }
     at.place = place;

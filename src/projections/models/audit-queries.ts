@@ -7,6 +7,7 @@ import { apiTokenType } from '../../domain/accounts/declaration.js';
 import { fleetSetType } from '../../domain/fleet-set/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
 import { readCommand } from '../../domain/log/upcast.js';
+import { yieldToEventLoop } from '../../kernel/background.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { isForeign } from '../../kernel/event.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
@@ -235,6 +236,22 @@ async function entriesOf(
   });
 }
 
+/** The entries in their order, so many at a time that the events of their commands are a bounded number, or one. */
+function* inBites(entries: readonly EntryDocument[]): Generator<readonly EntryDocument[], void> {
+  let bite: EntryDocument[] = [];
+  let events = 0;
+  for (const entry of entries) {
+    events += entry.fields.count;
+    if (bite.length > 0 && events > tuning.auditBite) {
+      yield bite;
+      bite = [];
+      events = entry.fields.count;
+    }
+    bite.push(entry);
+  }
+  yield bite;
+}
+
 const resourceLookup = ({ resource_type: type, resource_id: id, position }: AuditFields): readonly NameLookup[] =>
   id === null ? [] : [{ type, id, position }];
 
@@ -253,7 +270,12 @@ export function auditQueries(
       const { audit, names } = open();
       const { page, pageSize: limit } = query;
       const { found, total } = await pageOf(audit, rangesOfQuery(query), { skip: (page - 1) * limit, limit });
-      return { items: await entriesOf(eventStore, audit, names, found), total };
+      const items: AuditEntry[] = [];
+      for (const some of inBites(found)) {
+        items.push(...(await entriesOf(eventStore, audit, names, some)));
+        await yieldToEventLoop();
+      }
+      return { items, total };
     },
     async get(id) {
       const { audit, names } = open();
