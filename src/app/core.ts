@@ -30,6 +30,7 @@ import type { SampledLog } from '../kernel/sampled-log.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
 import { measureAppends } from '../instance/append-metrics.js';
 import { createFeed } from '../feed/feed.js';
+import { accountNames, fleetNames } from '../feed/names.js';
 import type { Feed } from '../feed/port.js';
 import type { StoreHealth } from '../instance/store-health.js';
 import { watchStores } from '../instance/store-health.js';
@@ -144,16 +145,6 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('committed fleet', () => committed.close());
   const followers = createFollowers({ eventStore, committed, projections, accounts: accountsView, logChain, clock });
 
-  const feed = createFeed({
-    eventStore,
-    projections,
-    installationId: identity.installationId,
-    answered: () => Math.max(committed.position(), accountsView.position()),
-    clock,
-    logger,
-  });
-  closers.add('event feed', () => feed.close());
-
   // Commands.
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
   const gatewayOptions = { eventStore, clock, ids, logger, logChain, readOnly, sharedTime: clocks.now };
@@ -198,6 +189,17 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   };
   const damage = followers.damage() ?? (await missingHead(eventStore, headOf));
   if (damage !== undefined) throw damagedLog(damage);
+  // After the folds, whose names it begins with.
+  const feed = createFeed({
+    eventStore,
+    projections,
+    committed: () => [fleetNames(committed.fleet()), accountNames(accountsView.accounts)],
+    installationId: identity.installationId,
+    answered: () => Math.max(committed.position(), accountsView.position()),
+    clock,
+    logger,
+  });
+  closers.add('event feed', () => feed.close());
 
   // The events that a start writes.
   const hasher = createPasswordHasher();

@@ -4,25 +4,28 @@
  */
 import { ServiceError } from '../kernel/errors.js';
 import { expires, isForeign } from '../kernel/event.js';
-import type { RecordedCommand } from '../kernel/event.js';
+import { limits } from '../kernel/limits.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
 import { createSemaphore } from '../kernel/semaphore.js';
 import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom, newestEvent } from '../storage/event-store.js';
-import { followLog } from '../storage/follow.js';
 import type { CursorPlace } from './cursor.js';
-import { createCursors, feedStreams, shortId } from './cursor.js';
-import { beforeAll, followFeed } from './follower.js';
+import { createCursors, shortId } from './cursor.js';
+import { beforeAll, followBehind, followFeed } from './follower.js';
 import type { Feed, FeedBatch, FeedItem, FeedPlace, FeedReadOptions } from './port.js';
-import { stepsOf, storedNames } from './steps.js';
+import type { CommittedNames } from './names.js';
+import { storedNames } from './names.js';
+import { stepsOf } from './steps.js';
 import { tuning } from './tuning.js';
 import type { Step, Window, WindowBounds } from './window.js';
 
 export interface FeedDeps {
   readonly eventStore: Pick<EventStore, 'read' | 'subscribe' | 'headPosition'>;
   readonly projections: Pick<Projections, 'names' | 'reached'>;
+  /** The names of what this instance has folded, so that the feed needs no read model for what happens now. */
+  committed(): readonly CommittedNames[];
   /** Names the store in cursors. */
   readonly installationId: string;
   /** Log position of the newest command that this instance has answered. */
@@ -35,11 +38,15 @@ export interface FeedDeps {
 
 /** Begins to follow the log. */
 export function createFeed(deps: FeedDeps): Feed {
-  const { eventStore, clock, logger } = deps;
+  const { eventStore, clock } = deps;
   const cursors = createCursors(deps.installationId);
   const names = storedNames(deps.projections);
-  const follower = followFeed({ eventStore, cursors, names, logger, windowBounds: deps.windowBounds });
-  const reads = createSemaphore({ places: tuning.reads, waitMs: tuning.readWaitMs });
+  const follower = followFeed({ ...deps, cursors, names });
+  const reads = createSemaphore({
+    places: tuning.reads,
+    waiting: tuning.readsWaiting,
+    waitMs: tuning.readWaitMs,
+  });
 
   /** The window, once it holds what was answered before the call, or else as it is after a while. @throws ServiceError `unavailable` */
   async function settled(): Promise<Window> {
@@ -100,24 +107,27 @@ export function createFeed(deps: FeedDeps): Feed {
     return undefined;
   }
 
-  /** A piece of the log behind a place, at most up to the window. @throws ServiceError `unavailable` */
-  async function stepsInLog(place: FeedPlace, options: FeedReadOptions): Promise<readonly Step[]> {
+  /** A piece of the log behind a place, read in slices, at most up to the window. @throws ServiceError `unavailable` */
+  async function readLog(place: FeedPlace, window: Window, options: FeedReadOptions): Promise<FeedBatch> {
     const leave = await reads.enter();
     if (leave === undefined) throw new ServiceError('unavailable', 'too many readers read the log at once');
     const enough = new AbortController();
     const { signal: ends = enough.signal, select } = options;
     const signal = AbortSignal.any([ends, enough.signal]);
-    const commands: RecordedCommand[] = [];
-    const { position } = place;
-    const after = position < 0 ? 'start' : { commit: position, prepare: position };
+    const piece = createPiece(place, window, options);
+    let bytes = 0;
     try {
-      for await (const item of followLog(eventStore, { streams: feedStreams, after, signal })) {
+      for await (const item of followBehind(eventStore, place, signal)) {
         if (item.kind === 'dropped')
           throw new ServiceError('unavailable', 'the log cannot be read', { cause: item.cause });
-        if (item.kind === 'commands') commands.push(...item.commands);
-        if (item.kind === 'caught_up' || commands.length >= tuning.commandsOfRead) break;
+        if (item.kind === 'caught_up') break;
+        if (item.kind !== 'commands') continue;
+        const steps = await stepsOf(item.commands, { cursors, names }, { select, maxItems: piece.left() });
+        if (!steps.every(piece.take) || steps.length < item.commands.length) break;
+        for (const { events } of item.commands) bytes += weightOf(events);
+        if (bytes >= limits.feed.pieceBytes || piece.left() === 0) break;
       }
-      return await stepsOf(commands.slice(0, tuning.commandsOfRead), { cursors, names }, select);
+      return piece.batch();
     } finally {
       enough.abort();
       leave();
@@ -126,13 +136,16 @@ export function createFeed(deps: FeedDeps): Feed {
 
   async function read(place: FeedPlace, options: FeedReadOptions): Promise<FeedBatch> {
     const window = opened();
-    const steps = window.behind(place);
-    if (steps !== undefined) return batchOf(place, steps, window, options);
     const { from } = window;
-    const inLog = await stepsInLog(place, options);
-    // All that lay before the window has expired.
-    if (inLog.length === 0) return { items: [], place: from, looked: 0, caughtUp: false };
-    return batchOf(place, inLog, window, options);
+    const steps = window.behind(place);
+    if (steps === undefined) {
+      const batch = await readLog(place, window, options);
+      // All that lay before the window has expired; or the reader has left, and its place stays.
+      return batch.looked > 0 || options.signal?.aborted === true ? batch : { ...batch, place: from, caughtUp: false };
+    }
+    const piece = createPiece(place, window, options);
+    for (const step of steps) if (!piece.take(step)) break;
+    return piece.batch();
   }
 
   return {
@@ -186,26 +199,48 @@ export function createFeed(deps: FeedDeps): Feed {
   };
 }
 
-/** As many steps as the options allow. */
-function batchOf(
+/** About how long a value is as JSON, without making it: that would cost more than all else that is done with most commands. */
+function weightOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  let weight = 2;
+  for (const part of Object.values(value)) weight += 8 + weightOf(part);
+  return weight;
+}
+
+interface Piece {
+  /** @returns false when the step does not fit, or the piece has all that it may have */
+  take(step: Step): boolean;
+  /** How many items more it may have. */
+  left(): number;
+  batch(): FeedBatch;
+}
+
+/** As many steps behind a place as the options and the limits allow. */
+function createPiece(
   place: FeedPlace,
-  steps: Iterable<Step>,
   window: Window,
-  { maxItems, select }: FeedReadOptions,
-): FeedBatch {
+  { maxItems, maxBytes = limits.feed.pieceBytes, select }: FeedReadOptions,
+): Piece {
   const items: FeedItem[] = [];
-  let [to, looked] = [place, 0];
-  for (const step of steps) {
-    const { item } = step;
-    // What the window does not have yet, its readers are told as news.
-    if (step.place.position > window.to.position) break;
-    const wanted = item !== null && (select === undefined || select(item.about));
-    if (wanted && items.length === maxItems) break;
-    looked += step.events;
-    to = step.place;
-    if (wanted) items.push(item);
-  }
-  return { items, place: to, looked, caughtUp: to.position >= window.to.position };
+  let [to, looked, bytes] = [place, 0, 0];
+  return {
+    take({ item, place: behind, events }) {
+      // What the window does not have yet, its readers are told as news.
+      if (behind.position > window.to.position) return false;
+      if (item !== null && (select === undefined || select(item.about))) {
+        const more = Buffer.byteLength(item.json);
+        if (items.length === maxItems || (items.length > 0 && bytes + more > maxBytes)) return false;
+        bytes += more;
+        items.push(item);
+      }
+      looked += events;
+      to = behind;
+      return looked < limits.feed.pieceEvents;
+    },
+    left: () => maxItems - items.length,
+    batch: () => ({ items, place: to, looked, caughtUp: to.position >= window.to.position }),
+  };
 }
 
 /** Resolves with the promise, or when the signal aborts. */

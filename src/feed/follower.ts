@@ -5,6 +5,7 @@
 import { sleep } from '../kernel/background.js';
 import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedCommand, StoredEvent } from '../kernel/event.js';
+import { lastEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
@@ -12,19 +13,24 @@ import { createWaiters } from '../kernel/waiters.js';
 import { levelOf } from '../storage/broken-log.js';
 import type { EventStore } from '../storage/event-store.js';
 import { newestEvent } from '../storage/event-store.js';
-import { followLog } from '../storage/follow.js';
+import { commandsAfter, followLog } from '../storage/follow.js';
+import type { FollowItem } from '../storage/follow.js';
 import type { Cursors } from './cursor.js';
 import { feedStreams } from './cursor.js';
 import type { FeedNews, FeedPlace } from './port.js';
-import type { Names } from './steps.js';
-import { rememberedNames, stepsOf } from './steps.js';
+import type { CommittedNames, Names } from './names.js';
+import { followedNames } from './names.js';
+import { stepsOf } from './steps.js';
 import type { Step, Window, WindowBounds } from './window.js';
+import { tuning } from './tuning.js';
 import { createWindow } from './window.js';
 
 export interface FollowerDeps {
   readonly eventStore: Pick<EventStore, 'read' | 'subscribe'>;
   readonly cursors: Cursors;
   readonly names: Names;
+  /** See `FeedDeps`. */
+  committed(): readonly CommittedNames[];
   readonly logger: Logger;
   /** Replace those of `tuning.ts`: for tests. */
   readonly windowBounds?: WindowBounds | undefined;
@@ -42,14 +48,14 @@ export interface Follower {
 }
 
 /** Begins to follow the log. */
-export function followFeed({ eventStore, cursors, names, logger, windowBounds }: FollowerDeps): Follower {
+export function followFeed(deps: FollowerDeps): Follower {
+  const { eventStore, cursors, logger, windowBounds } = deps;
   const stop = new AbortController();
   const { signal } = stop;
   const waiters = createWaiters();
   const listeners = createListeners<FeedNews>((error) =>
     logger.error({ error: errorText(error) }, 'a reader of the event feed failed'),
   );
-  const making = { cursors, names: rememberedNames(names) };
   let window: Window | undefined;
   let live = false;
 
@@ -77,8 +83,26 @@ export function followFeed({ eventStore, cursors, names, logger, windowBounds }:
     return last === undefined ? beforeAll : { position: last.position, cursor: cursors.of(last) };
   }
 
-  async function take(to: Window, commands: readonly RecordedCommand[]): Promise<void> {
-    const steps = await insist(() => stepsOf(commands, making));
+  /** The names at the place where it begins: as they are committed, and what the log has between the two. */
+  async function namesAt(begin: FeedPlace, committed: readonly CommittedNames[]): Promise<Names> {
+    const names = followedNames(deps.names, committed);
+    try {
+      for (const { stream, revision } of committed) {
+        for await (const commands of commandsAfter(eventStore, stream, revision)) {
+          const before = commands.filter((command) => lastEvent(command).position <= begin.position);
+          names.learn(before);
+          if (before.length < commands.length) break;
+        }
+      }
+    } catch (error) {
+      // What this release cannot read has stopped the fold as well; the read models have the names.
+      if (error instanceof ServiceError) throw error;
+    }
+    return names;
+  }
+
+  async function take(to: Window, commands: readonly RecordedCommand[], names: Names): Promise<void> {
+    const steps = await insist(() => stepsOf(commands, { cursors, names }));
     if (steps === undefined) return;
     const from = to.to;
     to.add(steps);
@@ -86,15 +110,15 @@ export function followFeed({ eventStore, cursors, names, logger, windowBounds }:
   }
 
   async function run(): Promise<void> {
+    const committed = deps.committed();
     const begin = await insist(endOfLog);
-    if (begin === undefined) return;
+    const names = begin && (await insist(() => namesAt(begin, committed)));
+    if (begin === undefined || names === undefined) return;
     window = createWindow(begin, windowBounds);
-    const { position } = begin;
-    const after = position < 0 ? 'start' : { commit: position, prepare: position };
-    for await (const item of followLog(eventStore, { streams: feedStreams, after, signal })) {
+    for await (const item of followBehind(eventStore, begin, signal)) {
       switch (item.kind) {
         case 'commands':
-          await take(window, item.commands);
+          await take(window, item.commands, names);
           break;
         case 'caught_up':
           if (!live) listeners.tell({ kind: 'caught_up' });
@@ -127,6 +151,16 @@ export function followFeed({ eventStore, cursors, names, logger, windowBounds }:
       await running;
     },
   };
+}
+
+/** The log behind a place, in slices. */
+export function followBehind(
+  eventStore: Pick<EventStore, 'subscribe'>,
+  { position }: FeedPlace,
+  signal: AbortSignal,
+): AsyncGenerator<FollowItem, void, void> {
+  const after = position < 0 ? 'start' : { commit: position, prepare: position };
+  return followLog(eventStore, { streams: feedStreams, after, ahead: tuning.ahead, signal });
 }
 
 /** The place before the first event of the log. */

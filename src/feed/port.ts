@@ -47,17 +47,18 @@ export interface FeedSubject {
   readonly readers: Readers;
 }
 
-export type FeedItem = FeedContent & {
+export interface FeedItem {
+  readonly type: FeedType;
   /** Opaque, visible ASCII without `.`: the feed goes on exactly behind it, on every instance. */
   readonly cursor: string;
   /** Log position of the command's last event. */
   readonly position: number;
   /** When it happened, RFC 3339. */
   readonly at: string;
-  /** `data` as JSON, made once for all readers. */
+  /** The content's `data` as JSON, made once for all readers. */
   readonly json: string;
   readonly about: FeedSubject;
-};
+}
 
 /** A place in the feed, between two commands. Only `Feed.resolve` and `Feed.read` make one. */
 export interface FeedPlace {
@@ -81,6 +82,8 @@ export interface FeedBatch {
 export interface FeedReadOptions {
   /** At most this many items are returned, at least 1. */
   readonly maxItems: number;
+  /** Bytes of JSON that the items have together, unless there is only one; as `limits.feed` says when absent. */
+  readonly maxBytes?: number;
   /** Whether an item is wanted (`filters.ts`); all are when absent. */
   readonly select?: ((about: FeedSubject) => boolean) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -110,9 +113,9 @@ export interface Feed {
    */
   resolveMoved(cursor: string): Promise<FeedPlace>;
   /**
-   * What follows a place, from the window in memory or else from the log: a bounded piece, which may be empty without being
-   * the end.
-   * @throws ServiceError `unavailable` while a store is away; try again from the same place
+   * What follows a place, from the window in memory or else from the log: a piece that is bounded by items, bytes and events
+   * (`limits.feed`), and may be empty without being the end. Few read the log at a time; the others wait.
+   * @throws ServiceError `unavailable` while a store is away or after a long wait; try again from the same place
    */
   read(place: FeedPlace, options: FeedReadOptions): Promise<FeedBatch>;
   /** The end of the feed now; `live` when it is the end of the log as well. */

@@ -1,12 +1,17 @@
 /** The numbers of the feed that the contract does not fix. */
 export const tuning = {
   window: { commands: 8192, bytes: 16 * 1024 * 1024 },
-  /** Names that the follower remembers, so that most commands need no query for theirs. */
-  names: 20_000,
-  /** Commands that one read of the log looks at, and how many such reads run at once. */
-  commandsOfRead: 500,
-  reads: 8,
-  readWaitMs: 10_000,
+  /** Names that the follower knows: those of a large fleet, and of what has been deleted since. */
+  names: 100_000,
+  /** What is read of the log in one turn. */
+  ahead: { events: 256, bytes: 128 * 1024 },
+  /**
+   * Reads of the log at once, and callers that may wait for one, and how long. A read holds its items (`limits.feed.pieceBytes`),
+   * the same as an answer, and one command while it is decoded: 16 MiB at most, 64 MiB over all.
+   */
+  reads: 4,
+  readsWaiting: 2_000,
+  readWaitMs: 30_000,
   /** How long a caller waits until the feed holds what was answered before, or begins to follow the log. */
   settleMs: 2_000,
   /** How long a read waits for the read models, which know the names. */

@@ -25,11 +25,16 @@ export interface Window {
 
 export interface WindowBounds {
   readonly commands: number;
-  /** Of the JSON of items. */
+  /** As `bytesOf` counts them. */
   readonly bytes: number;
 }
 
-const bytesOf = ({ item }: Step): number => 256 + (item?.json.length ?? 0);
+/** What a step keeps in memory, about: an apply is about thousands of resources. */
+function bytesOf({ item }: Step): number {
+  if (item === null) return 256;
+  const { resources, nodes } = item.about;
+  return 256 + item.json.length + 128 * (resources.length + nodes.length);
+}
 
 export function createWindow(begin: FeedPlace, bounds: WindowBounds = tuning.window): Window {
   let steps: Step[] = [];

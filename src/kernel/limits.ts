@@ -104,8 +104,9 @@ export const limits = {
     /** On each instance. */
     streams: { perUser: 16, inAll: 1000 },
     pageSizeDefault: 100,
-    /** Events that one page looks at. */
-    pageEvents: 10_000,
+    /** What a page, or a piece of a stream, looks at and holds at most. */
+    pieceEvents: 10_000,
+    pieceBytes: 4 * MiB,
     waitMsMax: 30 * SECOND,
     /** A live stream may have this much waiting for so long. */
     waitingBytes: 1 * MiB,

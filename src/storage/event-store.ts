@@ -72,6 +72,8 @@ export interface SubscribeOptions {
    */
   readonly streams: readonly string[];
   readonly after: ResumePoint | 'start';
+  /** For a reader that wants little: about so much is in an item, and read ahead of the consumer. As `bounds` when absent. */
+  readonly ahead?: { readonly events: number; readonly bytes: number } | undefined;
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
 }

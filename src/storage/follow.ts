@@ -186,7 +186,7 @@ export async function* followLog(
   store: Pick<EventStore, 'subscribe'>,
   options: FollowOptions,
 ): AsyncGenerator<FollowItem, void, void> {
-  const { signal, streams } = options;
+  const { signal, streams, ahead } = options;
   const progress = createProgress(options);
   let failures = 0;
   while (!signal.aborted) {
@@ -194,7 +194,7 @@ export async function* followLog(
     let moved = false;
     let cause: unknown = new Error('the subscription ended');
     try {
-      for await (const item of store.subscribe({ streams, after: progress.point(), signal })) {
+      for await (const item of store.subscribe({ streams, after: progress.point(), ahead, signal })) {
         const { items, end } = progress.handle(item);
         for (const out of items) {
           moved ||= out.kind === 'commands';

@@ -5,15 +5,19 @@
 import { afterEach, expect, test } from 'vitest';
 import { createFeed } from '../../src/feed/feed.js';
 import type { FeedDeps } from '../../src/feed/feed.js';
+import { fleetNames } from '../../src/feed/names.js';
 import type { Feed, FeedItem, FeedPlace } from '../../src/feed/port.js';
 import { streams } from '../../src/kernel/event.js';
-import type { StoredEvent } from '../../src/kernel/event.js';
+import type { RecordedCommand, StoredEvent } from '../../src/kernel/event.js';
+import { ServiceError } from '../../src/kernel/errors.js';
+import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createClosers } from '../../src/kernel/closers.js';
 import type { EventStore } from '../../src/storage/event-store.js';
+import { commandsAfter } from '../../src/storage/follow.js';
 import { createDice } from '../support/hostile.js';
 import { eventually } from '../support/eventually.js';
-import { configApplied, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
+import { configApplied, fleetAfter, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
 
 const closers = createClosers(silentLogger);
@@ -32,6 +36,7 @@ async function feedOf(side: ReadSide, more: Partial<FeedDeps> = {}): Promise<Fee
   const feed = createFeed({
     eventStore,
     projections,
+    committed: () => [],
     installationId: 'the same',
     answered: () => 0,
     clock: side.clock,
@@ -175,4 +180,79 @@ test('a wait ends when something comes, when its time is over, and when it is ca
   await side.append([refreshed()]);
   await coming;
   expect((await feed.read(place, { maxItems: 10 })).items).toHaveLength(1);
+});
+
+test('what happens now is told with its names while the read store is away: those of what was there before, and of what was deleted', async () => {
+  const created = randomLog(7, 60);
+  const side = await open(created);
+  const folded: RecordedCommand[] = [];
+  for await (const commands of commandsAfter(side.stores.eventStore, streams.fleet, -1)) folded.push(...commands);
+  const fleet = fleetAfter(folded);
+  const nodes = [...fleet.tables.node.values()];
+  expect(nodes.length).toBeGreaterThan(1);
+  const away = async (): Promise<never> => {
+    throw new ServiceError('unavailable', 'the read store is away');
+  };
+  // The fold is behind the log by what is written between the two.
+  const renamed = {
+    type: 'NodeUpdated',
+    data: { node_id: nodes[0]!.id, changes: { name: { from: 'x', to: 'anew' } } },
+  };
+  await side.append([planned(streams.fleet, [renamed])]);
+  const feed = await feedOf(side, {
+    projections: { names: away, reached: away },
+    committed: () => [fleetNames(fleet)],
+  });
+  const place = await feed.resolve('now');
+  const of = (id: string, type: string) => planned(streams.fleet, [{ type, data: { node_id: id } }]);
+  await side.append(nodes.flatMap(({ id }) => [of(id, 'NodeConfigRefreshed'), of(id, 'NodeDeleted')]));
+  await eventually(() => feed.end().place.position).toBe(await side.stores.eventStore.headPosition());
+  const { items } = await feed.read(place, { maxItems: 500 });
+  const names = nodes.map(({ name }, index) => (index === 0 ? 'anew' : name));
+  expect(items.map(({ json }) => JSON.parse(json).resource.name)).toEqual(names.flatMap((name) => [name, name]));
+});
+
+test('a piece ends at its bytes and at the events that it looks at, and has one item at least', async () => {
+  const text = 'x'.repeat(100_000);
+  const large = () =>
+    planned(streams.fleet, [
+      { type: 'NodeUpdated', data: { node_id: 'n', changes: { description: { from: null, to: text } } } },
+    ]);
+  const many = () =>
+    planned(
+      streams.fleet,
+      Array.from({ length: 900 }, () => ({ type: 'NodeConfigRefreshed', data: { node_id: 'n' } })),
+    );
+  const side = await open([...Array.from({ length: 60 }, large), ...Array.from({ length: 20 }, many)]);
+  const feed = await feedOf(side);
+  const start = await feed.resolve('start');
+  const first = await feed.read(start, { maxItems: 500 });
+  const bytesOf = (items: readonly FeedItem[]): number => items.reduce((sum, { json }) => sum + json.length, 0);
+  expect(first.items.length).toBeGreaterThan(35);
+  expect(bytesOf(first.items)).toBeLessThanOrEqual(limits.feed.pieceBytes);
+  expect((await feed.read(start, { maxItems: 500, maxBytes: 1 })).items).toHaveLength(1);
+  expect((await feed.read(start, { maxItems: 500, maxBytes: 250_000 })).items).toHaveLength(2);
+  // Also what a filter leaves out counts.
+  const looks: number[] = [];
+  for (let place = start; ;) {
+    const batch = await feed.read(place, { maxItems: 500, select: () => false });
+    looks.push(batch.looked);
+    expect(batch.items).toEqual([]);
+    if (batch.caughtUp) break;
+    place = batch.place;
+  }
+  expect(looks.reduce((sum, looked) => sum + looked)).toBe(60 + 20 * 900);
+  expect(Math.max(...looks)).toBeLessThan(limits.feed.pieceEvents + 900);
+  expect(looks.length).toBeGreaterThanOrEqual(3);
+  expect(looks[0]).toBeLessThan(60);
+});
+
+test('a reader that has left while it waited keeps its place', async () => {
+  const side = await open([refreshed(), refreshed(), refreshed()]);
+  const feed = await feedOf(side, { windowBounds: { commands: 1, bytes: 1e9 } });
+  const start = await feed.resolve('start');
+  expect(await feed.read(start, { maxItems: 9, signal: AbortSignal.abort() })).toMatchObject({
+    items: [],
+    place: start,
+  });
 });

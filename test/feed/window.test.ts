@@ -4,12 +4,15 @@ import { expect, test } from 'vitest';
 import type { Step } from '../../src/feed/window.js';
 import { createWindow } from '../../src/feed/window.js';
 
+const about = { type: 'command', resources: [], nodes: [], actor: null, readers: 'all' };
+
 /** A command of this position, with an item whose JSON has `bytes`, or without one. */
 function stepOf(position: number, bytes: number | null): Step {
   const cursor = `c${position}`;
   const place = { position, cursor };
   const at = '2030-01-31T12:00:00.000Z';
-  const item = bytes === null ? null : ({ ...place, type: 'command', at, json: 'x'.repeat(bytes) } as Step['item']);
+  const item =
+    bytes === null ? null : ({ ...place, type: 'command', at, json: 'x'.repeat(bytes), about } as Step['item']);
   return { place, item, events: 1 };
 }
 

@@ -15,6 +15,7 @@ import type { SnapshotPush } from '../../src/delivery/port.js';
 import { userField } from '../../src/accounts/fields.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { createFeed } from '../../src/feed/feed.js';
+import { accountNames, fleetNames } from '../../src/feed/names.js';
 import { createHistory } from '../../src/projections/history/history.js';
 import type { HistoryOptions } from '../../src/projections/history/history.js';
 import { systemClock, timestamp } from '../../src/kernel/clock.js';
@@ -197,6 +198,7 @@ export async function startRest(
   const feed = createFeed({
     eventStore,
     projections,
+    committed: () => [fleetNames(committed.fleet()), accountNames(accounts.view.accounts)],
     installationId: keyring.installationId,
     answered: () => Math.max(committed.position(), accounts.view.position()),
     clock,

@@ -11,7 +11,7 @@ import { compareText } from '../../src/kernel/compare-text.js';
 import { assertQuery, placeIn } from '../../src/storage/group-index.js';
 import { eventBytes } from '../../src/storage/event-json.js';
 import { isAfter } from '../../src/storage/event-store.js';
-import type { EventStore, FoldCheckpoint, Retention } from '../../src/storage/event-store.js';
+import type { EventStore, FoldCheckpoint, Retention, SubscribeOptions } from '../../src/storage/event-store.js';
 import type {
   Checkpoint,
   Collection,
@@ -27,13 +27,16 @@ import { naiveQuery } from '../storage/contract/query-oracle.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
 /** The first events that share an item of a subscription. */
-function itemOf(events: readonly StoredEvent[]): readonly StoredEvent[] {
+function itemOf(
+  events: readonly StoredEvent[],
+  { events: most, bytes: mostBytes }: NonNullable<SubscribeOptions['ahead']>,
+): readonly StoredEvent[] {
   let bytes = 0;
-  const over = events.slice(0, bounds.itemEvents).findIndex((event) => {
+  const over = events.slice(0, most).findIndex((event) => {
     bytes += isForeign(event) ? 0 : eventBytes(event);
-    return bytes > bounds.itemBytes;
+    return bytes > mostBytes;
   });
-  return events.slice(0, over === -1 ? bounds.itemEvents : Math.max(1, over));
+  return events.slice(0, over === -1 ? most : Math.max(1, over));
 }
 
 function logInMemory(): EventStore {
@@ -93,12 +96,17 @@ function logInMemory(): EventStore {
           : held.filter(({ revision }) => from === 'end' || revision <= Number(from)).toReversed();
       yield* wanted.slice(0, maxCount);
     },
-    async *subscribe({ streams: wanted, after, signal }) {
+    async *subscribe({
+      streams: wanted,
+      after,
+      signal,
+      ahead = { events: bounds.itemEvents, bytes: bounds.itemBytes },
+    }) {
       let next = after === 'start' ? 0 : log.filter(({ position }) => position <= after.commit).length;
       signal.addEventListener('abort', wake);
       let told = false;
       while (!signal.aborted) {
-        const item = itemOf(log.slice(next, next + bounds.itemEvents));
+        const item = itemOf(log.slice(next, next + ahead.events), ahead);
         next += item.length;
         const events = item.filter(({ stream }) => wanted.includes(stream));
         if (events.length > 0) yield { kind: 'events', events };

@@ -58,7 +58,10 @@ function joined(queued: readonly Queued[]): LogItem[] {
 const sizeOf = (item: Queued): number => (item.kind === 'event' && !isForeign(item.event) ? eventBytes(item.event) : 0);
 
 /** Items that have arrived and have not been handed out. */
-function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning): {
+function createQueue(
+  { queueHigh, queueLow, queueBytesHigh }: Tuning,
+  ahead: NonNullable<SubscribeOptions['ahead']>,
+): {
   push(item: Queued): void;
   /** Takes the first item, and more of them as far as the bounds of a batch allow. */
   take(): readonly Queued[];
@@ -66,7 +69,8 @@ function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning): {
   isFull(): boolean;
   isLow(): boolean;
 } {
-  const { itemEvents, itemBytes } = bounds;
+  const high = Math.min(queueHigh, 2 * ahead.events);
+  const bytesHigh = Math.min(queueBytesHigh, 2 * ahead.bytes);
   const items: Queued[] = [];
   let bytes = 0;
   return {
@@ -79,7 +83,7 @@ function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning): {
       let taken = 0;
       for (const item of items) {
         const size = sizeOf(item);
-        if (count >= itemEvents || (count > 0 && taken + size > itemBytes)) break;
+        if (count >= ahead.events || (count > 0 && taken + size > ahead.bytes)) break;
         count += 1;
         taken += size;
       }
@@ -87,8 +91,8 @@ function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning): {
       return items.splice(0, count);
     },
     isEmpty: () => items.length === 0,
-    isFull: () => items.length >= queueHigh || bytes >= queueBytesHigh,
-    isLow: () => items.length <= queueLow && bytes <= queueBytesHigh / 2,
+    isFull: () => items.length >= high || bytes >= bytesHigh,
+    isLow: () => items.length <= Math.min(queueLow, high / 4) && bytes <= bytesHigh / 2,
   };
 }
 
@@ -109,9 +113,10 @@ function subscribe(
 }
 
 /** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
-export function openFlow(lease: Lease, { streams, after, signal }: SubscribeOptions, tuning: Tuning = standard): Flow {
+export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning = standard): Flow {
+  const { streams, after, signal, ahead = { events: bounds.itemEvents, bytes: bounds.itemBytes } } = options;
   const { confirmMs, disposeMs, searchWindow } = tuning;
-  const queue = createQueue(tuning);
+  const queue = createQueue(tuning, ahead);
   const wanted = new Set(streams);
   let ended: { readonly error: unknown } | undefined;
   let wakeUp = (): void => undefined;

@@ -49,10 +49,17 @@ export const tuning = {
   /** The dashboard yields to other work after this many nodes, and shows this many audit entries. */
   dashboard: { nodesPerTurn: 250, auditEntries: 10 },
   /**
-   * Streams of events: how long news is gathered, items of a read behind the head, how often heartbeats and slow streams are
+   * Streams of events: how long news is gathered, items of a read behind the head and their bytes, how often heartbeats and slow streams are
    * looked for, after how long a quiet stream gets a heartbeat, and how often tokens are asked for.
    */
-  events: { gatherMs: 5, itemsOfRead: 200, lookEveryMs: 1_000, heartbeatMs: 13_000, tokensEveryMs: 1_000 },
+  events: {
+    gatherMs: 5,
+    itemsOfRead: 200,
+    bytesOfRead: 128 * 1024,
+    lookEveryMs: 1_000,
+    heartbeatMs: 13_000,
+    tokensEveryMs: 1_000,
+  },
   /** How often statuses are compared while somebody listens; in a large fleet for at most a share of the time. */
   statuses: { everyMs: 1_500, busyShare: 0.2 },
   /** Sign-ins from one address, successful or not; far above the budget of failures. */

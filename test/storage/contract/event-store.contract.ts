@@ -368,6 +368,25 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(largest).toBeLessThanOrEqual(bounds.itemBytes);
       });
 
+      it('give less at a time to a reader that wants little', async () => {
+        const text = 'x'.repeat(20_000);
+        for (let index = 0; index < 10; index += 1) await appendAtEnd(store(), stream, commandOf(5, { text }));
+        for (let index = 0; index < 4; index += 1) await appendAtEnd(store(), stream, commandOf(10));
+        const ahead = { events: 8, bytes: 50_000 };
+        const little: EventStore = {
+          ...store(),
+          subscribe: (options) => store().subscribe({ ...options, ahead }),
+        };
+        const { events } = await collectLog(little, streams(), 'start', (all, item) => {
+          if (item.kind !== 'events') return false;
+          expect(item.events.length).toBeLessThanOrEqual(ahead.events);
+          const bytes = item.events.map((event) => eventBytes(ownEvent(event))).slice(0, -1);
+          expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(ahead.bytes);
+          return all.length >= 90;
+        });
+        expect(events).toHaveLength(90);
+      });
+
       it('end without an error when they are aborted', async () => {
         await appendAtEnd(store(), stream, commandOf(2));
         for (let round = 0; round < 20; round += 1) {

@@ -137,11 +137,11 @@ export interface LogReading {
 /** Reads from a position on, slice by slice; keeps the runs that it has found and not finished. */
 function createReader(
   { environment, nameOf }: Omit<LogReading, 'wakeUp'>,
-  streams: SubscribeOptions['streams'],
+  { streams, ahead }: Pick<SubscribeOptions, 'streams' | 'ahead'>,
   after: number,
 ): () => Slice {
   const wanted = new Set(streams);
-  const { itemEvents, itemBytes } = bounds;
+  const { events: itemEvents, bytes: itemBytes } = ahead ?? { events: bounds.itemEvents, bytes: bounds.itemBytes };
   const { sliceEntries } = tuning;
   let upTo = after;
   let runs: Run[] = joinRuns(appendAround(environment, after));
@@ -192,7 +192,7 @@ export async function* subscribeLog(
   /** The position up to which the consumer knows that it has everything. */
   let confirmed = position;
   let catchingUp = true;
-  const readSlice = createReader(reading, options.streams, position);
+  const readSlice = createReader(reading, options, position);
   while (!options.signal.aborted) {
     if (wakeUp.closed()) throw new ServiceError('unavailable', 'The event store is closed.');
     const turn = wakeUp.turn();

@@ -12,8 +12,8 @@ export type StatusType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential';
 export const opening = 'retry: 2000\n\n';
 
 /** An item as a block of a stream; facts do not have their time in `data`. */
-export function eventBlock({ cursor, type, at, json, data }: FeedItem): string {
-  const shown = 'at' in data ? json : `{"at":${JSON.stringify(at)},${json.slice(1)}`;
+export function eventBlock({ cursor, type, at, json }: FeedItem): string {
+  const shown = type === 'command' || type === 'sign_in' ? json : `{"at":${JSON.stringify(at)},${json.slice(1)}`;
   return `id: ${cursor}\nevent: ${type}\ndata: ${shown}\n\n`;
 }
 

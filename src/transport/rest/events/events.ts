@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { matcherOf, mayRead } from '../../../feed/filters.js';
-import type { FeedBatch, FeedItem, FeedPlace, FeedSubject } from '../../../feed/port.js';
+import type { FeedBatch, FeedPlace, FeedSubject } from '../../../feed/port.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { callerOf } from '../checks/consistency.js';
@@ -150,19 +150,13 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     from: FeedPlace,
     { maxItems, until, select, signal }: PageBounds,
   ): Promise<Pick<FeedBatch, 'items' | 'caughtUp'> & { readonly cursor: string }> {
-    const items: FeedItem[] = [];
-    let [place, looked] = [from, 0];
-    for (;;) {
-      const batch = await deps.feed.read(place, { maxItems: maxItems - items.length, select, signal });
-      items.push(...batch.items);
-      looked += batch.looked;
-      place = batch.place;
-      const { caughtUp } = batch;
+    for (let place = from; ;) {
+      // One read is one page, so that nobody holds items while waiting for the next read.
+      const { items, looked, caughtUp, ...read } = await deps.feed.read(place, { maxItems, select, signal });
+      place = read.place;
       const left = until - deps.clock.monotonic();
-      const full = items.length >= maxItems || looked >= limits.feed.pageEvents;
-      if (full || (caughtUp && (items.length > 0 || left <= 0)) || signal.aborted) {
+      if (items.length > 0 || (caughtUp ? left <= 0 : looked > 0) || signal.aborted)
         return { items, caughtUp, cursor: place.cursor ?? 'start' };
-      }
       if (caughtUp) await deps.feed.wait(place, left, signal);
     }
   }

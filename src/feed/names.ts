@@ -1,0 +1,136 @@
+/**
+ * The names of resources at the time of a command, which most events do not carry. A follower has them in memory; readers
+ * behind it ask the read models, which have to hold the commands first.
+ * Implements `docs/contract/automation.md#event-feed`, "names are those of that time".
+ */
+import type { Accounts } from '../domain/accounts/accounts.js';
+import { apiTokenType, userType } from '../domain/accounts/declaration.js';
+import { namedBy } from '../domain/audit/describe.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import { resourceTypes } from '../domain/fleet/resources.js';
+import { readCommand } from '../domain/log/upcast.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import { lastEvent, streams } from '../kernel/event.js';
+import { createLru } from '../kernel/lru.js';
+import type { NameLookup, Projections } from '../projections/port.js';
+import { tuning } from './tuning.js';
+
+type NameOf = (lookup: NameLookup) => string | null;
+
+export interface Names {
+  /**
+   * @param commands that show the names, in their current shape
+   * @throws ServiceError `unavailable` while the read models do not hold the positions
+   */
+  of(lookups: readonly NameLookup[], commands: readonly RecordedCommand[]): Promise<NameOf>;
+}
+
+interface Named {
+  readonly type: string;
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The names of all that a fold of this instance holds now, which is up to a revision of its stream. */
+export interface CommittedNames {
+  readonly stream: string;
+  readonly revision: number;
+  readonly names: Iterable<Named>;
+}
+
+export function fleetNames({ revision, tables }: Pick<Fleet, 'revision' | 'tables'>): CommittedNames {
+  const names = resourceTypes.flatMap((type) => {
+    const all = [...tables[type].values()];
+    // What belongs to a node has no name.
+    return all.flatMap(({ id, name }) => (typeof name === 'string' ? [{ type, id, name }] : []));
+  });
+  return { stream: streams.fleet, revision: revision.value, names };
+}
+
+export function accountNames({ revision, users, apiTokens }: Accounts): CommittedNames {
+  const names = [
+    ...[...users.values()].map(({ id, username: name }) => ({ type: userType, id, name })),
+    ...[...apiTokens.byId.values()].map(({ id, name }) => ({ type: apiTokenType, id, name })),
+  ];
+  return { stream: streams.accounts, revision: revision.value, names };
+}
+
+/** Names from the read models alone: for commands of any time, in any order. */
+export function storedNames(projections: Pick<Projections, 'names' | 'reached'>): Names {
+  return {
+    async of(lookups) {
+      if (lookups.length === 0) return () => null;
+      const newest = lookups.reduce((most, { position }) => Math.max(most, position), 0);
+      if (!(await projections.reached(newest, tuning.namesWaitMs))) {
+        throw new ServiceError('unavailable', 'the read models, which know the names, are behind the log');
+      }
+      return projections.names(lookups);
+    },
+  };
+}
+
+export interface FollowedNames extends Names {
+  /** The names that these commands give, which lie before all that is asked for. @throws UnknownEventError */
+  learn(commands: readonly RecordedCommand[]): void;
+}
+
+/**
+ * Names for a follower, which asks for those of each command once and in the log's order: it knows those of all that is
+ * committed where it begins, learns what commands give, and asks the read models for the rest, which may be away.
+ * @param committed as the names are now; what lies between that and where the follower begins is to be learnt
+ */
+export function followedNames(stored: Names, committed: readonly CommittedNames[]): FollowedNames {
+  const known = createLru<string, string>({ maxEntries: tuning.names });
+  for (const { names } of committed) for (const { type, id, name } of names) known.set(keyOf(type, id), name);
+  const keep = (given: ReturnType<typeof namesGiven>): void => {
+    for (const [key, names] of given) known.set(key, names.at(-1)?.name ?? '');
+  };
+  return {
+    learn: (commands) => keep(namesGiven(commands.map(readCommand))),
+    async of(lookups, commands) {
+      const given = namesGiven(commands);
+      const givenTo = ({ type, id, position }: NameLookup): string | undefined =>
+        given.get(keyOf(type, id))?.findLast((one) => one.position <= position)?.name;
+      const before = new Map<string, string | null>();
+      const missing: NameLookup[] = [];
+      for (const lookup of lookups) {
+        const key = keyOf(lookup.type, lookup.id);
+        const name = known.get(key);
+        if (name !== undefined) before.set(key, name);
+        else if (givenTo(lookup) === undefined) missing.push(lookup);
+      }
+      if (missing.length > 0) {
+        const nameOf = await stored.of(missing, commands);
+        for (const lookup of missing) before.set(keyOf(lookup.type, lookup.id), nameOf(lookup));
+      }
+      for (const [key, name] of before) if (name !== null) known.set(key, name);
+      keep(given);
+      return (lookup) => givenTo(lookup) ?? before.get(keyOf(lookup.type, lookup.id)) ?? null;
+    },
+  };
+}
+
+interface Given {
+  readonly position: number;
+  readonly name: string;
+}
+
+const keyOf = (type: string, id: string): string => `${type}/${id}`;
+
+/** The names that commands give, oldest first, by type and id. */
+function namesGiven(commands: readonly RecordedCommand[]): ReadonlyMap<string, readonly Given[]> {
+  const given = new Map<string, Given[]>();
+  for (const command of commands) {
+    const { position } = lastEvent(command);
+    for (const event of command.events) {
+      const named = namedBy(event);
+      if (named === undefined) continue;
+      const key = keyOf(named.type, named.id);
+      const names = given.get(key) ?? [];
+      names.push({ position, name: named.name });
+      given.set(key, names);
+    }
+  }
+  return given;
+}
