@@ -24,6 +24,10 @@ export const limits = {
     tunnels: 1024,
     // docs/contract/rest.md#errors
     bodyBytes: 256 * KiB,
+    /** Objects and lists inside each other in a body, values in all, and entries of one of them. */
+    nesting: 64,
+    values: 32_768,
+    entries: 2_048,
     // docs/contract/rest.md#consistency
     /** How long a command waits for this instance's read models, and a GET for `x-min-position`. */
     projectionWaitMs: 2 * SECOND,
@@ -138,6 +142,10 @@ export const limits = {
     mistakes: 50,
     /** A document may expand to so much, however short it is. */
     expansionBytes: 64 * KiB,
+    nesting: 64,
+    aliases: 1_000,
+    /** A longer one that is JSON has its mistakes told by their paths alone. */
+    placedJsonBytes: MiB,
     /** Plans, and applies, that wait for the one under way on an instance. */
     waiting: 4,
   },

@@ -5,8 +5,12 @@ import { errorText } from './errors.js';
 
 /** The thread failed: it threw, or needed more memory than it may have. */
 export class ThreadLostError extends Error {
-  constructor(reason: string) {
+  /** It needed more than its limits, and did nothing wrong otherwise. */
+  readonly outOfMemory: boolean;
+
+  constructor(reason: string, outOfMemory = false) {
     super(`a worker thread was lost: ${reason}`);
+    this.outOfMemory = outOfMemory;
     this.name = 'ThreadLostError';
   }
 }
@@ -26,7 +30,9 @@ export function startThread(entry: URL, { workerData, resourceLimits, lost }: Th
   // A thread keeps no process alive.
   worker.unref();
   // Never removed: an error without a listener would end the process.
-  worker.on('error', (error) => lost(new ThreadLostError(errorText(error))));
+  worker.on('error', (error: NodeJS.ErrnoException) =>
+    lost(new ThreadLostError(errorText(error), error.code === 'ERR_WORKER_OUT_OF_MEMORY')),
+  );
   worker.on('messageerror', (error) => lost(new ThreadLostError(errorText(error))));
   worker.on('exit', (code) => lost(new ThreadLostError(`it ended with code ${code}`)));
   return worker;

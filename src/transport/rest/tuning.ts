@@ -21,8 +21,21 @@ export const tuning = {
   /** How long a document waits for the one before it. */
   documentWaitMs: 60_000,
   waitingRetrySeconds: 5,
-  /** From this length on a document is read by a thread, which may take so long and so much memory, and has so long to end. */
-  documentTexts: { longChars: 32 * 1024, withinMs: 120_000, memoryMib: 3072, endMs: 5_000 },
+  /**
+   * Documents: up to which length a JSON and a YAML text is read where it is asked for, and what the thread that reads longer
+   * ones may take, with its heap beside the text; how much has been parsed when the entries of a section are read and let go,
+   * how much one entry may have, and how many values the whole.
+   */
+  documentTexts: {
+    jsonChars: 32 * 1024,
+    yamlChars: 4 * 1024,
+    withinMs: 60_000,
+    memoryMib: 400,
+    endMs: 5_000,
+    pieceTokens: 20_000,
+    entryTokens: 500_000,
+    values: 2_000_000,
+  },
   /** How long open requests may take once the service stops. */
   closeWithinMs: 5_000,
   /** How much of a too large body is read and dropped, so that its sender sees the 413. */

@@ -7,6 +7,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../../kernel/errors.js';
+import type { JsonFault, JsonPath } from '../../../kernel/json-text.js';
+import { jsonFaults } from '../../../kernel/json-text.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp } from '../deps.js';
 import { tuning } from '../tuning.js';
@@ -84,6 +86,9 @@ function tooLarge(most: number): ServiceError {
   return new ServiceError('payload_too_large', `body: expected at most ${most} bytes`);
 }
 
+const { nesting: depth, values, entries } = limits.rest;
+const bodyBounds = { depth, values, entries };
+
 const byteOrderMark = 0xfeff;
 
 /** The text without its byte order mark. @throws ServiceError `invalid_request` for bytes that are not UTF-8 */
@@ -94,8 +99,8 @@ function utf8(bytes: Buffer): string {
 }
 
 /**
- * Reads a JSON text strictly: UTF-8, RFC 8259, no key twice in one object.
- * @throws ServiceError `invalid_request` for bytes that are not UTF-8 or not JSON, or that hold a key twice
+ * Reads a JSON text strictly: UTF-8, RFC 8259, no key twice in one object, bounded in depth and values.
+ * @throws ServiceError `invalid_request` for bytes that are not UTF-8 or not JSON, that hold a key twice, or a value beyond the bounds
  */
 function readJson(bytes: Buffer): unknown {
   const text = utf8(bytes);
@@ -106,80 +111,31 @@ function readJson(bytes: Buffer): unknown {
     // The parser's own message quotes the text, which may hold a password.
     throw new ServiceError('invalid_request', 'body: expected well-formed JSON');
   }
-  const problem = keyProblem(text);
-  if (problem !== undefined) {
-    const logged = 'body: a key that is twice in it, or that no request has';
-    throw new ServiceError('invalid_request', problem, { hints: { logged } });
+  const [fault] = jsonFaults(text, bodyBounds);
+  if (fault !== undefined) {
+    const logged = 'body: a key that is twice in it, or that no request has, or too large a value';
+    throw new ServiceError('invalid_request', faultSentence(fault), { hints: { logged } });
   }
   return value;
 }
 
-interface OpenObject {
-  readonly kind: 'object';
-  readonly keys: Set<string>;
-  key: string;
-  expectKey: boolean;
-}
-
-interface OpenArray {
-  readonly kind: 'array';
-  index: number;
-}
-
-/** Where a string that begins at an index ends. By hand: a pattern would use up its stack on a document in a string. */
-function endOfString(text: string, begin: number): number {
-  for (let end = text.indexOf('"', begin + 1); ; end = text.indexOf('"', end + 1)) {
-    let escapes = 0;
-    while (text.charCodeAt(end - 1 - escapes) === 0x5c) escapes += 1;
-    if (end < 0 || escapes % 2 === 0) return end;
-  }
-}
-
-/**
- * Finds faulty keys in a text that `JSON.parse` has accepted, so the syntax is not checked again. Iterative, so that a
- * deep text cannot exhaust the stack.
- */
-function keyProblem(text: string): string | undefined {
-  const open: (OpenObject | OpenArray)[] = [];
-  for (let at = 0; at < text.length; at += 1) {
-    const top = open[open.length - 1];
-    switch (text.charCodeAt(at)) {
-      case 0x7b: // {
-        open.push({ kind: 'object', keys: new Set(), key: '', expectKey: true });
-        break;
-      case 0x5b: // [
-        open.push({ kind: 'array', index: 0 });
-        break;
-      case 0x7d: // }
-      case 0x5d: // ]
-        open.pop();
-        break;
-      case 0x2c: // ,
-        if (top?.kind === 'object') top.expectKey = true;
-        else if (top !== undefined) top.index += 1;
-        break;
-      case 0x22: {
-        // "
-        const begin = at;
-        at = endOfString(text, begin);
-        if (top?.kind !== 'object' || !top.expectKey) break;
-        const token = text.slice(begin, at + 1);
-        top.expectKey = false;
-        top.key = token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1);
-        // Assigning this key would set the prototype, so no object may have it.
-        if (top.key === '__proto__') return `${pathOf(open)}: not a field of this request`;
-        if (top.keys.has(top.key)) return `${pathOf(open)}: expected each key once, found it twice`;
-        top.keys.add(top.key);
-        break;
-      }
-    }
-  }
-  return undefined;
-}
-
-function pathOf(open: readonly (OpenObject | OpenArray)[]): string {
+/** The path of a fault; one that is long is cut, but for its last key. */
+function pathOf(at: JsonPath): string {
   const deepest = 12;
-  const path = propertyPath(open.slice(0, deepest).map((part) => (part.kind === 'object' ? part.key : part.index)));
-  const last = open[open.length - 1];
-  return open.length > deepest && last?.kind === 'object' ? `${path}…${printableKey(last.key)}` : path;
+  const path = propertyPath(at.slice(0, deepest));
+  const last = at[at.length - 1];
+  return at.length > deepest && typeof last === 'string' ? `${path}…${printableKey(last)}` : path;
+}
+
+function faultSentence({ kind, at }: JsonFault): string {
+  switch (kind) {
+    case 'twice':
+      return `${pathOf(at)}: expected each key once, found it twice`;
+    case 'reserved':
+      return `${pathOf(at)}: not a field of this request`;
+    case 'too_deep':
+      return `${pathOf(at)}: expected at most ${depth} objects and lists inside each other`;
+    case 'too_many':
+      return `${pathOf(at)}: expected at most ${values} values, and ${entries} in one list or object`;
+  }
 }

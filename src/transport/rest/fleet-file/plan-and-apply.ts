@@ -2,6 +2,7 @@
  * The routes that plan and apply a document. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
 import type { FilePlan, FileRequest } from '../../../commands/handlers-port.js';
 import type { FileFlags, FleetDocument } from '../../../domain/fleet-file/document.js';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -19,12 +20,14 @@ import { readDocument } from './read-document.js';
 import type { Sections } from './sections.js';
 import { createTexts } from './texts.js';
 
-/** One at a time on an instance: each holds a whole document. @throws ServiceError `rate_limited` */
-function createTurns(app: RestApp, what: string): <R>(run: () => Promise<R>) => Promise<R> {
+type Turns = <R>(request: FastifyRequest, run: () => Promise<R>) => Promise<R>;
+
+/** One at a time on an instance, shared fairly by users: each holds a whole document. @throws ServiceError `rate_limited` */
+function createTurns(app: RestApp, what: string): Turns {
   const places = createSemaphore({ places: 1, waiting: limits.fleetFile.waiting, waitMs: tuning.documentWaitMs });
   app.addHook('preClose', async () => places.close());
-  return async (run) => {
-    const leave = await places.enter();
+  return async (request, run) => {
+    const leave = await places.enter(callerOf(request).userId);
     if (leave === undefined) {
       const hints = { retryAfterSeconds: tuning.waitingRetrySeconds };
       const message = `one ${what} at a time, and ${limits.fleetFile.waiting} may wait; nothing was written, try again later`;
@@ -67,7 +70,7 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
       response: answers(planSchema),
     },
     handler: (request) =>
-      planning(async () => {
+      planning(request, async () => {
         const { document } = request.body;
         const read = await readDocument(document, sections, deps.ids, texts);
         if (callerOf(request).role === 'viewer' && hasSecrets(read.document)) {
@@ -99,7 +102,7 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
       response: answers(appliedSchema),
     },
     handler: (request, reply) =>
-      applying(async () => {
+      applying(request, async () => {
         const text = request.body.document;
         const read = await readDocument(text, sections, deps.ids, texts);
         const issuePsks = request.body.issue_psks ?? request.query.issue_psks ?? false;

@@ -35,7 +35,8 @@ export interface ReadDocument {
 export const defaultSet = 'default';
 
 const what = 'document';
-const perPiece = 100;
+/** Other work has its turn after so many milliseconds. */
+const turnMs = 10;
 
 /** @throws ServiceError `invalid_request` with every mistake of text and shape, up to a bound */
 export async function readDocument(
@@ -45,15 +46,16 @@ export async function readDocument(
   texts: Texts,
 ): Promise<ReadDocument> {
   const sectionNames = all.map(({ name }) => name);
-  const { value: top, mistakes } = await texts.read(text, sectionNames);
+  const known = ['svc', 'set', 'policies', 'settings', ...sectionNames];
+  const { value: top, mistakes } = await texts.read(text, { known, names: sectionNames });
   if (mistakes.length > 0) throw refusedFor(mistakes);
   const refusal = async (found: readonly Mistake[]): Promise<ServiceError> =>
     refusedFor(await texts.sentences(text, found));
   const reader = createReader(ids);
+  const turn = createTurn();
   if (!isObject(top)) throw await refusal([{ at: [], message: 'expected a mapping with svc: 1' }]);
-  const known = new Set(['svc', 'set', 'policies', 'settings', ...sectionNames]);
   for (const key of Object.keys(top)) {
-    if (!known.has(key)) reader.note({ at: [key], message: `not a field of this ${what}`, ofKey: true });
+    if (!known.includes(key)) reader.note({ at: [key], message: `not a field of this ${what}`, ofKey: true });
   }
   if (top['svc'] !== 1) reader.note({ at: ['svc'], message: expected('the number 1')({ input: top['svc'] }) });
   const set = setOf(top, reader);
@@ -70,19 +72,28 @@ export async function readDocument(
     for (const [name, value] of Object.entries(entries)) {
       const wanted = readOne(section, name, value, reader);
       if (wanted !== undefined) resources.push(wanted);
-      if (resources.length > limits.fleetFile.resources) {
-        const message = `expected at most ${limits.fleetFile.resources} resources`;
-        throw await refusal([{ at: [section.name], message }]);
-      }
-      if (resources.length % perPiece === 0) await yieldToEventLoop();
+      await turn();
+    }
+    if (resources.length > limits.fleetFile.resources) {
+      const message = `expected at most ${limits.fleetFile.resources} resources`;
+      throw await refusal([{ at: [section.name], message }]);
     }
   }
-  const policies = readPolicies(top['policies'], reader);
+  const policies = await readPolicies(top['policies'], reader, turn);
   const settings = readSettings(top['settings'], set, reader);
   if (reader.mistakes.length > 0) throw await refusal(reader.mistakes);
   const references = [...reader.references.values()];
   const document = { set, resources, sections, policies, settings, references, referenceFields };
   return { document, refusal };
+}
+
+/** Lets other work have its turn once one has taken its time. */
+function createTurn(): () => Promise<void> | undefined {
+  let began = performance.now();
+  return () => {
+    if (performance.now() - began < turnMs) return undefined;
+    return yieldToEventLoop().then(() => void (began = performance.now()));
+  };
 }
 
 /** As many mistakes as one answer names. */
@@ -218,7 +229,11 @@ function namedPath(at: Path, references: ReferenceFields): { readonly at: Path; 
   return { at: path, reference };
 }
 
-function readPolicies(value: Json | undefined, reader: Reader): readonly WantedPolicy[] | undefined {
+async function readPolicies(
+  value: Json | undefined,
+  reader: Reader,
+  turn: () => Promise<void> | undefined,
+): Promise<readonly WantedPolicy[] | undefined> {
   if (value === undefined) return undefined;
   if (!Array.isArray(value)) {
     // An empty mapping is an empty section too.
@@ -229,6 +244,7 @@ function readPolicies(value: Json | undefined, reader: Reader): readonly WantedP
   const policies: WantedPolicy[] = [];
   const known = new Set<string>();
   for (const [index, entry] of (value as readonly Json[]).entries()) {
+    await turn();
     const at = ['policies', index];
     const given = isObject(entry) ? entry : undefined;
     if (given === undefined) reader.note({ at, message: 'expected a mapping of fields' });

@@ -6,29 +6,44 @@ import { isMapping, readText, sentencesOf } from './texts.js';
 
 if (parentPort === null) throw new Error('this program is started as a worker thread, not by itself');
 const entriesOfPart = 250;
+const charsOfPart = 64 * 1024;
 
+// A text with a million mistakes would keep as many stacks.
+Error.stackTraceLimit = 0;
+const answer = answerTo(workerData as Question);
 // An error here ends the thread and fails its question.
-parentPort.postMessage(answerTo(workerData as Question));
+parentPort.postMessage(answer, 'parts' in answer ? answer.parts.map(({ buffer }) => buffer) : []);
 
-function answerTo(question: Question): Answer {
-  if ('places' in question) return { mistakes: sentencesOf(question.text, question.places) };
-  const { value, mistakes } = readText(question.text, question.caseless);
+function answerTo(
+  question: Question,
+): { readonly parts: readonly Uint8Array<ArrayBuffer>[] } | Exclude<Answer, { readonly parts: unknown }> {
+  if ('mistakes' in question) return { mistakes: sentencesOf(question.text, question.mistakes) };
+  const { value, mistakes } = readText(question.text, question.keys);
   if (mistakes.length > 0) return { mistakes };
   if (!isMapping(value)) return { parts: [serialize(value)] };
-  const parts: Uint8Array[] = [];
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   for (const [key, entries] of Object.entries(value)) {
     for (const some of portionsOf(entries)) parts.push(serialize({ [key]: some }));
   }
   return { parts };
 }
 
-/** A few entries at a time; what has none is one portion. */
+/** A few entries at a time, fewer of large ones; what has none is one portion. */
 function* portionsOf(value: unknown): Generator<unknown> {
-  if (Array.isArray(value)) {
-    yield value.slice(0, entriesOfPart);
-    for (let from = entriesOfPart; from < value.length; from += entriesOfPart)
-      yield value.slice(from, from + entriesOfPart);
-  } else if (isMapping(value)) {
+  if (isMapping(value)) {
     for (const some of portionsOf(Object.entries(value))) yield Object.fromEntries(some as [string, unknown][]);
-  } else yield value;
+    return;
+  }
+  if (!Array.isArray(value) || value.length === 0) return yield value;
+  let portion: unknown[] = [];
+  let chars = 0;
+  for (const entry of value as readonly unknown[]) {
+    portion.push(entry);
+    chars += JSON.stringify(entry).length;
+    if (portion.length < entriesOfPart && chars < charsOfPart) continue;
+    yield portion;
+    portion = [];
+    chars = 0;
+  }
+  if (portion.length > 0) yield portion;
 }

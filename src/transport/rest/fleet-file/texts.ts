@@ -1,37 +1,42 @@
 /**
- * The texts of documents: read as plain values, and searched for the places of mistakes. A long text is read by a thread of its
- * own (`texts-worker.ts`), because that takes seconds in which nothing else would be answered; its value comes back in parts. To
- * look for places it is read again, which only mistakes cost. Implements `docs/contract/automation.md#the-fleet-as-a-file`,
- * the document and the limits.
+ * Reads the texts of documents as plain values. A long one is read by a thread of its own (`texts-worker.ts`), because that takes
+ * seconds in which nothing else would be answered; its value comes back in parts. The places of mistakes in the value are
+ * found by reading the text again, which only mistakes cost. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, the document and the limits.
  */
 import { once } from 'node:events';
 import { deserialize } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
+import { nameKey } from '../../../domain/resource/meta.js';
 import { withDeadline, yieldToEventLoop } from '../../../kernel/background.js';
-import { ServiceError } from '../../../kernel/errors.js';
+import { ServiceError, errorText } from '../../../kernel/errors.js';
+import type { JsonFault } from '../../../kernel/json-text.js';
+import { canonicalKey, jsonFaults } from '../../../kernel/json-text.js';
+import { limits } from '../../../kernel/limits.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { ThreadLostError, startThread, threadBeside } from '../../../kernel/worker-thread.js';
 import type { Mistake } from '../checks/validation.js';
 import { tuning } from '../tuning.js';
-import { readJson } from './json-text.js';
-import { readYaml } from './yaml-text.js';
+import type { Path, ReadText } from './yaml-text.js';
+import { keyTwice, readYaml, sentence, tooDeep } from './yaml-text.js';
 
-interface ReadText {
-  readonly value: unknown;
-  /** `line:column path: sentence`, in the order of the text; the value is of no use when there are any. */
-  readonly mistakes: readonly string[];
+/** What is known of the keys of a document. */
+export interface DocumentKeys {
+  readonly known: readonly string[];
+  /** Those whose mappings are of names, which may not differ by case alone. */
+  readonly names: readonly string[];
 }
 
 export interface Texts {
-  /** @param caseless keys whose mappings have keys that may not differ by case alone @throws ServiceError `unavailable` */
-  read(text: string, caseless: readonly string[]): Promise<ReadText>;
-  /** Sentences about places of a text that was read, in its order. @throws ServiceError `unavailable` */
+  /** The values of unknown keys are null. @throws ServiceError `payload_too_large`, `unavailable` */
+  read(text: string, keys: DocumentKeys): Promise<ReadText>;
+  /** Sentences about mistakes in the value of a text, in its order. @throws ServiceError as `read` */
   sentences(text: string, mistakes: readonly Mistake[]): Promise<readonly string[]>;
 }
 
-/** What a thread is asked: the value of a text, or sentences about places of it. */
+/** What a thread is asked: the value of a text, or sentences about mistakes in it. */
 export type Question = { readonly text: string } & (
-  { readonly caseless: readonly string[] } | { readonly places: readonly Mistake[] }
+  { readonly keys: DocumentKeys } | { readonly mistakes: readonly Mistake[] }
 );
 
 /** A part has some entries of one mapping or list of the document; it is the whole of what is no mapping. */
@@ -40,21 +45,105 @@ export type Answer = { readonly parts: readonly Uint8Array[] } | { readonly mist
 export const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export function readText(text: string, caseless: readonly string[]): ReadText {
-  const value = readJson(text);
-  return value === undefined ? readYaml(text, caseless) : { value, mistakes: [] };
+const { jsonChars, yamlChars, withinMs, endMs, memoryMib, values } = tuning.documentTexts;
+const { nesting, mistakes: shown, placedJsonBytes, resources } = limits.fleetFile;
+
+export function readText(text: string, keys: DocumentKeys): ReadText {
+  return bounded(text, readJson(text, keys) ?? readYaml(text, keys.names), keys);
 }
 
-export const sentencesOf = (text: string, mistakes: readonly Mistake[]): readonly string[] =>
-  readYaml(text, []).sentences(mistakes);
+/** What is read, without what is of no use and within what one entry may have. */
+function bounded(text: string, read: ReadText, keys: DocumentKeys): ReadText {
+  if (read.mistakes.length > 0 || !isMapping(read.value)) return read;
+  const value = Object.fromEntries(
+    Object.entries(read.value).map(([key, inner]) => [key, keys.known.includes(key) ? inner : null]),
+  );
+  return { value, mistakes: sentencesOf(text, tooLarge(value)) };
+}
+
+/**
+ * A text that is JSON, as `svcctl` sends it: a hundred times as fast as the same text as YAML. Undefined for any other text,
+ * and for a short one with a mistake, whose place the reader of YAML finds.
+ */
+function readJson(text: string, { names }: DocumentKeys): ReadText | undefined {
+  if (!looksLikeJson(text)) return undefined;
+  const sameKey = (key: string, above: () => Path): string => {
+    const at = above();
+    return at.length === 1 && names.includes(String(at[0])) ? nameKey(key) : canonicalKey(key);
+  };
+  const faults = jsonFaults(text, { depth: nesting, values, faults: shown, sameKey });
+  if (faults.length > 0 && !isLong(text)) return undefined;
+  // No value is built that is too large for one.
+  const isBounded = faults.every(({ kind }) => kind === 'twice' || kind === 'reserved');
+  const parsed = isBounded ? parsedJson(text) : {};
+  return parsed && { value: parsed.value, mistakes: faults.map((fault) => sentence(fault.at, faultSentence(fault))) };
+}
+
+const looksLikeJson = (text: string): boolean => /^\s{0,100}\{/.test(text);
+
+const isLong = (text: string): boolean => text.length > placedJsonBytes || Buffer.byteLength(text) > placedJsonBytes;
+
+function parsedJson(text: string): { readonly value?: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+function faultSentence({ kind, at, before = '' }: JsonFault): string {
+  switch (kind) {
+    case 'twice':
+      return keyTwice(String(at.at(-1)), before);
+    case 'reserved':
+      return 'not a field of this document';
+    case 'too_deep':
+      return tooDeep;
+    case 'too_many':
+      return `expected at most ${values} values`;
+  }
+}
+
+/** Sections with too many entries, and entries that are larger than the body of any request may be. */
+function tooLarge(document: Readonly<Record<string, unknown>>): readonly Mistake[] {
+  const found: Mistake[] = [];
+  for (const [section, inside] of Object.entries(document)) {
+    if (typeof inside !== 'object' || inside === null) continue;
+    const entries = Array.isArray(inside) ? [...inside.entries()] : Object.entries(inside);
+    if (entries.length > resources) found.push({ at: [section], message: `expected at most ${resources} resources` });
+    else for (const [key, entry] of entries) if (isTooLarge(entry)) found.push({ at: [section, key], message: small });
+  }
+  return found;
+}
+
+const small = `expected at most ${limits.rest.values} values, and ${limits.rest.entries} in one list or mapping`;
+
+function isTooLarge(entry: unknown): boolean {
+  let left: number = limits.rest.values;
+  const fits = (value: unknown): boolean => {
+    left -= 1;
+    if (typeof value !== 'object' || value === null) return left >= 0;
+    const inside: readonly unknown[] = Object.values(value);
+    return inside.length <= limits.rest.entries && inside.every(fits);
+  };
+  return !fits(entry);
+}
+
+/** With the line and column of each; those in long JSON by their paths alone. */
+export function sentencesOf(text: string, mistakes: readonly Mistake[]): readonly string[] {
+  if (mistakes.length === 0) return [];
+  if (!looksLikeJson(text) || !isLong(text) || parsedJson(text) === undefined) {
+    return readYaml(text, [], mistakes).mistakes;
+  }
+  return mistakes.slice(0, shown).map(({ at, message }) => sentence(at, message));
+}
 
 /** Reads while nothing else runs. @internal */
 export const textsInPlace: Texts = {
-  read: async (text, caseless) => readText(text, caseless),
+  read: async (text, keys) => readText(text, keys),
   sentences: async (text, mistakes) => sentencesOf(text, mistakes),
 };
 
-const { longChars, withinMs, endMs, memoryMib } = tuning.documentTexts;
 const resourceLimits = { maxOldGenerationSizeMb: memoryMib, stackSizeMb: 4 };
 
 /** A text that is long is read by a thread. `close` fails the reading that is under way. */
@@ -74,26 +163,28 @@ export function createTexts(logger: Logger): Texts & { close(): void } {
     } catch (error) {
       if (!signal.aborted) throw error;
       const { reason } = signal as { readonly reason: unknown };
-      if (reason instanceof ThreadLostError) logger.error({ error: reason.message }, 'a document could not be read');
-      const message = closing.signal.aborted
-        ? 'the service is stopping'
-        : `the document was not read within ${withinMs / 1000} s and ${memoryMib} MiB; send it as several sets`;
-      throw new ServiceError('unavailable', message);
+      if (closing.signal.aborted) throw new ServiceError('unavailable', 'the service is stopping');
+      if (reason instanceof ThreadLostError && !reason.outOfMemory) throw reason;
+      logger.warn({ error: errorText(reason) }, 'a document took too much to read');
+      const message = `document: it takes more than ${withinMs / 1000} s or ${memoryMib} MiB to read; send it as several sets`;
+      throw new ServiceError('payload_too_large', message);
     } finally {
       if (worker !== undefined) await withDeadline(worker.terminate(), endMs);
     }
   }
 
   return {
-    async read(text, caseless) {
-      if (text.length < longChars) return readText(text, caseless);
-      const answer = await ask({ text, caseless });
+    async read(text, keys) {
+      if (text.length <= yamlChars) return readText(text, keys);
+      const read = text.length <= jsonChars ? readJson(text, keys) : undefined;
+      if (read !== undefined) return bounded(text, read, keys);
+      const answer = await ask({ text, keys });
       if ('mistakes' in answer) return { value: undefined, mistakes: answer.mistakes };
       return { value: await putTogether(answer.parts), mistakes: [] };
     },
-    async sentences(text, places) {
-      if (text.length < longChars) return sentencesOf(text, places);
-      const answer = await ask({ text, places });
+    async sentences(text, mistakes) {
+      if (text.length <= yamlChars) return sentencesOf(text, mistakes);
+      const answer = await ask({ text, mistakes });
       return 'mistakes' in answer ? answer.mistakes : [];
     },
     close: () => closing.abort(),

@@ -1,148 +1,299 @@
 /**
- * Reads a YAML text (1.2, core schema; JSON is YAML) as a plain value, and finds the line and column of any place in it.
- * Strict: no key twice, no merge keys, no tags of its own, no loops, and no expansion far beyond the text. Knows nothing
- * of fleets. Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
+ * Reads a YAML text (1.2, core schema; JSON is YAML) in one pass over the parser's tree: its value, its mistakes, and the places
+ * of mistakes that were found in its value. Strict: no key twice, no merge keys, no tags of its own, no loops; bounded in depth,
+ * aliases and expansion. Long sections are read piece by piece, so the tree of the whole text never exists. Knows nothing of
+ * fleets. Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
  */
-import type { Document, Node, Scalar } from 'yaml';
-import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
-import { nameKey } from '../../../domain/resource/meta.js';
+import type { CST, Document, Node } from 'yaml';
+import { Composer, CST as tokens, isAlias, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml';
 import { limits } from '../../../kernel/limits.js';
+import { canonicalKey } from '../../../kernel/json-text.js';
+import { nameKey } from '../../../domain/resource/meta.js';
 import { propertyPath } from '../checks/json-path.js';
 import type { Mistake } from '../checks/validation.js';
+import { tuning } from '../tuning.js';
 
 /** A place in the value. */
 export type Path = readonly PropertyKey[];
 
-export interface YamlText {
+export interface ReadText {
   readonly value: unknown;
-  /** `line:column path: sentence`, in the order of the text, at most as many as are shown. */
+  /** `line:column path: sentence`, in the order of the text, at most as many as are shown; with any, the value is of no use. */
   readonly mistakes: readonly string[];
-  /** Sentences about places, in the order of the text. */
-  sentences(mistakes: readonly Mistake[]): readonly string[];
 }
 
+/** A mistake at an offset of the text. */
 interface Found {
   readonly offset: number;
   readonly at: Path;
   readonly message: string;
 }
 
-/** @param caseless keys whose mappings have keys that may not differ by case alone */
-export function readYaml(text: string, caseless: readonly string[]): YamlText {
-  const lines = new LineCounter();
-  const document = parseDocument(text, {
-    version: '1.2',
-    schema: 'core',
-    merge: false,
-    uniqueKeys: false,
-    prettyErrors: false,
-    stringKeys: false,
-    // Silence would hide that there are several documents.
-    logLevel: 'error',
-    lineCounter: lines,
-  });
+/** Mistakes that are gathered, far more than are shown, so that the first of the text are among them. */
+export const gathered = 1_000;
+
+const { fleetFile } = limits;
+const { pieceTokens, entryTokens, values: mostValues } = tuning.documentTexts;
+
+const options = {
+  version: '1.2',
+  schema: 'core',
+  merge: false,
+  // Compares each key with all others; `mapping` looks them up.
+  uniqueKeys: false,
+  stringKeys: false,
+  prettyErrors: false,
+} as const;
+
+/** Thrown to stop reading, once its reason is noted. */
+class Stopped extends Error {}
+
+/**
+ * @param caseless keys of the document whose mappings have keys that may not differ by case alone
+ * @param asked mistakes in a value that was read before; they come back as sentences, in the order of the text
+ */
+export function readYaml(text: string, caseless: readonly string[], asked: readonly Mistake[] = []): ReadText {
   const found: Found[] = [];
-  const sentence = ({ offset, at, message }: Found): string => {
-    const { line, col } = lines.linePos(offset);
-    return `${line}:${col} ${propertyPath(at).replace(/^body$/, 'document')}: ${message}`;
+  const places = placesOf(asked);
+  const note = (offset: number, at: Path, message: string): void => {
+    if (found.length < gathered) found.push({ offset, at, message });
   };
-  for (const { pos, message } of document.errors) found.push({ offset: pos[0], at: [], message: inOneLine(message) });
-  const value = document.errors.length > 0 ? undefined : plainValue(document, text.length, caseless, found);
-  const inOrder = (all: readonly Found[]): readonly string[] =>
-    [...all].sort((a, b) => a.offset - b.offset).map(sentence);
-  return {
-    value,
-    mistakes: inOrder(found).slice(0, limits.fleetFile.mistakes),
-    sentences: (mistakes) =>
-      inOrder(
-        mistakes.map(({ at, message, ofKey = false }) => ({ offset: offsetOf(document, at, ofKey), at, message })),
-      ),
+  const stop = (offset: number, at: Path, message: string): never => {
+    // What stops the reading is said, however much was noted before.
+    found.push({ offset, at, message });
+    throw new Stopped();
   };
+  const values = createValues(text.length, caseless, { note, stop });
+  let value: unknown;
+  try {
+    const document = readDocument(text, values, places, { note, stop });
+    // After a mistake of syntax, the rest would say little.
+    if (found.length === 0) value = values.read(document?.contents, [], places);
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+  }
+  for (const mistake of asked) found.push(placed(mistake, places));
+  return { value, mistakes: sentences(text, found) };
 }
+
+interface Notes {
+  note(offset: number, at: Path, message: string): void;
+  stop(offset: number, at: Path, message: string): never;
+}
+
+/** The tree of a text, without the entries of sections that were read on the way. */
+function readDocument(text: string, values: Values, places: Place, { note, stop }: Notes): Document | undefined {
+  const parser = new Parser();
+  const composer = new Composer(options);
+  const documents: Document[] = [];
+  let ofStream = 0;
+  let inOnePiece = false;
+  let aliases = 0;
+  let unread = 0;
+  let scalarNext = false;
+
+  const take = (token: CST.Token): void => {
+    if (token.type === 'document') ofStream += 1;
+    if (ofStream > 1) stop(token.offset, [], 'expected YAML: one document');
+    // Directives change what tags mean, also in pieces.
+    if (token.type === 'directive') inOnePiece = true;
+    if (token.type === 'error') note(token.offset, [], sentenceOf(token.message));
+    else documents.push(...composer.next(token));
+  };
+
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const token of parser.next(lexeme)) take(token);
+    const { stack, offset } = parser;
+    const nested = stack.length - (tokens.isCollection(stack.at(-1)) ? 1 : 2);
+    if (nested > fleetFile.nesting) stop(offset, [], tooDeep);
+    const type: CST.TokenType | null = scalarNext ? null : tokens.tokenType(lexeme);
+    scalarNext = type === 'scalar';
+    if (type === 'alias' && (aliases += 1) > fleetFile.aliases) {
+      stop(offset, [], `expected at most ${fleetFile.aliases} aliases`);
+    }
+    unread += 1;
+    if (unread < pieceTokens || inOnePiece) continue;
+    if (readPiece(stack, values, places, note)) unread = 0;
+    else if (unread > entryTokens) stop(offset, [], `expected at most ${entryTokens} words and signs in one entry`);
+  }
+  for (const token of parser.end()) take(token);
+  documents.push(...composer.end(true, text.length));
+  for (const { errors } of documents) {
+    for (const { pos, message } of errors) note(pos[0], [], sentenceOf(message));
+  }
+  return documents[0];
+}
+
+export const tooDeep = `expected at most ${fleetFile.nesting} mappings and lists inside each other`;
 
 /** Messages of the parser may quote lines of the text, which may hold a secret. */
-function inOneLine(message: string): string {
+function sentenceOf(message: string): string {
   const [first = ''] = message.split('\n');
-  return `expected YAML: ${first.replace(/"[^"]*"/g, '"…"')}`;
+  return `expected YAML: ${first.replace(/"[^"]*"/g, '"…"').replace(/^(Not a YAML token): .*/, '$1')}`;
 }
 
-/** Thrown when the text stands for much more than it is. */
-class TooMuch extends Error {}
+/**
+ * Reads the entries of the section that is being parsed, but for the last one, and takes them out of the parser's tree.
+ * @param stack the parser's: the document, its mapping, then the mapping or list of a section
+ */
+function readPiece(stack: CST.Token[], values: Values, places: Place, note: Notes['note']): boolean {
+  const [document, whole, section] = stack;
+  if (document?.type !== 'document' || hasProperties(document.start)) return false;
+  if (!tokens.isCollection(whole) || whole.type === 'block-seq' || !tokens.isCollection(section)) return false;
+  const { key, sep = [] } = whole.items.at(-1) ?? {};
+  if (!tokens.isScalar(key) || hasProperties(sep) || section.items.length < 3) return false;
+  const name = tokens.resolveAsScalar(key).value;
+  const complete = section.items.slice(0, -1);
+  // The last of them stays for the next piece: what separates two entries is checked there.
+  section.items.splice(0, complete.length - 1);
+  const end: CST.SourceToken[] =
+    section.type === 'flow-collection' ? [{ ...section.start, type: 'flow-map-end', source: closing(section) }] : [];
+  const piece = { ...section, items: complete, end } as CST.Token;
+  const [read] = new Composer(options).compose([{ type: 'document', offset: section.offset, start: [], value: piece }]);
+  for (const { pos, message } of read?.errors ?? []) note(pos[0], [], sentenceOf(message));
+  values.read(read?.contents, [name], places.inside?.get(name));
+  return true;
+}
 
-function plainValue(document: Document.Parsed, length: number, caseless: readonly string[], found: Found[]): unknown {
-  const bound = Math.max(10 * length, limits.fleetFile.expansionBytes);
+const closing = ({ start }: CST.FlowCollection): string => (start.source === '{' ? '}' : ']');
+
+/** Anchors and tags stand there. */
+const hasProperties = (list: readonly CST.SourceToken[]): boolean =>
+  list.some(({ type }) => type === 'anchor' || type === 'tag');
+
+interface Values {
+  /** The value of a node. @param place the places that are looked for in it */
+  read(node: unknown, at: Path, place: Place | undefined): unknown;
+}
+
+/** The part of a section that pieces before have brought. */
+interface Begun {
+  readonly entries: Record<string, unknown>;
+  readonly list: unknown[];
+  /** Keys by what they are compared as. */
+  readonly seen: Map<string, string>;
+  /** Where the last one read begins. */
+  last: number;
+}
+
+function createValues(chars: number, caseless: readonly string[], { note, stop }: Notes): Values {
+  const bound = Math.max(10 * chars, fleetFile.expansionBytes);
   let expanded = 0;
+  let values = 0;
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Node, Node | undefined>();
   const open = new Set<Node>();
-  const offset = (node: unknown): number => (node as Node | null | undefined)?.range?.[0] ?? 0;
-  const note = (node: unknown, at: Path, message: string): undefined => {
-    if (found.length < 1000) found.push({ offset: offset(node), at, message });
-  };
-  const grow = (by: number): void => {
-    expanded += by;
-    if (expanded > bound) throw new TooMuch();
-  };
+  const sections = new Map<number, Begun>();
+  let inAlias = 0;
 
-  function read(node: unknown, at: Path): unknown {
+  function grow(node: unknown, at: Path, by: number): void {
+    expanded += by;
+    values += 1;
+    if (expanded > bound) stop(beginOf(node), at, `expected aliases that expand to at most ${bound} characters`);
+    if (values > mostValues) stop(beginOf(node), at, `expected at most ${mostValues} values`);
+  }
+
+  function read(node: unknown, at: Path, place: Place | undefined): unknown {
     if (node === null || node === undefined) return null;
-    if (isAlias(node)) {
-      const target = node.resolve(document);
-      if (target === undefined) return note(node, at, 'expected an alias of an anchor that stands before it');
-      if (open.has(target)) return note(node, at, 'expected no loop, this alias stands inside its own anchor');
-      return read(target, at);
-    }
-    const inner = node as Node & { readonly tag?: string };
+    if (isAlias(node)) return readAlias(node, at, place);
+    const inner = node as Node & { readonly tag?: string; readonly anchor?: string };
+    if (inner.anchor !== undefined && inAlias === 0) anchors.set(inner.anchor, inner);
     if (inner.tag !== undefined && !coreTags.has(inner.tag)) {
-      return note(node, at, 'expected no tag but those of the core schema');
+      return note(beginOf(node), at, 'expected no tag but those of the core schema');
     }
-    grow(1);
     if (isScalar(node)) {
-      if (typeof node.value === 'string') grow(node.value.length);
+      grow(node, at, typeof node.value === 'string' ? node.value.length + 1 : 1);
       return node.value;
     }
+    grow(node, at, 1);
+    // Aliases nest what the text does not.
+    if (at.length >= fleetFile.nesting) stop(beginOf(node), at, tooDeep);
     open.add(inner);
     try {
-      if (isSeq(node)) return node.items.map((item, index) => read(item, [...at, index]));
-      if (isMap(node)) return mapping(node.items, at);
-      return note(node, at, 'expected a value');
+      if (isSeq(node)) return sequence(node, at, place);
+      if (isMap(node)) return mapping(node, at, place);
+      return note(beginOf(node), at, 'expected a value');
     } finally {
       open.delete(inner);
     }
   }
 
-  function mapping(items: readonly unknown[], at: Path): unknown {
-    const result: Record<string, unknown> = {};
-    const seen = new Map<string, string>();
-    for (const item of items) {
-      if (!isPair(item)) continue;
-      const key = keyText(item.key);
-      if (key === undefined) {
-        note(item.key, at, 'expected text as a key');
-        continue;
-      }
-      grow(key.length);
-      const where = [...at, key];
-      if (key === '<<' || key === '__proto__') {
-        note(item.key, where, key === '<<' ? 'expected no merge key' : 'not a field of this document');
-        continue;
-      }
-      const compared = at.length === 1 && caseless.includes(String(at[0])) ? nameKey(key) : key.normalize('NFC');
-      const before = seen.get(compared);
-      if (before !== undefined) {
-        note(item.key, where, `expected each key once${before === key ? '' : `, "${before}" is the same`}`);
-      }
-      seen.set(compared, key);
-      result[key] = read(item.value, where);
-    }
-    return result;
+  function readAlias(node: Node & { readonly source: string }, at: Path, place: Place | undefined): unknown {
+    // The anchor of its name that came last, also where the alias is read again inside another.
+    const target = targets.has(node) ? targets.get(node) : anchors.get(node.source);
+    targets.set(node, target);
+    if (target === undefined) return note(beginOf(node), at, 'expected an alias of an anchor that stands before it');
+    if (open.has(target)) return note(beginOf(node), at, 'expected no loop, this alias stands inside its own anchor');
+    inAlias += 1;
+    const value = read(target, at, place);
+    inAlias -= 1;
+    return value;
   }
 
-  try {
-    return read(document.contents, []);
-  } catch (error) {
-    if (!(error instanceof TooMuch)) throw error;
-    return note(document.contents, [], `expected aliases that expand to at most ${bound} characters`);
+  function begun(node: Node, at: Path): Begun {
+    const inPieces = at.length === 1 && inAlias === 0;
+    const known = inPieces ? sections.get(beginOf(node)) : undefined;
+    const section = known ?? { entries: {}, list: [], seen: new Map<string, string>(), last: -1 };
+    if (inPieces) sections.set(beginOf(node), section);
+    return section;
   }
+
+  function sequence(node: Node & { readonly items: readonly unknown[] }, at: Path, place: Place | undefined): unknown {
+    const state = begun(node, at);
+    for (const item of node.items) {
+      if (beginOf(item) <= state.last) continue;
+      state.last = beginOf(item);
+      const index = state.list.length;
+      const inside = place?.inside?.get(String(index));
+      if (inside !== undefined) inside.value ??= beginOf(item);
+      state.list.push(read(item, [...at, index], inside));
+    }
+    return state.list;
+  }
+
+  function mapping(
+    node: Node & { readonly items: readonly { readonly key: unknown; readonly value?: unknown }[] },
+    at: Path,
+    place: Place | undefined,
+  ): unknown {
+    const state = begun(node, at);
+    const names = at.length === 1 && caseless.includes(String(at[0]));
+    for (const { key: keyNode, value } of node.items) {
+      const begin = beginOf(keyNode);
+      if (begin <= state.last) continue;
+      state.last = begin;
+      const key = keyText(keyNode);
+      if (key === undefined) {
+        note(begin, at, 'expected text as a key');
+        continue;
+      }
+      grow(keyNode, at, key.length);
+      const where = [...at, key];
+      if (isMergeKey(keyNode) || key === '__proto__') {
+        note(begin, where, key === '<<' ? 'expected no merge key' : 'not a field of this document');
+        continue;
+      }
+      const compared = names ? nameKey(key) : canonicalKey(key);
+      const before = state.seen.get(compared);
+      if (before !== undefined) note(begin, where, keyTwice(key, before));
+      state.seen.set(compared, key);
+      const inside = place?.inside?.get(key);
+      if (inside !== undefined) {
+        inside.key ??= begin;
+        inside.value ??= value === null || value === undefined ? begin : beginOf(value);
+      }
+      state.entries[key] = read(value, where, inside);
+    }
+    return state.entries;
+  }
+
+  return { read };
 }
+
+export const keyTwice = (key: string, before: string): string =>
+  `expected each key once${before === key ? '' : `, "${before}" is the same`}`;
+
+const beginOf = (node: unknown): number => (node as Node | null | undefined)?.range?.[0] ?? 0;
 
 const coreTags: ReadonlySet<string> = new Set(
   ['str', 'int', 'float', 'bool', 'null', 'seq', 'map'].map((type) => `tag:yaml.org,2002:${type}`),
@@ -151,27 +302,63 @@ const coreTags: ReadonlySet<string> = new Set(
 /** A plain key such as `8080` is the text as it stands. */
 function keyText(key: unknown): string | undefined {
   if (!isScalar(key)) return undefined;
-  const { value, source } = key as Scalar & { readonly source?: string };
+  const { value, source } = key;
   if (typeof value === 'string') return value;
   return value === null ? undefined : (source ?? String(value));
 }
 
-/** Where a place begins; the nearest one above it that the text has. */
-function offsetOf(document: Document.Parsed, at: Path, ofKey: boolean): number {
-  let node: unknown = document.contents;
-  let offset = (node as Node | null)?.range?.[0] ?? 0;
-  for (const [index, key] of at.entries()) {
-    if (isAlias(node)) node = node.resolve(document);
-    let next: unknown;
-    if (isSeq(node) && typeof key === 'number') next = node.items[key];
-    else if (isMap(node)) {
-      const pair = node.items.find((item) => keyText(item.key) === String(key));
-      const wantsKey = ofKey && index === at.length - 1;
-      next = wantsKey || pair?.value === null ? pair?.key : pair?.value;
-    }
-    if (next === undefined || next === null) break;
-    node = next;
-    offset = (node as Node).range?.[0] ?? offset;
-  }
-  return offset;
+/** A quoted one is a text like any other. */
+const isMergeKey = (key: unknown): boolean => isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
+
+/** A place that is looked for, or on the way to one. Its offsets are known once it is met. */
+interface Place {
+  key?: number;
+  value?: number;
+  inside?: Map<string, Place>;
 }
+
+function placesOf(asked: readonly Mistake[]): Place {
+  const root: Place = { value: 0 };
+  for (const { at } of asked) {
+    let place = root;
+    for (const key of at) {
+      place.inside ??= new Map();
+      const next: Place = place.inside.get(String(key)) ?? {};
+      place.inside.set(String(key), next);
+      place = next;
+    }
+  }
+  return root;
+}
+
+/** Where a mistake stands: its place, or the nearest one above it that the text has. */
+function placed({ at, message, ofKey }: Mistake, root: Place): Found {
+  let offset = root.value ?? 0;
+  let place: Place | undefined = root;
+  for (const [index, key] of at.entries()) {
+    place = place.inside?.get(String(key));
+    const begin = ofKey === true && index === at.length - 1 ? place?.key : place?.value;
+    if (place === undefined || begin === undefined) break;
+    offset = begin;
+  }
+  return { offset, at, message };
+}
+
+/** In the order of the text, each once. */
+function sentences(text: string, found: readonly Found[]): readonly string[] {
+  const said = new Set<string>();
+  let line = 1;
+  let lineBegin = 0;
+  for (const { offset, at, message } of [...found].sort((a, b) => a.offset - b.offset)) {
+    if (said.size === fleetFile.mistakes) break;
+    for (let next = text.indexOf('\n', lineBegin); next >= 0 && next < offset; next = text.indexOf('\n', lineBegin)) {
+      line += 1;
+      lineBegin = next + 1;
+    }
+    said.add(`${line}:${offset - lineBegin + 1} ${sentence(at, message)}`);
+  }
+  return [...said];
+}
+
+export const sentence = (at: Path, message: string): string =>
+  `${propertyPath(at).replace(/^body$/, 'document')}: ${message}`;
