@@ -7,8 +7,9 @@
 export type JsonPath = readonly (string | number)[];
 
 export interface JsonFault {
-  /** `reserved`: a key that would set a prototype. The search ends at a text that is too deep or has too many values. */
+  /** `reserved`: a key that would set a prototype. The search ends at what is too deep or too large. */
   readonly kind: 'twice' | 'reserved' | 'too_deep' | 'too_many';
+  /** Of what has too many: the list or object; the whole has too many values. */
   readonly at: JsonPath;
   /** The earlier key that counts as the same. */
   readonly before?: string;
@@ -17,9 +18,10 @@ export interface JsonFault {
 export interface JsonBounds {
   /** Objects and lists inside each other. */
   readonly depth: number;
-  /** In all, and entries of one object or list. */
-  readonly values?: number;
-  readonly entries?: number;
+  /** Values in all. */
+  readonly values: number;
+  /** Entries of one object or list. @param depth 1 for the outermost */
+  entries(depth: number): number;
   /** Faults that are gathered. */
   readonly faults?: number;
   /** Equal for two keys of one object that count as one; by default after NFC. @param above the path of the object */
@@ -43,7 +45,7 @@ export const canonicalKey = (key: string): string => (/^[\u0000-\u007f]*$/.test(
  * @param text JSON; of any other text the answer means nothing
  */
 export function jsonFaults(text: string, bounds: JsonBounds): readonly JsonFault[] {
-  const { depth, values = Infinity, entries = Infinity, faults: most = 1, sameKey = canonicalKey } = bounds;
+  const { depth, values, entries, faults: most = 1, sameKey = canonicalKey } = bounds;
   const open: Open[] = [];
   const found: JsonFault[] = [];
   let count = 0;
@@ -70,7 +72,7 @@ export function jsonFaults(text: string, bounds: JsonBounds): readonly JsonFault
         if (count > values) return [...found, { kind: 'too_many', at: [] }];
         if (top === undefined) break;
         top.entries += 1;
-        if (top.entries > entries) return [...found, { kind: 'too_many', at: path(open.length - 1) }];
+        if (top.entries > entries(open.length)) return [...found, { kind: 'too_many', at: path(open.length - 1) }];
         if (typeof top.at === 'number') top.at += 1;
         else top.expectsKey = true;
         break;

@@ -4,7 +4,7 @@
  * `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { readFileSync } from 'node:fs';
-import { LineCounter, isMap, isScalar, isSeq, parseAllDocuments } from 'yaml';
+import { LineCounter, isMap, isScalar, isSeq, parseAllDocuments, visit } from 'yaml';
 import type { Document } from 'yaml';
 import { Failure, exitCodes, usage } from '../exit.js';
 
@@ -56,9 +56,11 @@ function partsOf(file: string, named: boolean): readonly Part[] {
     throw usage(`${file}: ${(error as Error).message}`);
   }
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { version: '1.2', lineCounter: lines, prettyErrors: false });
+  // The parser would compare each key with all others of its mapping.
+  const options = { version: '1.2', lineCounter: lines, prettyErrors: false, uniqueKeys: false } as const;
+  const documents = parseAllDocuments(text, options);
   const parsed = 'empty' in documents ? [] : documents;
-  const errors = parsed.flatMap((document) => [...document.errors, ...document.warnings]);
+  const errors = parsed.flatMap((document) => [...document.errors, ...document.warnings, ...keyMistakes(document)]);
   if (errors.length > 0) {
     const sentences = errors.map(
       ({ pos: [at], message }) => `${placeAt(lines, at, named ? file : undefined)}${message}`,
@@ -66,12 +68,48 @@ function partsOf(file: string, named: boolean): readonly Part[] {
     throw new Failure(exitCodes.refused, sentences.join('; '));
   }
   return parsed.map((document) => {
-    const value: unknown = document.toJS();
+    const value = plainValue(document, file);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new Failure(exitCodes.refused, `${file}: expected a document that begins with svc: 1`);
     }
     return { file, document, lines, value: value as Record<string, unknown> };
   });
+}
+
+interface KeyMistake {
+  readonly pos: readonly [number];
+  readonly message: string;
+}
+
+/** Keys that stand twice, and merge keys, which JSON could not tell from a text. */
+function keyMistakes(document: Document): readonly KeyMistake[] {
+  const found: KeyMistake[] = [];
+  visit(document, {
+    Map(_, { items }) {
+      const seen = new Set<string>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const text = String(key.value);
+        const pos = [rangeStart(key) ?? 0] as const;
+        if (text === '<<' && key.type === 'PLAIN') found.push({ pos, message: 'expected no merge key' });
+        if (seen.has(text)) found.push({ pos, message: 'Map keys must be unique' });
+        seen.add(text);
+      }
+    },
+  });
+  return found;
+}
+
+/** As many aliases as the service takes. */
+const mostAliases = 1_000;
+
+/** @throws Failure for aliases that stand for nothing, or for too much */
+function plainValue(document: Document, file: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: mostAliases });
+  } catch (error) {
+    throw new Failure(exitCodes.refused, `${file}: ${(error as Error).message}`);
+  }
 }
 
 function placeAt(lines: LineCounter, offset: number, file: string | undefined): string {
@@ -107,8 +145,8 @@ function merged(parts: readonly Part[], fill: Fill): Readonly<Record<string, unk
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `line:column path: sentence`, as the service says each mistake. */
-const mistake = /^(\d+):(\d+) ([^\s:]+(?:\s[^\s:]+)*): (.*)$/s;
+/** `line:column path: sentence`, as the service says each mistake; without a place in a long document. */
+const mistake = /^(?:\d+:\d+ )?([^\s:]+(?:\s[^\s:]+)*): (.*)$/s;
 
 function placed(sentence: string, parts: readonly Part[], named: boolean): string {
   const [code = '', rest = ''] =
@@ -116,13 +154,17 @@ function placed(sentence: string, parts: readonly Part[], named: boolean): strin
       .exec(sentence)
       ?.slice(1)
       .map((text) => text ?? '') ?? [];
-  const items = rest.split(/; (?=\d+:\d+ )/);
-  if (!items.every((item) => /^\d+:\d+ /.test(item))) return sentence;
-  const told = items.map((item) => {
-    const [, , , path = '', what = ''] = mistake.exec(item) ?? [];
-    const at = findPlace(parts, path, named);
-    return at === undefined ? item.replace(/^\d+:\d+ /, '') : `${at}${path}: ${what}`;
-  });
+  const told: string[] = [];
+  for (const item of rest.split('; ')) {
+    const [, path = '', what = ''] = mistake.exec(item) ?? [];
+    const at = path === '' ? undefined : findPlace(parts, path, named);
+    const before = told.length - 1;
+    if (at !== undefined) told.push(`${at}${path}: ${what}`);
+    else if (/^\d+:\d+ /.test(item)) told.push(item.replace(/^\d+:\d+ /, ''));
+    // It is no mistake of the document, or goes on with the sentence before.
+    else if (before < 0) return sentence;
+    else told[before] += `; ${item}`;
+  }
   return code + told.join('; ');
 }
 

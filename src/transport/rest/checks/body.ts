@@ -87,7 +87,7 @@ function tooLarge(most: number): ServiceError {
 }
 
 const { nesting: depth, values, entries } = limits.rest;
-const bodyBounds = { depth, values, entries };
+const bodyBounds = { depth, values, entries: () => entries };
 
 const byteOrderMark = 0xfeff;
 

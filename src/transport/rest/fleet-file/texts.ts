@@ -71,13 +71,16 @@ function readJson(text: string, { names }: DocumentKeys): ReadText | undefined {
     const at = above();
     return at.length === 1 && names.includes(String(at[0])) ? nameKey(key) : canonicalKey(key);
   };
-  const faults = jsonFaults(text, { depth: nesting, values, faults: shown, sameKey });
+  const faults = jsonFaults(text, { depth: nesting, values, entries: mostEntries, faults: shown, sameKey });
   if (faults.length > 0 && !isLong(text)) return undefined;
   // No value is built that is too large for one.
   const isBounded = faults.every(({ kind }) => kind === 'twice' || kind === 'reserved');
   const parsed = isBounded ? parsedJson(text) : {};
   return parsed && { value: parsed.value, mistakes: faults.map((fault) => sentence(fault.at, faultSentence(fault))) };
 }
+
+/** Of a section, and of what is inside its entries. */
+const mostEntries = (depth: number): number => (depth <= 2 ? resources : limits.rest.entries);
 
 const looksLikeJson = (text: string): boolean => /^\s{0,100}\{/.test(text);
 
@@ -100,7 +103,7 @@ function faultSentence({ kind, at, before = '' }: JsonFault): string {
     case 'too_deep':
       return tooDeep;
     case 'too_many':
-      return `expected at most ${values} values`;
+      return `expected at most ${at.length === 0 ? `${values} values` : `${mostEntries(at.length + 1)} entries`}`;
   }
 }
 
