@@ -24,10 +24,6 @@ export const limits = {
     tunnels: 1024,
     // docs/contract/rest.md#errors
     bodyBytes: 256 * KiB,
-    /** Objects and lists inside each other in a body, values in all, and entries of one of them. */
-    nesting: 64,
-    values: 32_768,
-    entries: 2_048,
     // docs/contract/rest.md#consistency
     /** How long a command waits for this instance's read models, and a GET for `x-min-position`. */
     projectionWaitMs: 2 * SECOND,

@@ -164,6 +164,18 @@ it('one plan runs at a time on an instance and four wait; a further one is a 429
 });
 
 describe('an export', () => {
+  it('with a label called << or with signs of YAML reads back as a plan without steps', async () => {
+    const labels = { '<<': '*a', '&a': '- b', '#': '', 'e\u0301': '{', '? x': '~', '\u0085': '\u2028' };
+    const { id } = await rest.data('POST', '/api/nodes', { body: { name: '<<', labels } });
+    const [{ document }] = (await exported('?set=')).documents;
+    expect(await plan(document)).toMatchObject({ steps: [], obstacles: [] });
+    const twice = { name: 'b', labels: { 'e\u0301': '1', é: '2' } };
+    expect((await rest.call('POST', '/api/nodes', { body: twice })).json().error).toBe(
+      'invalid_request: labels.é: expected each key once, found it twice',
+    );
+    await rest.call('DELETE', `/api/nodes/${id}`);
+  });
+
   it('leaves out secrets, defaults and ids, and reads back as a plan without steps', async () => {
     const post = (path: string, body: object): Promise<JsonData> => rest.data('POST', path, { body });
     const node = await post('/api/nodes', { name: 'edge: 1', address: '192.0.2.1', labels: { node: 'true' } });

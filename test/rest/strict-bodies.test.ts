@@ -347,6 +347,27 @@ test('a duplicate key is refused with its path, also when it is escaped or deepl
   }
 });
 
+test('a body that nests too deep, or has more in one list or object than any request, is refused with its path', async () => {
+  const keys = Array.from({ length: 20_000 }, (_, index) => `"k${index}":"v"`).join(',');
+  const bodies: readonly (readonly [string, string])[] = [
+    [`{"labels":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`, 'labels.a[0][0]'],
+    [`{"labels":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}`, 'labels.a.a'],
+    [`{"name":"a","labels":{${keys}}}`, 'labels: expected at most'],
+    [`{${keys}}`, 'body: expected at most'],
+    [`{"hops":[${'{},'.repeat(80_000)}{}]}`, 'hops: expected at most'],
+    [`{"hops":[${`{"a":[${'1,'.repeat(2_000)}1]},`.repeat(50)}1]}`, 'body: expected at most'],
+  ];
+  for (const [body, path] of bodies) {
+    const answer = await rest.call('POST', '/api/nodes', { body });
+    expect(answer.json().error.slice(0, 80)).toContain(`invalid_request: ${path}`);
+    expect(answer.statusCode).toBe(400);
+  }
+  const fits = `{"name":"a","x":${'['.repeat(63)}${']'.repeat(63)}}`;
+  expect((await rest.call('POST', '/api/nodes', { body: fits })).json().error).toBe(
+    'invalid_request: x: not a field of this request',
+  );
+});
+
 test('no refusal repeats a value', async () => {
   const secret = 'hunter2-hunter2';
   const calls = [

@@ -21,6 +21,8 @@ export const tuning = {
   /** How long a document waits for the one before it. */
   documentWaitMs: 60_000,
   waitingRetrySeconds: 5,
+  /** In a body, and in an entry of a document: objects and lists inside each other, values in all, and entries of one of them. */
+  bodies: { depth: 64, values: 32_768, entries: 2_048 },
   /**
    * Documents: up to which length a JSON and a YAML text is read where it is asked for, and what the thread that reads longer
    * ones may take, with its heap beside the text; how much has been parsed when the entries of a section are read and let go,

@@ -86,7 +86,7 @@ function tooLarge(most: number): ServiceError {
   return new ServiceError('payload_too_large', `body: expected at most ${most} bytes`);
 }
 
-const { nesting: depth, values, entries } = limits.rest;
+const { depth, values, entries } = tuning.bodies;
 const bodyBounds = { depth, values, entries: () => entries };
 
 const byteOrderMark = 0xfeff;

@@ -80,7 +80,7 @@ function readJson(text: string, { names }: DocumentKeys): ReadText | undefined {
 }
 
 /** Of a section, and of what is inside its entries. */
-const mostEntries = (depth: number): number => (depth <= 2 ? resources : limits.rest.entries);
+const mostEntries = (depth: number): number => (depth <= 2 ? resources : tuning.bodies.entries);
 
 const looksLikeJson = (text: string): boolean => /^\s{0,100}\{/.test(text);
 
@@ -119,15 +119,15 @@ function tooLarge(document: Readonly<Record<string, unknown>>): readonly Mistake
   return found;
 }
 
-const small = `expected at most ${limits.rest.values} values, and ${limits.rest.entries} in one list or mapping`;
+const small = `expected at most ${tuning.bodies.values} values, and ${tuning.bodies.entries} in one list or mapping`;
 
 function isTooLarge(entry: unknown): boolean {
-  let left: number = limits.rest.values;
+  let left: number = tuning.bodies.values;
   const fits = (value: unknown): boolean => {
     left -= 1;
     if (typeof value !== 'object' || value === null) return left >= 0;
     const inside: readonly unknown[] = Object.values(value);
-    return inside.length <= limits.rest.entries && inside.every(fits);
+    return inside.length <= tuning.bodies.entries && inside.every(fits);
   };
   return !fits(entry);
 }

@@ -33,7 +33,7 @@ interface Found {
 export const gathered = 1_000;
 
 const { fleetFile } = limits;
-const { pieceTokens, entryTokens, values: mostValues } = tuning.documentTexts;
+const { entryTokens, values: mostValues } = tuning.documentTexts;
 
 const options = {
   version: '1.2',
@@ -51,8 +51,14 @@ class Stopped extends Error {}
 /**
  * @param caseless keys of the document whose mappings have keys that may not differ by case alone
  * @param asked mistakes in a value that was read before; they come back as sentences, in the order of the text
+ * @param pieceTokens how much is parsed before entries of a section are read and let go
  */
-export function readYaml(text: string, caseless: readonly string[], asked: readonly Mistake[] = []): ReadText {
+export function readYaml(
+  text: string,
+  caseless: readonly string[],
+  asked: readonly Mistake[] = [],
+  pieceTokens: number = tuning.documentTexts.pieceTokens,
+): ReadText {
   const found: Found[] = [];
   const places = placesOf(asked);
   const note = (offset: number, at: Path, message: string): void => {
@@ -66,7 +72,7 @@ export function readYaml(text: string, caseless: readonly string[], asked: reado
   const values = createValues(text.length, caseless, { note, stop });
   let value: unknown;
   try {
-    const document = readDocument(text, values, places, { note, stop });
+    const document = readDocument(text, values, places, { note, stop }, pieceTokens);
     // After a mistake of syntax, the rest would say little.
     if (found.length === 0) value = values.read(document?.contents, [], places);
   } catch (error) {
@@ -82,7 +88,13 @@ interface Notes {
 }
 
 /** The tree of a text, without the entries of sections that were read on the way. */
-function readDocument(text: string, values: Values, places: Place, { note, stop }: Notes): Document | undefined {
+function readDocument(
+  text: string,
+  values: Values,
+  places: Place,
+  { note, stop }: Notes,
+  pieceTokens: number,
+): Document | undefined {
   const parser = new Parser();
   const composer = new Composer(options);
   const documents: Document[] = [];
@@ -144,15 +156,29 @@ function readPiece(stack: CST.Token[], values: Values, places: Place, note: Note
   if (!tokens.isScalar(key) || hasProperties(sep) || section.items.length < 3) return false;
   const name = tokens.resolveAsScalar(key).value;
   const complete = section.items.slice(0, -1);
-  // The last of them stays for the next piece: what separates two entries is checked there.
+  // The last of them stays for the next piece, where what separates two entries is checked, as its first: without a comma.
   section.items.splice(0, complete.length - 1);
+  const [first] = section.items;
+  if (first !== undefined) section.items[0] = { ...first, start: first.start.filter(({ type }) => type !== 'comma') };
   const end: CST.SourceToken[] =
     section.type === 'flow-collection' ? [{ ...section.start, type: 'flow-map-end', source: closing(section) }] : [];
-  const piece = { ...section, items: complete, end } as CST.Token;
+  const isList = section.type === 'flow-collection' && section.start.source === '[';
+  const piece = { ...section, items: isList ? complete.map(listEntry) : complete, end } as CST.Token;
   const [read] = new Composer(options).compose([{ type: 'document', offset: section.offset, start: [], value: piece }]);
   for (const { pos, message } of read?.errors ?? []) note(pos[0], [], sentenceOf(message));
   values.read(read?.contents, [name], places.inside?.get(name));
   return true;
+}
+
+type Entry = CST.FlowCollection['items'][number];
+
+/** The parser takes an entry of a list in brackets for a key until the list is complete. */
+function listEntry(entry: Entry): Entry {
+  const { start, key, sep, value } = entry;
+  const isPair = [...start, ...(sep ?? [])].some(({ type }) => type === 'explicit-key-ind' || type === 'map-value-ind');
+  if (!key || !sep || value || isPair) return entry;
+  const behind = 'end' in key ? (key.end ?? []) : [];
+  return { start, value: { ...key, end: [...behind, ...sep] } as CST.Token };
 }
 
 const closing = ({ start }: CST.FlowCollection): string => (start.source === '{' ? '}' : ']');
