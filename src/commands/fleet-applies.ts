@@ -2,6 +2,7 @@
  * The handlers of applies that were carried out: what became of one, its revert, and a set that is let go. The rules are in
  * `src/domain/fleet-file`. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
+import type { AcceptedKey } from '../domain/aggregate/idempotency.js';
 import { acceptedKey } from '../domain/aggregate/idempotency.js';
 import { alreadyReverted, notRevertible, standingRevert } from '../domain/aggregate/reverts.js';
 import { describeCommand } from '../domain/audit/describe.js';
@@ -11,6 +12,7 @@ import { ownersIn } from '../domain/fleet-file/release.js';
 import { previewReverts } from '../domain/fleet-file/revert.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -44,7 +46,6 @@ export interface AppliesOptions {
   readonly gateway: Gateway<Fleet, DecidedOnFleet>;
   /** The committed fleet. */
   readonly fleet: () => Fleet;
-  /** Repeats are answered from the audit. */
   readonly projections: ProjectionWait;
   readonly audit: AuditTrail;
   readonly reverts: FleetRevertHandlers;
@@ -84,17 +85,27 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
     };
   }
 
-  /** What a key was accepted for before, once the audit holds it; undefined when it is new, or of another body. */
-  async function acceptedBefore({ idempotency }: CommandContext): Promise<string | undefined> {
+  /** What a key was accepted for before; undefined when it is new, or of another body. */
+  async function acceptedBefore({ idempotency }: CommandContext): Promise<AcceptedKey | undefined> {
     if (idempotency === undefined) return undefined;
     const now = clock.now();
-    const { key, revision } = await gateway.read((fleet) => ({
-      key: acceptedKey(fleet.idempotency, idempotency.key_hash, now),
-      revision: fleet.revision.value,
-    }));
-    if (key === undefined || key.body_hash !== idempotency.body_hash) return undefined;
-    await auditHolds(options.projections, streams.fleet, revision);
-    return key.resource_id;
+    const key = await gateway.read((fleet) => acceptedKey(fleet.idempotency, idempotency.key_hash, now));
+    return key?.body_hash === idempotency.body_hash ? key : undefined;
+  }
+
+  /** The commands about one apply or release that its key began, from the log itself: a repeat waits for no read model. */
+  async function commandsBegunBy({ revision, at, resource_id: id }: AcceptedKey): Promise<readonly RecordedCommand[]> {
+    const found: RecordedCommand[] = [];
+    let looked = 0;
+    for await (const command of gateway.commandsFrom(revision)) {
+      const [{ type, data, metadata }] = command.events;
+      looked += command.events.length;
+      if (Date.parse(metadata.occurred_at) - at > tuning.severalWithinMs || looked > tuning.severalWithinEvents) break;
+      if (resourceOf(fleetEvent(command.events[0])).type !== fleetSetType || data['apply_id'] !== id) continue;
+      found.push(command);
+      if (type === 'FleetApplied' && data['part'] === data['parts']) break;
+    }
+    return found;
   }
 
   /** The reverts of an apply's commands, newest last. */
@@ -128,7 +139,7 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
 
   async function revert(context: CommandContext, applyId: string, dryRun: boolean): Promise<FleetReverted> {
     const { newestFirst, rotations, about } = await revertible(applyId);
-    if ((await acceptedBefore(context)) === applyId) {
+    if ((await acceptedBefore(context))?.resource_id === applyId) {
       return { commands: revertsIn(about), notReverted: rotations, position: options.fleet().position.value };
     }
     const { reverts } = options.fleet();
@@ -153,8 +164,15 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
     const commands: RecordedCommand[] = [];
     let given = context;
     let position = options.fleet().position.value;
-    for (const entry of standing) {
-      const outcome: CommandOutcome<unknown> = await options.reverts.revert(given, entry);
+    for (const [index, entry] of standing.entries()) {
+      let outcome: CommandOutcome<unknown>;
+      try {
+        outcome = await options.reverts.revert(given, entry);
+      } catch (error) {
+        if (index === 0 || !(error instanceof ServiceError)) throw error;
+        // What stands is answered, and what is left named.
+        return { commands, notReverted: [...standing.slice(index), ...rotations], position };
+      }
       given = { ...context, idempotency: undefined };
       ({ position } = outcome);
       if (outcome.kind !== 'done') throw new ServiceError('conflict', 'the same revert is under way; try again');
@@ -188,7 +206,7 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
   async function release(context: CommandContext, set: string): Promise<Omit<FleetReverted, 'notReverted'>> {
     const known = await acceptedBefore(context);
     if (known !== undefined) {
-      return { commands: await commandsAbout(known), position: options.fleet().position.value };
+      return { commands: await commandsBegunBy(known), position: options.fleet().position.value };
     }
     const owners = await gateway.read((fleet) => (hasSet(fleet, set) ? ownersIn(fleet, set) : undefined));
     if (owners === undefined) throw new ServiceError('not_found', 'no set has this name');
@@ -210,10 +228,13 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
 
   return {
     async repeated(context, request) {
-      const applyId = await acceptedBefore(context);
-      if (applyId === undefined) return undefined;
-      const commands = (await commandsAbout(applyId)).filter(isApply);
-      const done = asDone(applyId, commands, options.fleet().position.value);
+      const key = await acceptedBefore(context);
+      if (key === undefined) return undefined;
+      const commands = await commandsBegunBy(key);
+      const [last] = commands.slice(-1);
+      if (last === undefined)
+        throw new ServiceError('unavailable', 'the log does not show the apply; it was carried out');
+      const done = asDone(key.resource_id, commands, lastEvent(last).position);
       return { ...done, controlPsks: request.issuePsks ? done.controlPsks : [] };
     },
     async went(applyId) {

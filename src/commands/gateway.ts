@@ -8,17 +8,19 @@
  * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. If a
  * command in its group writes, the append's expected revision proves that; otherwise the end of the log is read first.
  */
+import { readCommand } from '../domain/log/upcast.js';
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
-import { isForeign } from '../kernel/event.js';
+import { lastEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
+import { createCommandAssembler } from '../storage/follow.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import { appendGroup, asServiceError, createDecideGroup } from './group.js';
 import type { GroupOutcome, Decided } from './group.js';
@@ -153,8 +155,9 @@ export function createGateway<State extends DecidingState, Command>(
         return answer;
       case 'repeated': {
         const { commandId, resourceId, revision } = answer;
-        const end = await endOfCommand(eventStore, stream, revision);
-        return { kind: 'repeated', commandId, resourceId, position: end ?? position() };
+        const command = await firstOf(commandsFrom(revision));
+        const end = command === undefined ? position() : lastEvent(command).position;
+        return { kind: 'repeated', commandId, resourceId, command, position: end };
       }
       case 'refused':
         throw answer.error;
@@ -163,7 +166,14 @@ export function createGateway<State extends DecidingState, Command>(
     }
   }
 
+  async function* commandsFrom(revision: number): AsyncGenerator<RecordedCommand> {
+    const assembler = createCommandAssembler();
+    const options = { direction: 'forward', from: revision, maxCount: Number.MAX_SAFE_INTEGER } as const;
+    for await (const event of eventStore.read(stream, options)) yield* assembler.add([event]).map(readCommand);
+  }
+
   return {
+    commandsFrom,
     async execute<R>(
       command: Command,
       context: CommandContext,
@@ -195,11 +205,7 @@ function finalAnswer(decided: Decided, position: number): Answer {
   return { kind: 'done', commandId: proposal.commandId, events: recorded.events, position, result };
 }
 
-/** The revision of a command's last event; undefined if the log does not hold the command. @param revision of its first event */
-async function endOfCommand(eventStore: EventStore, stream: string, revision: number): Promise<number | undefined> {
-  const first = await firstFrom(eventStore, stream, revision);
-  if (first === undefined || isForeign(first)) return undefined;
-  const { index, count } = first.metadata.command;
-  const last = index + 1 === count ? first : await firstFrom(eventStore, stream, revision + count - 1 - index);
-  return (last ?? first).position;
+async function firstOf<T>(items: AsyncIterable<T>): Promise<T | undefined> {
+  for await (const item of items) return item;
+  return undefined;
 }

@@ -41,6 +41,8 @@ export type CommandOutcome<R> =
       readonly kind: 'repeated';
       readonly commandId: string;
       readonly resourceId: string;
+      /** What was accepted then; undefined if the log has lost it. */
+      readonly command: RecordedCommand | undefined;
       readonly position: number;
     };
 
@@ -67,6 +69,8 @@ export interface Gateway<State, Command> {
    * @throws ServiceError `unavailable`
    */
   read<R>(select: (state: State) => R): Promise<R>;
+  /** What the log holds from the revision of a command's first event on, in its current shape. @throws ServiceError `unavailable` */
+  commandsFrom(revision: number): AsyncIterable<RecordedCommand>;
   close(): Promise<void>;
 }
 

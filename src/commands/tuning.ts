@@ -14,6 +14,9 @@ export const tuning = {
   fileAttempts: 4,
   /** Resources of a set that one command lets go of. */
   releasedAtOnce: 300,
+  /** Where the commands of one apply or release are looked for, behind its first one. */
+  severalWithinMs: 10 * 60_000,
+  severalWithinEvents: 50_000,
   /** A caller gets an answer within this time, at worst a 503; its append may take longer. */
   commandAnswerMs: 8_000,
   /** How long an append with an unknown outcome is searched for and retried. */

@@ -199,6 +199,8 @@ export interface FleetQueries {
   sets(): readonly FleetSet[];
   /** What of a set was changed by hand since its last apply; undefined for an unknown set. */
   drift(set: string): readonly DriftedResource[] | undefined;
+  /** The revert of an entry of the fleet that stands. */
+  revertOf(entryId: string): string | undefined;
   /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
   revision(): number;
 }
@@ -212,7 +214,6 @@ export interface Projections {
     connected(): Promise<ReadonlySet<string>>;
   };
   readonly deployments: {
-    get(id: string): Promise<StoredDeployment | undefined>;
     ofChain(chainId: string): Promise<readonly StoredDeployment[]>;
   };
   readonly audit: {

@@ -38,6 +38,7 @@ test('a repeat with the same key and body answers with the first resource and wr
     kind: 'repeated',
     commandId: event?.metadata.command.id,
     resourceId: event?.data['node_id'],
+    command: { stream: 'svc-fleet', events: await fixture.log() },
     position: last?.position,
   });
   expect((await fixture.log()).length).toBe(2);

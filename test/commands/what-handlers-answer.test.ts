@@ -31,6 +31,7 @@ const resultOf = <R>(outcome: CommandOutcome<R>): R => {
 };
 const repeated: CommandOutcome<never> = {
   kind: 'repeated',
+  command: undefined,
   commandId: 'c',
   resourceId: 'x',
   position: 1,

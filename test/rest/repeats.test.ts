@@ -132,24 +132,6 @@ test('a repeated POST on a resource answers as the first one did, less its secre
   }
 });
 
-test('a repeat that the read models do not hold yet is a 503, never a 404', async () => {
-  const { id: chain } = await maker.create('/api/l4-chains');
-  const deploy = () => rest.call('POST', `/api/l4-chains/${chain}/deploy`, withKey('lagging'));
-  expect((await deploy()).statusCode).toBe(200);
-  const { items } = await rest.data('GET', `/api/audit?resource_id=${chain}`);
-  const revert = () => rest.call('POST', `/api/audit/${items[0].id}/revert`, withKey('lagging'));
-  const first = (await revert()).json().data;
-  const { audit, deployments } = rest.deps.projections;
-  vi.spyOn(deployments, 'get').mockResolvedValue(undefined);
-  const get = audit.get;
-  vi.spyOn(audit, 'get').mockImplementation(async (id) => (id === first.id ? undefined : get(id)));
-  for (const again of [await deploy(), await revert()]) {
-    expect([again.statusCode, again.json().error]).toEqual([503, expect.stringContaining('was carried out before')]);
-  }
-  vi.restoreAllMocks();
-  expect((await revert()).json().data).toEqual(first);
-});
-
 describe('an Idempotency-Key', () => {
   const key = (value: string) => ({ 'idempotency-key': value });
 

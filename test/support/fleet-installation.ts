@@ -42,6 +42,9 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
       return { kind: 'done', commandId, events, position, result: select(fleet) };
     },
     read: async (select) => select(fleet),
+    async *commandsFrom(revision) {
+      yield* log.filter(({ events: [first] }) => first.revision >= revision);
+    },
     close: async () => undefined,
   };
   let reads = 0;

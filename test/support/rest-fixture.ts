@@ -49,6 +49,8 @@ import { createAnswersUnderWay } from '../../src/transport/rest/server/answers-u
 import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
 import { createDeployPlaces, createStreamPlaces } from '../../src/transport/rest/checks/waiting-places.js';
 import type { WaitingBounds } from '../../src/transport/rest/checks/waiting-places.js';
+import type { ReadStore } from '../../src/storage/read-store.js';
+import { lastKnown } from '../../src/telemetry/last-known.js';
 import { startAccounts } from './accounts-fixture.js';
 import { fleetGatewayOn, openCommandFixture } from './command-fixture.js';
 import type { FleetGateway } from './command-fixture.js';
@@ -140,6 +142,8 @@ interface RestChoices extends Partial<RestOptions> {
   readonly history?: Partial<HistoryOptions>;
   /** Twelve hours by default. */
   readonly tokenTtlSeconds?: number;
+  /** What stands before the read store, as an outage does. */
+  readonly before?: (readStore: ReadStore) => ReadStore;
 }
 
 /** Looks no name up. */
@@ -153,6 +157,7 @@ export async function startRest(
     hasher = plainPasswords,
     history: historyOptions,
     tokenTtlSeconds,
+    before = (readStore) => readStore,
     ...options
   }: RestChoices = {},
   clock: Clock = systemClock,
@@ -162,7 +167,8 @@ export async function startRest(
   const closers = createClosers(logger);
   const fixture = await openCommandFixture(clock);
   closers.add('stores', () => fixture.close());
-  const { eventStore, readStore } = fixture.stores;
+  const { eventStore } = fixture.stores;
+  const readStore = before(fixture.stores.readStore);
 
   const projections = await startProjections({ eventStore, readStore, clock, logger, deletionTime: () => undefined });
   closers.add('projections', () => projections.close());
@@ -259,6 +265,8 @@ export async function startRest(
     { host: '127.0.0.1', port: 0 },
   );
   closers.add('webhooks', () => webhooks.service.close());
+  const reports = lastKnown({ agents: projections.agents, telemetry, away: () => false });
+  const shown = { ...projections, agents: reports.agents };
   const deps: RestDeps = {
     commands: createCommandHandlers({
       fleet: gateway,
@@ -268,19 +276,19 @@ export async function startRest(
       webhookHandlers: webhooks.handlers,
       keyring,
       servicePublic: generateX25519().publicKey,
-      projections,
-      audit: projections.auditTrail,
+      projections: shown,
+      audit: shown.auditTrail,
       clock,
       ids,
     }),
-    projections,
+    projections: shown,
     held: {
       position: followers.position,
       reached: (position, timeoutMs) => followers.reached(position, Math.min(timeoutMs, reachedWithinMs)),
     },
     fleet: fleetQueries(committed, clock),
     delivery,
-    telemetry,
+    telemetry: reports.telemetry,
     history: telemetry,
     commandsDelivered: claims.delivered,
     clock,

@@ -31,11 +31,17 @@ export function switchedReadStore(inner: ReadStore): SwitchedReadStore {
       await inner.saveCheckpoint(projection, version, point);
     },
   };
+  const read = <R>(run: () => Promise<R>): Promise<R> => (store.mode === 'out' ? refuse() : run());
   const switched = <F extends Fields>(collection: Collection<F>): Collection<F> => ({
     ...collection,
-    async getMany(ids) {
-      return store.mode === 'out' ? refuse() : collection.getMany(ids);
-    },
+    get: async (id) => read(() => collection.get(id)),
+    getMany: async (ids) => read(() => collection.getMany(ids)),
+    list: async (after, limit) => read(() => collection.list(after, limit)),
+    find: async (query) => read(() => collection.find(query)),
+    count: async (range) => read(() => collection.count(range)),
+    set: async (documents) => read(() => collection.set(documents)),
+    insert: async (documents) => read(() => collection.insert(documents)),
+    remove: async (ids) => read(() => collection.remove(ids)),
     async write(writes) {
       if (store.mode === 'out' || store.mode === 'no_documents') refuse();
       const applied = await collection.write(writes);

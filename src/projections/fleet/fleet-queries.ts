@@ -3,6 +3,7 @@
  * the counts of the dashboard. Nothing here waits for a store. Implements `docs/architecture.md#read-models` and
  * `docs/contract/rest.md#dashboard`.
  */
+import { standingRevert } from '../../domain/aggregate/reverts.js';
 import { planDeploy } from '../../domain/compile/plan.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { referrersOf } from '../../domain/fleet/referrers.js';
@@ -49,6 +50,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     plan: (chainId) => planDeploy(fleet(), chainId),
     sets: () => setsOf(fleet()),
     drift: (set) => (hasSet(fleet(), set) ? driftOf(fleet(), set) : undefined),
+    revertOf: (entryId) => standingRevert(fleet().reverts, entryId),
     revision: () => fleet().revision.value,
   };
 }

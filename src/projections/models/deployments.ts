@@ -53,10 +53,6 @@ export const deployments: ReadModel<DeploymentFields> = {
 /** @param open returns the collection, or throws `unavailable` while the read models cannot be queried */
 export function deploymentQueries(open: () => Collection<DeploymentFields>): Projections['deployments'] {
   return {
-    async get(id) {
-      const document = await open().get(id);
-      return document === undefined ? undefined : deploymentOf(document.fields);
-    },
     async ofChain(chainId) {
       const items = await open().find({ groups: [chainId], direction: 'desc', limit: tuning.deploymentsListed });
       return items.map(({ fields }) => deploymentOf(fields));

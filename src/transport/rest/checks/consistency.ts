@@ -7,6 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext, CommandOutcome } from '../../../commands/port.js';
 import type { Caller } from '../../../commands/handlers-port.js';
 import { ServiceError } from '../../../kernel/errors.js';
+import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { idempotencyMark } from '../schemas/headers.js';
@@ -52,7 +53,7 @@ const notYet = (): ServiceError =>
  * says that it may lag, unless the caller asked for a position.
  * @throws ServiceError `unavailable`
  */
-export async function untilStored(deps: RestDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function untilStored(deps: RestDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   // A GET that needs the store says so; no request waits in vain.
   if (deps.readStoreAway()) return;
   const asked: unknown = request.headers['x-min-position'];
@@ -62,13 +63,12 @@ export async function untilStored(deps: RestDeps, request: FastifyRequest, reply
   void reply.header('x-projection-lag', 'true');
 }
 
-/**
- * What the stored read models hold of a command that the log has.
- * @throws ServiceError `unavailable` while they do not hold it yet
- */
-export function ofStoredCommand<T>(found: T | undefined): T {
-  if (found !== undefined) return found;
-  throw new ServiceError('unavailable', 'the command was carried out before, and the read models do not show it yet');
+/** The command that a repeat stands for. @throws ServiceError `unavailable` when the log does not show it */
+export function commandBefore({
+  command,
+}: Extract<CommandOutcome<unknown>, { readonly kind: 'repeated' }>): RecordedCommand {
+  if (command !== undefined) return command;
+  throw new ServiceError('unavailable', 'the command was carried out before, and the log does not show it');
 }
 
 /** Makes requests of stored read models wait until these hold what this instance has answered before. */

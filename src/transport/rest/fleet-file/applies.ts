@@ -3,20 +3,19 @@
  * `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { z } from 'zod';
-import { describeCommand } from '../../../domain/audit/describe.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
-import { loggedEntry } from '../../../projections/models/audit-entry.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
-import { commandContext, untilStored } from '../checks/consistency.js';
+import { commandContext } from '../checks/consistency.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented } from '../openapi/openapi-text.js';
 import { entrySchema } from '../resources/audit.js';
 import { dryRunQuery } from '../resources/revert.js';
+import { writtenEntry } from '../resources/written-entry.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { entriesOf, pastApplySchema, pastApplyView } from './apply-view.js';
+import { pastApplySchema, pastApplyView } from './apply-view.js';
 import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
 
@@ -76,26 +75,10 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
       const outcome = await deps.commands.fleetFile.revert(commandContext(request), id, dryRun);
       if (!dryRun) {
         void reply.header('x-position', String(outcome.position));
-        await untilStored(deps, request, reply);
       }
-      return ok({
-        commands: dryRun
-          ? outcome.commands.map((command) => wouldBe(deps, command))
-          : await entriesOf(deps, outcome.commands),
-        not_reverted: await entriesOf(deps, outcome.notReverted),
-      });
+      const entries = (commands: readonly RecordedCommand[]): readonly AuditEntry[] =>
+        commands.map((command) => writtenEntry(deps, command));
+      return ok({ commands: entries(outcome.commands), not_reverted: entries(outcome.notReverted) });
     },
   });
-}
-
-/** The entry that a command would have. */
-function wouldBe(deps: RestDeps, command: RecordedCommand): AuditEntry {
-  const described = describeCommand(command);
-  if (described === null) throw new Error('a revert always has an entry');
-  return {
-    ...loggedEntry(command, described, (type, id) => deps.fleet.nameOf(type, id ?? '') ?? null),
-    revertible: true,
-    not_revertible_because: null,
-    reverted_by: null,
-  };
 }

@@ -6,14 +6,13 @@ import type { FileApplied, PlannedStep } from '../../../commands/handlers-port.j
 import { describeCommand } from '../../../domain/audit/describe.js';
 import { deploymentsOf, stepsOf } from '../../../domain/fleet-file/applied.js';
 import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
-import type { RecordedCommand } from '../../../kernel/event.js';
 import type { AuditEntry } from '../../../projections/port.js';
-import { ofStoredCommand } from '../checks/consistency.js';
 import type { RestDeps } from '../deps.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import type { DeploymentView } from '../resources/deployments.js';
 import { deploymentSchema, viewsOf } from '../resources/deployments.js';
+import { writtenEntry } from '../resources/written-entry.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { stepSchema } from './plan-schema.js';
 import type { Sections } from './sections.js';
@@ -88,7 +87,7 @@ export const pastApplySchema: z.ZodType<PastApplyView> = z
   })
   .meta({ id: 'FleetApply', description: 'An apply, as it went' });
 
-/** @throws ServiceError `unavailable` while the read models do not hold the commands yet */
+/** Made from the events that were written, so that what is committed is answered whatever the read models hold. */
 export async function appliedView(
   deps: RestDeps,
   sections: Sections,
@@ -104,30 +103,25 @@ export async function appliedView(
         changeWithNames(change, sections.referenceFields.get(type) ?? noReferences, nameOf),
       ),
     })),
-    commands: await entriesOf(deps, commands),
+    commands: commands.map((command) => writtenEntry(deps, command)),
     deployments: await viewsOf(deps, commands.flatMap(deploymentsOf)),
     control_psks: controlPsks.map(({ node, controlPsk }) => ({ node, control_psk: controlPsk })),
     incomplete: incomplete && { error: incomplete.error, commands_left: incomplete.commandsLeft },
   };
 }
 
-/** The entries of commands that the log has. @throws ServiceError `unavailable` while the read models do not hold them yet */
-export function entriesOf(deps: RestDeps, commands: readonly RecordedCommand[]): Promise<readonly AuditEntry[]> {
-  return Promise.all(
-    commands.map(async ({ events: [{ metadata }] }) =>
-      ofStoredCommand(await deps.projections.audit.get(metadata.command.id)),
-    ),
-  );
-}
-
-/** @throws ServiceError `unavailable` */
 export async function pastApplyView(
   deps: RestDeps,
   sections: Sections,
   apply: Extract<FileApplied, { readonly kind: 'done' }>,
 ): Promise<PastApplyView> {
-  const view = await appliedView(deps, sections, apply);
-  const [first] = view.commands;
+  const made = await appliedView(deps, sections, apply);
+  // With the names of then, which the audit keeps.
+  const commands = await Promise.all(
+    made.commands.map(async (entry) => (await deps.projections.audit.get(entry.id)) ?? entry),
+  );
+  const view = { ...made, commands };
+  const [first] = commands;
   if (first === undefined) throw new Error('an apply that is found has a command');
   const revertible = apply.commands.map((command) => describeCommand(command)?.notRevertibleBecause === null);
   const reverts = view.commands.filter((_, index) => revertible[index]).map(({ reverted_by }) => reverted_by);

@@ -9,7 +9,7 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { createSemaphore } from '../../../kernel/semaphore.js';
 import { answers, ok } from '../answers/envelope.js';
-import { callerOf, commandContext, untilStored } from '../checks/consistency.js';
+import { callerOf, commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { applyHeaders, postHeaders } from '../schemas/headers.js';
 import { tuning } from '../tuning.js';
@@ -111,7 +111,6 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
         const outcome = await deps.commands.fleetFile.apply(commandContext(request), wanted, ifMatch);
         if (outcome.kind === 'mistakes') throw await read.refusal(outcome.mistakes);
         if (outcome.commands.length > 0) void reply.header('x-position', String(outcome.position));
-        await untilStored(deps, request, reply);
         return ok(await appliedView(deps, sections, outcome));
       }),
   });

@@ -8,14 +8,14 @@ import { ServiceError } from '../../../kernel/errors.js';
 import type { Json } from '../../../kernel/json.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
-import { commandContext, untilStored } from '../checks/consistency.js';
+import { commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
+import { writtenEntry } from '../resources/written-entry.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { idOf } from '../schemas/shared-schemas.js';
-import { entriesOf } from './apply-view.js';
 import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
 
@@ -202,8 +202,7 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
     handler: async (request, reply) => {
       const { commands, position } = await deps.commands.fleetFile.release(commandContext(request), request.params.set);
       void reply.header('x-position', String(position));
-      await untilStored(deps, request, reply);
-      return ok({ commands: await entriesOf(deps, commands) });
+      return ok({ commands: commands.map((command) => writtenEntry(deps, command)) });
     },
   });
 }

@@ -4,7 +4,9 @@
  */
 import { z } from 'zod';
 import type { ChainDefinition, ChainState } from '../../../domain/chain/chain.js';
+import { deploymentsOf } from '../../../domain/fleet-file/applied.js';
 import type { DeployResult } from '../../../commands/handlers-port.js';
+import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Deployment } from '../../../projections/port.js';
 import type { DeploymentNodeState } from '../fleet/apply-state.js';
@@ -12,7 +14,7 @@ import { deploymentNodeStates, deploymentState } from '../fleet/apply-state.js';
 import { definitionSchema } from './chain-schema.js';
 import type { ChainView } from './chain-view.js';
 import { chainSchema, listenersOn, oneChainView } from './chain-view.js';
-import { callerOf, commandContext, ofStoredCommand, setCommandHeaders, untilStored } from '../checks/consistency.js';
+import { callerOf, commandBefore, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { oneOf } from '../schemas/fields.js';
@@ -129,9 +131,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
         const { chain, deployment } =
           outcome.kind === 'done'
             ? { chain: outcome.result.chain, deployment: newDeployment(outcome.commandId, outcome.result) }
-            : await untilStored(deps, request, reply).then(() =>
-                repeatedDeploy(deps, outcome.resourceId, outcome.commandId),
-              );
+            : repeatedDeploy(deps, outcome.resourceId, commandBefore(outcome));
         if (leave !== undefined) {
           const disconnected = new AbortController();
           reply.raw.once('close', () => disconnected.abort());
@@ -181,13 +181,13 @@ function newDeployment(commandId: string, { chain, nodes }: DeployResult): Deplo
   };
 }
 
-async function repeatedDeploy(
+function repeatedDeploy(
   deps: RestDeps,
   chainId: string,
-  commandId: string,
-): Promise<{ readonly chain: ChainState; readonly deployment: Deployment }> {
+  command: RecordedCommand,
+): { readonly chain: ChainState; readonly deployment: Deployment } {
   const chain = orNotFound(deps.fleet.resources.l4_chain.get(chainId), 'L4 chain');
-  return { chain, deployment: ofStoredCommand(await deps.projections.deployments.get(commandId)) };
+  return { chain, deployment: orNotFound(deploymentsOf(command)[0], 'deployment') };
 }
 
 const nodesIn = (deployments: readonly Deployment[]): readonly string[] => [

@@ -11,10 +11,9 @@ import { describeCommand } from '../../../domain/audit/describe.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { streams } from '../../../kernel/event.js';
-import { loggedEntry } from '../../../projections/models/audit-entry.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { auditChange, auditedResource, entryNoun, entrySchema, readableEntry } from './audit.js';
-import { commandContext, ofStoredCommand, setCommandHeaders } from '../checks/consistency.js';
+import { commandBefore, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { postHeaders } from '../schemas/headers.js';
@@ -22,6 +21,7 @@ import { idParams, pathId } from '../checks/path-id.js';
 import { query } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf } from '../schemas/shared-schemas.js';
+import { writtenEntry } from './written-entry.js';
 import { expected } from '../checks/validation.js';
 
 const previewSchema = z
@@ -71,7 +71,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       }
       const outcome = await handlers.revert(commandContext(request), command);
       setCommandHeaders(reply, outcome);
-      return ok(await entryOf(deps, outcome));
+      return ok(entryOf(deps, outcome));
     },
   });
 }
@@ -100,21 +100,10 @@ function refused(because: string): ServiceError {
   return new ServiceError(code, message);
 }
 
-/** The new entry, made from its events, because the read models may lag; a repeat gets its entry as it is now. */
-async function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: string | null }>): Promise<AuditEntry> {
-  if (outcome.kind === 'repeated') return ofStoredCommand(await deps.projections.audit.get(outcome.commandId));
+/** The new entry; a repeat gets its entry as it is now. */
+function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: string | null }>): AuditEntry {
+  if (outcome.kind === 'repeated') return writtenEntry(deps, commandBefore(outcome));
   const [first, ...rest] = outcome.events;
   if (first === undefined) throw new Error('a revert always changes something');
-  const command: RecordedCommand = { stream: first.stream, events: [first, ...rest] };
-  const entry = describeCommand(command);
-  if (entry === null) throw new Error('a revert always has an entry');
-  const { resource, notRevertibleBecause } = entry;
-  const nameThen = (type: string, id: string | null): string | null =>
-    id === resource.id ? outcome.result.name : (deps.fleet.nameOf(type, id ?? '') ?? null);
-  return {
-    ...loggedEntry(command, entry, nameThen),
-    revertible: notRevertibleBecause === null,
-    not_revertible_because: notRevertibleBecause,
-    reverted_by: null,
-  };
+  return writtenEntry(deps, { stream: first.stream, events: [first, ...rest] }, outcome.result.name);
 }

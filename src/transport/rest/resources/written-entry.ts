@@ -1,0 +1,30 @@
+/**
+ * The audit entry of a command, made from its events, as the feed makes its items: the answer to what has just been written
+ * waits for no read model. Entries that are looked for are in `audit.ts`. Implements `docs/contract/rest.md#audit`.
+ */
+import { describeCommand, namedBy } from '../../../domain/audit/describe.js';
+import type { RecordedCommand } from '../../../kernel/event.js';
+import { loggedEntry } from '../../../projections/models/audit-entry.js';
+import type { AuditEntry } from '../../../projections/port.js';
+import type { RestDeps } from '../deps.js';
+
+/** @param name of the command's own resource, when it is known; others are called as the events and the fleet have them */
+export function writtenEntry(
+  { fleet }: Pick<RestDeps, 'fleet'>,
+  command: RecordedCommand,
+  name: string | null = null,
+): AuditEntry {
+  const entry = describeCommand(command);
+  if (entry === null) throw new Error('a command that a request gives has an entry');
+  const named = command.events.flatMap((event) => namedBy(event) ?? []);
+  const nameThen = (type: string, id: string | null): string | null => {
+    if (id === null) return null;
+    if (name !== null && id === entry.resource.id) return name;
+    return named.find((one) => one.type === type && one.id === id)?.name ?? fleet.nameOf(type, id) ?? null;
+  };
+  const logged = loggedEntry(command, entry, nameThen);
+  const reverted_by = fleet.revertOf(logged.id) ?? null;
+  const because =
+    entry.notRevertibleBecause ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
+  return { ...logged, revertible: because === null, not_revertible_because: because, reverted_by };
+}
