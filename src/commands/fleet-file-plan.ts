@@ -3,6 +3,7 @@
  * while. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan.
  */
 import { createHash } from 'node:crypto';
+import { carriedBytes } from '../domain/fleet-file/base.js';
 import { begun } from '../domain/fleet-file/apply.js';
 import type { Step } from '../domain/fleet-file/carry-out.js';
 import { carryOut, changedNodes } from '../domain/fleet-file/carry-out.js';
@@ -59,7 +60,9 @@ export function* workedOut(
   const outcome = yield* carryOut(begun(fleet, { type: 'FleetApplied', data: first }), comparison.wishes);
   const { said, versions } = comparison;
   const base = baseOf(fleet.singletons.fleet.value, document.set);
-  const roomBytes = limits.events.commandBytes - marksBytes - JSON.stringify([said, base ?? null]).length;
+  // Its revert says the same of the base, and what each of two bases left.
+  const saidBytes = Buffer.byteLength(JSON.stringify([said, base ?? null])) + 2 * carriedBytes;
+  const roomBytes = limits.events.commandBytes - marksBytes - saidBytes;
   const split = partsOf(fleet, outcome, roomBytes);
   const outOfTurn = split.parts.length > 1 ? yield* heldInTurn(fleet, split.parts) : [];
   const nodes = yield* changedNodes(fleet, outcome);

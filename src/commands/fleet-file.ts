@@ -106,7 +106,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
       const wishes = steps.map(({ wish }) => wish);
       const mine = new Set(wishes.map(({ resource: { type, id } }) => ownerOf(type, id)));
       const isUnseen = (owner: string): boolean => first || (mine.has(owner) && !changed.has(owner));
-      const { former } = (commands[0]?.events[0].data ?? {}) as unknown as Partial<FleetApplied['data']>;
+      const { former, left } = (commands[0]?.events[0].data ?? {}) as unknown as Partial<FleetApplied['data']>;
       const applied: FleetApplied['data'] = {
         apply_id: applyId,
         name: document.set,
@@ -115,6 +115,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
         parts: parts.length,
         ...(first ? said : {}),
         ...(former === undefined ? {} : { former }),
+        ...(left === undefined ? {} : { left }),
       };
       const command: ApplyDocument = {
         type: 'ApplyDocument',

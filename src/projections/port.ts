@@ -11,6 +11,7 @@ import type { DeployPlan } from '../domain/compile/plan.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { ResourceCounts } from '../domain/fleet/counts.js';
 import type { DriftedResource, FleetSet } from '../domain/fleet-file/drift.js';
+import type { DriftBase } from '../domain/fleet-set/declaration.js';
 import type { Referrer } from '../domain/fleet/referrers.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { IntendedLink } from '../domain/port-table/intended-links.js';
@@ -195,10 +196,12 @@ export interface FleetQueries {
   /** How many there are of each resource, not older than the fleet at the call. Counted in pieces. */
   resourceCounts(): Promise<ResourceCounts>;
   plan(chainId: string): DeployPlan | undefined;
-  /** The sets of the fleet as a file, by name. */
-  sets(): readonly FleetSet[];
-  /** What of a set was changed by hand since its last apply; undefined for an unknown set. */
-  drift(set: string): readonly DriftedResource[] | undefined;
+  /** The sets of the fleet as a file, by name. Found in pieces. */
+  sets(): Promise<readonly FleetSet[]>;
+  /** How a set differs from what its last apply left; undefined for an unknown set. Found in pieces. */
+  drift(set: string): Promise<readonly DriftedResource[] | undefined>;
+  /** The apply from which the drift of a set counts. */
+  base(set: string): DriftBase | undefined;
   /** The revert of an entry of the fleet that stands. */
   revertOf(entryId: string): string | undefined;
   /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */

@@ -26,6 +26,7 @@ function dumpState(fleet: Fleet): string {
     ...lines('touched', fleet.touched.entries()),
     ...lines('key', fleet.idempotency.keys.entries()),
     ...lines('revert', fleet.reverts.entries()),
+    ...lines('left', fleet.left.entries()),
   ].join('\n');
 }
 

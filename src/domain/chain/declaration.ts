@@ -142,7 +142,8 @@ function undoDeploy({ chain_id: id, definition }: ChainDeployed['data']): Undo {
   };
 }
 
-function definitionChanges(from: ChainDefinition | null, to: ChainDefinition | null): readonly AuditChange[] {
+/** What a deploy changes, as the audit shows it. */
+export function definitionChanges(from: ChainDefinition | null, to: ChainDefinition | null): readonly AuditChange[] {
   return (['payload', 'hops', 'target'] as const)
     .map((field) => ({ path: field, before: (from?.[field] ?? null) as Json, after: (to?.[field] ?? null) as Json }))
     .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after));

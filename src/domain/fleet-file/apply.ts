@@ -8,18 +8,18 @@ import { applyCommand } from '../fleet/apply.js';
 import { hypothetical } from '../fleet/hypothetical.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import type { FleetApplied } from '../fleet-set/declaration.js';
-import { baseOf } from '../fleet-set/declaration.js';
 import { ok } from '../../kernel/result.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import type { ResourceMeta } from '../resource/meta.js';
+import { presentBase } from './base.js';
 import { carryOut } from './carry-out.js';
 import type { Comparison, Wish } from './compare.js';
 import { withoutPause } from './together.js';
 
 export interface ApplyDocument {
   readonly type: 'ApplyDocument';
-  /** `former` is found by the first command of an apply, and given to those behind it. */
+  /** `former` and `left` are found by the first command of an apply, and given to those behind it. */
   readonly applied: FleetApplied['data'];
   readonly wishes: readonly Wish[];
   readonly versions: Comparison['versions'];
@@ -35,13 +35,18 @@ export function begun(fleet: Fleet, first: FleetApplied): Fleet {
   return draft;
 }
 
+function withFormer(fleet: Fleet, applied: FleetApplied['data']): FleetApplied['data'] {
+  if (applied.former !== undefined) return applied;
+  const { base: former, left } = presentBase(fleet, applied.name);
+  return { ...applied, former, ...(left === undefined ? {} : { left }) };
+}
+
 export function decideApply(fleet: Fleet, { applied, wishes, versions }: ApplyDocument): Decision<FleetEvent> {
   for (const [type, id, version] of versions) {
     if (fleet.get<ResourceMeta>({ type }, id)?.version !== version)
       return refuse('precondition_failed', changedMeanwhile);
   }
-  const { former = baseOf(fleet.singletons.fleet.value, applied.name) ?? null } = applied;
-  const first: FleetApplied = { type: 'FleetApplied', data: { ...applied, former } };
+  const first: FleetApplied = { type: 'FleetApplied', data: withFormer(fleet, applied) };
   const { steps, mistakes, obstacles } = withoutPause(carryOut(begun(fleet, first), wishes));
   if (mistakes.length + obstacles.length > 0) {
     return refuse('conflict', [...obstacles, ...mistakes.map(({ message }) => message)].slice(0, 50).join('; '));

@@ -12,6 +12,7 @@ import type { Fleet } from '../fleet/fleet.js';
 import type { AnyResource, AnyState, FleetCommand, ResourceType } from '../fleet/resources.js';
 import { resources, resourceTypes } from '../fleet/resources.js';
 import type { FleetSaid } from '../fleet-set/declaration.js';
+import { someOf } from '../fleet-set/declaration.js';
 import { policyFields, policyId, policyKey } from '../listener-policy/policy.js';
 import type { PolicyDefinition, PolicyKey, PolicyState } from '../listener-policy/policy.js';
 import { pick } from '../resource/lifecycle.js';
@@ -45,9 +46,6 @@ export interface Comparison {
   readonly said: FleetSaid;
 }
 
-/** So many ids are named with an apply. */
-const openNamed = 1_000;
-
 /** So many resources are compared at a time. */
 const perPiece = 200;
 
@@ -69,6 +67,7 @@ export function* compareWithFleet(
     mistakes: [...names.mistakes],
     versions: [],
     open: [],
+    given: [],
   };
   let compared = 0;
   for (const wanted of inOrder(document.resources)) {
@@ -78,7 +77,8 @@ export function* compareWithFleet(
   }
   comparePolicies(fleet, document, flags, names, asked);
   compareSettings(fleet, document, names, asked);
-  const deletes = flags.prune ? pruned(fleet, document, names) : [];
+  const gone = unnamed(fleet, document, names);
+  const deletes = flags.prune ? gone.map(([type, state]) => deletion(fleet, type, state)) : [];
   for (const { resource } of deletes) asked.versions.push([resource.type, resource.id, versionOf(fleet, resource)]);
   const owned = document.set === null ? 0 : sizeOfSet(fleet, document.set);
   const most = flags.maxDeletes ?? Math.max(10, Math.floor(owned / 5));
@@ -87,9 +87,14 @@ export function* compareWithFleet(
       `${deletes.length} resources would be deleted, more than the ${most} allowed; raise max_deletes if that is meant`,
     );
   }
-  const { wishes, deploys, mistakes, obstacles, versions, open } = asked;
+  const { wishes, deploys, mistakes, obstacles, versions } = asked;
+  const sections = [...document.sections, ...(document.policies === undefined ? [] : [policyKey.type])];
+  const kept = flags.prune ? [] : gone.map(([, { id }]) => id);
   const said: FleetSaid = {
-    ...(open.length === 0 ? {} : { open: open.length > openNamed ? 'all' : open }),
+    // What is too much to name is left open, and counts as named.
+    ...(asked.open.length === 0 ? {} : { open: someOf(asked.open, asked.given) ?? 'all' }),
+    sections,
+    ...(kept.length === 0 ? {} : { unnamed: someOf(kept, namedIds(document, names)) ?? [] }),
     ...(document.settings === undefined ? {} : { settings: namedSettings(document.settings, names) }),
   };
   return { wishes: [...wishes, ...deploys, ...deletes], mistakes, obstacles, versions, said };
@@ -109,7 +114,9 @@ interface Asked {
   readonly obstacles: string[];
   readonly mistakes: DocumentMistake[];
   readonly versions: (readonly [type: string, id: string, version: number])[];
+  /** Chains whose deployment, and credentials whose key, the document leaves as they are, and those that it gives. */
   readonly open: string[];
+  readonly given: string[];
 }
 
 /** What others refer to comes first, and names are given up before others take them. */
@@ -127,7 +134,7 @@ function compareOne(
   flags: FileFlags,
   names: Resolved,
   wanted: Wanted,
-  { wishes, deploys, obstacles, mistakes, versions, open }: Asked,
+  { wishes, deploys, obstacles, mistakes, versions, open, given }: Asked,
 ): void {
   const { type, name, at } = wanted;
   const id = names.idOf(wanted.id);
@@ -171,11 +178,9 @@ function compareOne(
       wishes.push({ action, resource, command: edit, at });
     }
   }
-  if (wanted.keepsKey === true) open.push(id);
-  if (!wanted.deploy) {
-    if ((fleet.get(chainKey, id)?.deployed ?? null) !== null) open.push(id);
-    return;
-  }
+  if (type === credentialKey.type) (wanted.keepsKey === true ? open : given).push(id);
+  if (type === chainKey.type) (wanted.deploy ? given : open).push(id);
+  if (!wanted.deploy) return;
   if (Reflect.get(fields, 'enabled') === false) {
     mistakes.push({ at: [...at, 'deploy'], message: 'expected false, or none, of a chain that is not enabled' });
     return;
@@ -260,33 +265,42 @@ function compareSettings(fleet: Fleet, { settings }: FleetDocument, names: Resol
 }
 
 /** What the set owns and the document does not have, users before what they use. Absent sections are left alone. */
-function pruned(fleet: Fleet, document: FleetDocument, names: Resolved): readonly Wish[] {
+function unnamed(
+  fleet: Fleet,
+  document: FleetDocument,
+  names: Resolved,
+): readonly (readonly [ResourceType, AnyState])[] {
   const { set, sections } = document;
   if (set === null) return [];
-  const kept = new Set(document.resources.map(({ id }) => names.idOf(id)));
-  for (const { fields } of document.policies ?? [])
-    kept.add(policyId({ ...fields, node_id: names.idOf(fields.node_id) }));
+  const kept = new Set(namedIds(document, names));
   return resourceTypes.toReversed().flatMap((type) => {
     const present = type === policyKey.type ? document.policies !== undefined : sections.has(type);
     if (!present) return [];
     const gone = ownedBy(fleet, type, set).filter(({ id }) => !kept.has(id));
     // A credential that another refers to goes after that one.
     gone.sort((a, b) => Number(isReferring(b)) - Number(isReferring(a)));
-    return gone.map((state): Wish => {
-      const { id, name } = state;
-      if (type !== policyKey.type) {
-        return {
-          action: 'delete',
-          resource: { type, name, id },
-          command: command('Delete', type, { id, ifMatch: undefined }),
-        };
-      }
-      const { node_id, transport, listen_addr, listen_port } = state as unknown as PolicyKey;
-      const key = { node_id, transport, listen_addr, listen_port };
-      const remove: FleetCommand = { type: 'DeleteListenerPolicy', ifMatch: undefined, ...key };
-      return { action: 'delete', resource: { type, name: nameOfPolicy(fleet, key), id }, command: remove };
-    });
+    return gone.map((state) => [type, state] as const);
   });
+}
+
+const namedIds = ({ resources: named, policies = [] }: FleetDocument, names: Resolved): readonly string[] => [
+  ...named.map(({ id }) => names.idOf(id)),
+  ...policies.map(({ fields }) => policyId({ ...fields, node_id: names.idOf(fields.node_id) })),
+];
+
+function deletion(fleet: Fleet, type: ResourceType, state: AnyState): Wish {
+  const { id, name } = state;
+  if (type !== policyKey.type) {
+    return {
+      action: 'delete',
+      resource: { type, name, id },
+      command: command('Delete', type, { id, ifMatch: undefined }),
+    };
+  }
+  const { node_id, transport, listen_addr, listen_port } = state as unknown as PolicyKey;
+  const key = { node_id, transport, listen_addr, listen_port };
+  const remove: FleetCommand = { type: 'DeleteListenerPolicy', ifMatch: undefined, ...key };
+  return { action: 'delete', resource: { type, name: nameOfPolicy(fleet, key), id }, command: remove };
 }
 
 const isReferring = (state: AnyState): boolean => (Reflect.get(state, 'x25519_credential_id') ?? null) !== null;

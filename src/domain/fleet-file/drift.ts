@@ -1,40 +1,37 @@
 /**
- * Drift: what was changed by hand of what a set owns since its last apply, and still is otherwise. What the document leaves
- * open is none: a deploy of a chain that it does not deploy, a key that it does not give. The fold keeps the changes
- * (`fleet-set/hand-changes.ts`); here they are compared with what is now. Implements
+ * Drift: how what a set owns differs from what its last apply left. What the document leaves open or does not name is none: a
+ * deploy of a chain that it does not deploy, a key that it does not give. The fold keeps what applies left
+ * (`fleet-set/left-by-apply.ts`); here it is compared with what is now, in pieces. Who changed it is in the audit. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`, drift.
  */
-import type { ChainDefinition, ChainState } from '../chain/chain.js';
-import { chainKey, definitionOf, deployedField } from '../chain/chain.js';
+import type { ChainDefinition } from '../chain/chain.js';
+import { definitionOf, deployedField } from '../chain/chain.js';
+import { definitionChanges } from '../chain/declaration.js';
 import type { CertificateDetails } from '../credential/credential.js';
 import { credentialKey, namesOfSelfSigned } from '../credential/credential.js';
+import { describedFields, settingsOwner } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { AnyState, ResourceType } from '../fleet/resources.js';
-import { eventDeclaration, resourceOfType, resourceTypes } from '../fleet/resources.js';
+import { resourceTypes } from '../fleet/resources.js';
 import type { DriftBase } from '../fleet-set/declaration.js';
-import { baseOf } from '../fleet-set/declaration.js';
-import type { HandChange, HandChanged } from '../fleet-set/hand-changes.js';
-import { since } from '../fleet-set/hand-changes.js';
+import { baseOf, isAmong } from '../fleet-set/declaration.js';
+import type { Left } from '../fleet-set/left-by-apply.js';
+import { fieldIn } from '../fleet-set/left-by-apply.js';
 import { nodeOfPolicy, policyKey } from '../listener-policy/policy.js';
 import { labelChanges } from '../node/labels.js';
 import { nodeKey } from '../node/node.js';
 import type { Labels } from '../node/node.js';
 import { splitOwner } from '../references/references.js';
 import type { AuditChange } from '../resource/audit-change.js';
-import type { Changes } from '../resource/change.js';
-import type { AnyEvent } from '../resource/lifecycle.js';
-import type { Json, JsonObject } from '../../kernel/json.js';
+import { entryByEntry, fieldChanges } from '../resource/audit-change.js';
+import type { Json } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
-
-/** One field, from the value that the apply left to the one that it has now. */
-export interface Drifted extends AuditChange {
-  /** The newest entry that changed it. */
-  readonly entry_id: string;
-}
+import { fieldsOfSettings } from '../settings/evolve.js';
 
 export interface DriftedResource {
   readonly resource: { readonly type: string; readonly id: string; readonly name: string };
-  readonly changes: readonly Drifted[];
+  /** From the values that the apply left to those that it has now. */
+  readonly changes: readonly AuditChange[];
 }
 
 /** A set, as what it owns and the apply that its drift counts from. */
@@ -48,12 +45,18 @@ export interface FleetSet {
   readonly drift: number;
 }
 
-/** All sets that own something or have a base, by name. */
-export function setsOf(fleet: Fleet): readonly FleetSet[] {
+/** Resources that are counted, and such that are compared, before the caller gets a turn. */
+const perPiece = { counted: 5_000, compared: 100 };
+
+/** All sets that own something or have a base, by name. Yields between two pieces. */
+export function* setsOf(fleet: Fleet): Generator<void, readonly FleetSet[]> {
   const bases = fleet.singletons.fleet.value;
   const counts = new Map<string, Record<string, number>>(Object.keys(bases).map((set) => [set, {}]));
+  let counted = 0;
   for (const type of resourceTypes) {
     for (const { managed_by } of fleet.tables[type].values() as Iterable<AnyState>) {
+      counted += 1;
+      if (counted % perPiece.counted === 0) yield;
       if (managed_by === undefined || managed_by === null) continue;
       const count = counts.get(managed_by) ?? {};
       counts.set(managed_by, count);
@@ -61,7 +64,7 @@ export function setsOf(fleet: Fleet): readonly FleetSet[] {
     }
   }
   const drifted = new Map<string, number>();
-  for (const { set } of driftedResources(fleet)) drifted.set(set, (drifted.get(set) ?? 0) + 1);
+  yield* driftedResources(fleet, undefined, ({ set }) => drifted.set(set, (drifted.get(set) ?? 0) + 1));
   return [...counts]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([set, resources]) => ({
@@ -81,132 +84,117 @@ export function hasSet(fleet: Fleet, set: string): boolean {
   return false;
 }
 
-/** The drift of a set, by type and name. */
-export function driftOf(fleet: Fleet, set: string): readonly DriftedResource[] {
-  const drifted = [...driftedResources(fleet, set)].map(({ resource, changes }) => ({ resource, changes }));
+/** The drift of a set, by type and name. Yields between two pieces. */
+export function* driftOf(fleet: Fleet, set: string): Generator<void, readonly DriftedResource[]> {
+  const drifted: DriftedResource[] = [];
+  yield* driftedResources(fleet, set, ({ resource, changes }) => void drifted.push({ resource, changes }));
   const rank = ({ resource: { type, name, id } }: DriftedResource): string =>
     [String(resourceTypes.indexOf(type as ResourceType) + 1).padStart(2, '0'), name, id].join('\u0000');
   return drifted.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
 /** @param only this set */
-function* driftedResources(fleet: Fleet, only?: string): Generator<DriftedResource & { readonly set: string }> {
-  for (const [owner, known] of fleet.handChanges.entries()) {
-    const { set } = known;
-    const base = baseOf(fleet.singletons.fleet.value, set);
-    if (base === undefined || (only !== undefined && set !== only)) continue;
-    const { type, id } = splitOwner(owner);
-    const changes = type === settingsType ? ofSettings(fleet, known, base) : ofResource(fleet, type, id, known, base);
-    if (changes.length > 0) yield { set, resource: { type, id, name: nameOf(fleet, type, id, known) }, changes };
+function* driftedResources(
+  fleet: Fleet,
+  only: string | undefined,
+  found: (one: DriftedResource & { readonly set: string }) => void,
+): Generator<void> {
+  let compared = 0;
+  for (const left of fleet.left.values()) {
+    const base = baseOf(fleet.singletons.fleet.value, left.set);
+    if (base === undefined || (only !== undefined && left.set !== only)) continue;
+    compared += 1;
+    if (compared % perPiece.compared === 0) yield;
+    const changes = left.owner === settingsOwner ? ofSettings(fleet, left, base) : ofResource(fleet, left, base);
+    if (changes.length === 0) continue;
+    const { type, id } = splitOwner(left.owner);
+    found({ set: left.set, resource: { type, id, name: nameOf(fleet, type, id, left) }, changes });
   }
 }
 
-const settingsType = 'connectivity';
-
-function nameOf(fleet: Fleet, type: string, id: string, { name }: HandChanged): string {
-  if (type !== policyKey.type) return name;
+function nameOf(fleet: Fleet, type: string, id: string, { state }: Left): string {
+  if (type !== policyKey.type) return fleet.nameOf(type, id) ?? textOf(fieldIn(state, 'name'), id);
   const nodeId = nodeOfPolicy(id);
   return (fleet.nameOf(nodeKey.type, nodeId) ?? nodeId) + id.slice(nodeId.length);
 }
 
-function ofSettings(fleet: Fleet, known: HandChanged, base: DriftBase): readonly Drifted[] {
-  const { nodes, ...globals } = fleet.singletons.connectivity.value;
-  const now = new Map<string, Json>([
-    ...Object.entries(globals),
-    ...Object.entries(nodes).map(([id, override]) => [`nodes.${id}`, { ...override }] as const),
-  ]);
-  const changes = changesSince(known, base, (field) => now.get(field) ?? null);
-  return shown(since(known, base), { type: 'ConnectivityUpdated', data: { changes } });
+const textOf = (value: Json, otherwise: string): string => (typeof value === 'string' ? value : otherwise);
+
+function ofSettings(fleet: Fleet, { state }: Left, { settings = [] }: DriftBase): readonly AuditChange[] {
+  return changedFields(state, fieldsOfSettings(fleet.singletons.connectivity.value), settings);
 }
 
-function ofResource(fleet: Fleet, type: string, id: string, known: HandChanged, base: DriftBase): readonly Drifted[] {
-  const declaration = resourceOfType(type);
-  const state = fleet.get<AnyState>({ type }, id);
+function ofResource(fleet: Fleet, left: Left, base: DriftBase): readonly AuditChange[] {
+  const { type, id } = splitOwner(left.owner);
+  const { state, set } = left;
+  // What the document did not name belonged to the set without it, or not at all.
+  if (state === null || fieldIn(state, 'managed_by') !== set || !isNamed(base, type, id)) return [];
+  const now = fleet.get<AnyState>({ type }, id);
   // Another set may have taken it over.
-  if (declaration === undefined || (state !== undefined && (state.managed_by ?? null) !== known.set)) return [];
-  const { noun, singular } = declaration;
-  const changed = since(known, base);
-  const event = (verb: string, data: object): AnyEvent => ({
-    type: `${noun}${verb}`,
-    data: { [`${singular}_id`]: id, ...data },
-  });
-  const applied = new Map(changed.map((one) => [one.field, one.applied]));
-  if (state === undefined) {
-    applied.delete(deployedField);
-    return shown(changed, event('Deleted', Object.fromEntries(applied)));
-  }
-  const { labels, ...fields } = withoutOpen(
-    changesSince(known, base, (field) => (Reflect.get(state, field) as Json | undefined) ?? null),
-    isOpen(base, id) && type === credentialKey.type,
-  );
-  const { [deployedField]: deployed, ...definition } = fields;
-  const updated = event('Updated', {
-    changes: {
-      ...definition,
-      ...(labels === undefined ? {} : labelChanges((labels.from ?? {}) as Labels, (labels.to ?? {}) as Labels)),
-    },
-  });
-  const deploys = deployed === undefined ? [] : ofDeploy(fleet.get(chainKey, id), applied, deployed, isOpen(base, id));
-  return [...shown(changed, updated), ...withEntries(changed, deploys)];
+  const owner = now === undefined ? (left.goneFrom === undefined ? set : left.goneFrom) : (now.managed_by ?? null);
+  if (owner !== set) return [];
+  return differencesOf(type as ResourceType, state, now, base.open !== undefined && isAmong(base.open, id));
 }
 
-/** The fields that have another value than the base left. */
-function changesSince(known: HandChanged, base: DriftBase, now: (field: string) => Json): Changes {
-  return Object.fromEntries(
-    since(known, base).flatMap(({ field, applied: from }) => {
-      const to = now(field);
-      return jsonEqual(from, to) ? [] : [[field, { from, to }]];
-    }),
-  );
+function isNamed({ sections, unnamed }: DriftBase, type: string, id: string): boolean {
+  if (sections?.includes(type) === false) return false;
+  return unnamed === undefined || !isAmong(unnamed, id);
 }
 
-const isOpen = ({ open = [] }: DriftBase, id: string): boolean => open === 'all' || open.includes(id);
-
-const keyFields = ['public_key', 'certificate_pem', 'certificate'] as const;
-
-/** Without a key that the document leaves as it is, and a self-signed certificate that was renewed for the same names. */
-function withoutOpen(changes: Changes, keyIsOpen: boolean): Changes {
-  const { certificate } = changes;
-  const [before, after] = [certificate?.from, certificate?.to].map((value) =>
-    value === undefined || value === null ? undefined : namesOfSelfSigned(value as unknown as CertificateDetails),
-  );
-  const renewed =
-    before !== undefined && jsonEqual(before as unknown as JsonObject, (after ?? null) as unknown as Json);
-  if (!keyIsOpen && !renewed) return changes;
-  return Object.fromEntries(Object.entries(changes).filter(([field]) => !keyFields.some((key) => key === field)));
-}
-
-/** A deploy is drift where the apply left the chain deployed as it was defined, and does not leave that open. */
-function ofDeploy(
-  chain: ChainState | undefined,
-  applied: ReadonlyMap<string, Json>,
-  { from, to }: Changes[string],
+/**
+ * How a resource differs from what an apply left of it.
+ * @param open whether its document leaves open what is deployed, or the key
+ */
+function differencesOf(
+  type: ResourceType,
+  left: object,
+  now: AnyState | undefined,
   open: boolean,
 ): readonly AuditChange[] {
-  if (chain === undefined || open || from === null) return [];
-  const definition = (value: Json): ChainDefinition | null =>
-    value === null ? null : definitionOf(value as unknown as ChainDefinition);
-  const then = definitionOf({ ...chain, ...Object.fromEntries(applied) });
-  const [before, after] = [definition(from), definition(to)];
-  if (!jsonEqual(before as unknown as Json, then as unknown as Json)) return [];
-  const deployed = { type: 'ChainDeployed', data: { chain_id: chain.id, definition: { from: before, to: after } } };
-  return eventDeclaration(deployed)
-    .audit(deployed)
-    .changes.map((change) => ({ ...change, path: `${deployedField}.${change.path}` }));
+  const fields = describedFields(type).filter((field) => field !== deployedField && field !== 'managed_by');
+  if (now === undefined) return changedFields(left, undefined, fields);
+  const keyIsOpen = type === credentialKey.type && (open || isRenewed(left, now));
+  const compared = keyIsOpen ? fields.filter((field) => !keyFields.has(field)) : fields;
+  return [...changedFields(left, now, compared), ...(open ? [] : deployChanges(left, now))];
 }
 
-/** The changes that an event would have in the audit. */
-function shown(changed: readonly HandChange[], event: AnyEvent): readonly Drifted[] {
-  return withEntries(changed, eventDeclaration(event).audit(event).changes);
+const keyFields: ReadonlySet<string> = new Set(['public_key', 'certificate_pem', 'certificate']);
+
+/** Whether a self-signed certificate was renewed for the same names. */
+function isRenewed(left: object, now: object): boolean {
+  const [before, after] = [left, now].map((state) => {
+    const certificate = Reflect.get(state, 'certificate') as CertificateDetails | null | undefined;
+    return certificate === null || certificate === undefined ? undefined : namesOfSelfSigned(certificate);
+  });
+  return before !== undefined && jsonEqual(before, after);
 }
 
-/** The changes, each with the entry that changed its field. */
-function withEntries(changed: readonly HandChange[], changes: readonly AuditChange[]): readonly Drifted[] {
-  return changes.map((change) => {
-    const entry_id = changed.find(({ field }) => isIn(field, change.path))?.entry_id ?? '';
-    return { ...change, entry_id };
+/** The changes of fields as the audit shows them. */
+function changedFields(
+  left: object | null,
+  now: object | undefined,
+  fields: readonly string[],
+): readonly AuditChange[] {
+  return fields.flatMap((field) => {
+    const [from, to] = [fieldIn(left, field), fieldIn(now, field)];
+    if (jsonEqual(from, to)) return [];
+    if (field === 'labels') return fieldChanges(labelChanges((from ?? {}) as Labels, (to ?? {}) as Labels));
+    const change = { path: field, before: from, after: to };
+    return isOfEntries(from) && isOfEntries(to) ? entryByEntry(field)(change) : [change];
   });
 }
 
-const isIn = (field: string, path: string): boolean =>
-  path.startsWith(field) && ['', '.', '['].includes(path.charAt(field.length));
+const isOfEntries = (value: Json): boolean =>
+  Array.isArray(value) && value.every((entry) => typeof entry === 'object' && entry !== null);
+
+/** A deploy is drift where the apply left the chain deployed as it was defined. */
+function deployChanges(left: object, now: object): readonly AuditChange[] {
+  const deployedIn = (state: object): ChainDefinition | null => {
+    const deployed = Reflect.get(state, deployedField) as ChainDefinition | null | undefined;
+    return deployed === null || deployed === undefined ? null : definitionOf(deployed);
+  };
+  const [before, after] = [deployedIn(left), deployedIn(now)];
+  if (before === null || !jsonEqual(before, definitionOf(left as ChainDefinition)) || jsonEqual(before, after))
+    return [];
+  return definitionChanges(before, after).map((change) => ({ ...change, path: `${deployedField}.${change.path}` }));
+}

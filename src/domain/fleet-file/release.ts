@@ -10,11 +10,11 @@ import { hypothetical } from '../fleet/hypothetical.js';
 import type { AnyState, FleetEvent } from '../fleet/resources.js';
 import { resourceTypes } from '../fleet/resources.js';
 import type { FleetBaseMoved } from '../fleet-set/declaration.js';
-import { baseOf } from '../fleet-set/declaration.js';
 import type { Owner } from '../references/references.js';
 import { ownerOf, splitOwner } from '../references/references.js';
 import { ok } from '../../kernel/result.js';
 import type { Decision } from '../resource/refusal.js';
+import { presentBase } from './base.js';
 import { ownerChange } from './compare.js';
 
 export interface ReleaseSet {
@@ -36,11 +36,16 @@ export function ownersIn(fleet: Fleet, set: string): readonly Owner[] {
 }
 
 export function decideRelease(fleet: Fleet, { releaseId, set, owners }: ReleaseSet): Decision<FleetEvent> {
-  const from = baseOf(fleet.singletons.fleet.value, set) ?? null;
-  const base = { from, to: null };
+  const { base: from, left } = presentBase(fleet, set);
   const first: FleetBaseMoved = {
     type: 'FleetBaseMoved',
-    data: { apply_id: releaseId, name: set, base, undoes: null },
+    data: {
+      apply_id: releaseId,
+      name: set,
+      base: { from, to: null },
+      ...(left === undefined ? {} : { left }),
+      applied: {},
+    },
   };
   const { state: draft } = draftFleet(fleet);
   applyCommand(draft, hypothetical(draft, [first]));

@@ -10,8 +10,7 @@ import { draftFleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import { resourceOf } from '../fleet/resources.js';
-import type { FleetBaseMoved, FleetSetEvent } from '../fleet-set/declaration.js';
-import { baseOf, fleetSetType } from '../fleet-set/declaration.js';
+import { fleetSetType } from '../fleet-set/declaration.js';
 import type { Owner } from '../references/references.js';
 import { ownerOf } from '../references/references.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
@@ -23,6 +22,7 @@ import type { Undo } from '../resource/undo.js';
 import { changedMeanwhile, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
 import type { History } from '../revert/history.js';
 import { commandAbout, undoOf } from '../revert/history.js';
+import { baseBack, withApplied } from './base.js';
 import { obstaclesOf } from './carry-out.js';
 import type { Attempt } from './together.js';
 import { triedTogether, withoutPause } from './together.js';
@@ -101,26 +101,15 @@ function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void,
     const action = recorded.type === 'ChainDeployed' ? 'deploy' : actions[undo.kind];
     return [{ action, resource: { type, id, name: fleet.nameOf(type, id) ?? id }, recorded, undo }];
   });
-  const { held, refused } = yield* triedTogether(draft, attempts, ({ recorded, undo, resource: { type, id } }, on) => {
-    const history = histories.get(ownerOf(type, id));
-    if (history === undefined) throw new Error(`the revert of an entry needs the history of the ${type} ${id}`);
-    return undoCommand(on, recorded, undo, history);
-  });
+  const { held, refused, after } = yield* triedTogether(
+    draft,
+    attempts,
+    ({ recorded, undo, resource: { type, id } }, on) => {
+      const history = histories.get(ownerOf(type, id));
+      if (history === undefined) throw new Error(`the revert of an entry needs the history of the ${type} ${id}`);
+      return undoCommand(on, recorded, undo, history);
+    },
+  );
   if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
-  return ok([moved, ...held.flatMap(({ events }) => events)]);
-}
-
-/** The base of drift goes back if it is the apply that is taken back, and again if that is brought back. */
-function baseBack(fleet: Fleet, first: RecordedEvent): FleetBaseMoved {
-  const event = first as unknown as FleetSetEvent;
-  const { apply_id, name } = event.data;
-  const now = baseOf(fleet.singletons.fleet.value, name) ?? null;
-  if (event.type === 'FleetApplied') {
-    const to = now?.apply_id === apply_id ? (event.data.former ?? null) : now;
-    return { type: 'FleetBaseMoved', data: { apply_id, name, base: { from: now, to }, undoes: first.revision } };
-  }
-  const { base, undoes } = event.data;
-  const isAsLeft = base.from?.apply_id !== base.to?.apply_id && now?.apply_id === base.to?.apply_id;
-  const to = isAsLeft ? base.from : now;
-  return { type: 'FleetBaseMoved', data: { apply_id, name, base: { from: now, to }, undoes } };
+  return ok([withApplied(fleet, after, entry, moved), ...held.flatMap(({ events }) => events)]);
 }

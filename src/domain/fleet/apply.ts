@@ -5,25 +5,21 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
-import type { Json } from '../../kernel/json.js';
-import { jsonEqual } from '../../kernel/json.js';
 import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import { deployedField } from '../chain/chain.js';
-import type { FleetApplied } from '../fleet-set/declaration.js';
-import { baseOf } from '../fleet-set/declaration.js';
-import type { ChangedField } from '../fleet-set/hand-changes.js';
-import { handOf, withChange, withNewBase } from '../fleet-set/hand-changes.js';
+import { beginBase, keepLeft } from '../fleet-set/left-by-apply.js';
 import type { Claim } from '../listeners/claims.js';
 import { claimKey } from '../listeners/claims.js';
 import { namesHeads } from '../log-chain/heads.js';
 import type { Owner } from '../references/references.js';
 import { ownerOf, splitOwner } from '../references/references.js';
-import type { Changes } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
 import { nameIndexKey } from '../resource/meta.js';
+import { fieldsOfSettings } from '../settings/evolve.js';
+import type { SettingsState } from '../settings/settings.js';
 import {
   fleetEvent,
   eventDeclaration,
@@ -76,19 +72,19 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent, first: RecordedEvent)
   const declaring = declaringResource(event);
   if (declaring.kind === 'singleton') {
     const cell = fleet.singletons[declaring.type] as Cell<unknown>;
-    if (event.type === 'FleetApplied') keepChangesBehind(fleet, event.data);
+    if (event.type === 'FleetApplied' || event.type === 'FleetBaseMoved') beginBase(fleet.left, event);
+    const settings = fleet.singletons.connectivity.value;
     cell.set(declaring.declaration.evolve(cell.value, event, context));
-    if (event.type === 'ConnectivityUpdated') noteSettings(fleet, event.data.changes, recorded, first);
+    if (event.type === 'ConnectivityUpdated') keepLeftOfSettings(fleet, settings, first);
     return touches;
   }
   const { id } = resourceOf(event);
   const before = tableOf(fleet, declaring.type).get(id);
   const after = declaring.declaration.evolve(before, event, context);
-  const by: By = { event: recorded, first };
-  replaceResource(fleet, declaring.type, id, after, by);
-  if (event.type === 'NodeRestored' && before === undefined) restoreWithNode(fleet, event.data, context, by);
+  replaceResource(fleet, declaring.type, id, after, first);
+  if (event.type === 'NodeRestored' && before === undefined) restoreWithNode(fleet, event.data, context, first);
   if (declaring.type !== 'node' || before === undefined || after !== undefined) return touches;
-  forgetNode(fleet, id, by);
+  forgetNode(fleet, id, first);
   return [...touches, id];
 }
 
@@ -103,39 +99,51 @@ function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
   return fleet.tables[type] as unknown as Table<AnyState>;
 }
 
-function forgetNode(fleet: Fleet, nodeId: string, by: By): void {
+function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
   fleet.touched.delete(nodeId);
   for (const { type, id } of fleet.contributorsTo(nodeId)) {
     if (resourceOfType(type)?.ownedByNode !== undefined)
-      replaceResource(fleet, type as ResourceType, id, undefined, by);
+      replaceResource(fleet, type as ResourceType, id, undefined, first);
   }
-  setSingletons(fleet, ({ withoutNode }, value) => withoutNode(value, nodeId));
+  setSingletons(fleet, first, ({ withoutNode }, value) => withoutNode(value, nodeId));
 }
 
 /** The resources that the delete of the node took along. */
-function restoreWithNode(fleet: Fleet, node: object, context: EventContext, by: By): void {
+function restoreWithNode(fleet: Fleet, node: object, context: EventContext, first: RecordedEvent): void {
   for (const type of resourceTypes) {
     const owned = (resources[type] as unknown as AnyResource).ownedByNode?.restoredWith(node, context) ?? [];
-    for (const state of owned) replaceResource(fleet, type, state.id, state, by);
+    for (const state of owned) replaceResource(fleet, type, state.id, state, first);
   }
-  setSingletons(fleet, ({ withNode }, value) => withNode(value, node));
+  setSingletons(fleet, first, ({ withNode }, value) => withNode(value, node));
 }
 
-function setSingletons(fleet: Fleet, next: (declaration: AnySingleton, value: unknown) => unknown): void {
+function setSingletons(
+  fleet: Fleet,
+  first: RecordedEvent,
+  next: (declaration: AnySingleton, value: unknown) => unknown,
+): void {
+  const settings = fleet.singletons.connectivity.value;
   for (const type of singletonTypes) {
     const cell = fleet.singletons[type] as Cell<unknown>;
     const value = next(singletons[type] as unknown as AnySingleton, cell.value);
     if (value !== cell.value) cell.set(value);
   }
+  if (fleet.singletons.connectivity.value !== settings) keepLeftOfSettings(fleet, settings, first);
 }
 
 /**
  * Stores what an event leaves of a resource. The ids of what belongs to a node come back, so their versions begin above all
  * that were deleted: else an entity tag of the former content would fit the new one.
  */
-function replaceResource(fleet: Fleet, type: ResourceType, id: string, after: AnyState | undefined, by: By): void {
+function replaceResource(
+  fleet: Fleet,
+  type: ResourceType,
+  id: string,
+  after: AnyState | undefined,
+  first: RecordedEvent,
+): void {
   const before = tableOf(fleet, type).get(id);
-  noteChanges(fleet, type, before, after, by);
+  keepLeftOf(fleet, type, before, after, first);
   const { ownedByNode } = resources[type] as unknown as AnyResource;
   if (ownedByNode === undefined || (before === undefined) === (after === undefined)) {
     return putResource(fleet, type, id, after);
@@ -145,70 +153,43 @@ function replaceResource(fleet: Fleet, type: ResourceType, id: string, after: An
   putResource(fleet, type, id, after && { ...after, version: Math.max(after.version, deletedVersion.value + 1) });
 }
 
-/** An event, and the first one of its command. */
-interface By {
-  readonly event: RecordedEvent;
-  readonly first: RecordedEvent;
+/** The fields of a resource that a document describes, and what the document's apply sets besides. */
+export function describedFields(type: ResourceType): readonly string[] {
+  const { fields, sealed = [] } = resources[type] as unknown as AnyResource;
+  return [...fields.filter((field) => !sealed.includes(field)), deployedField, 'managed_by'];
 }
 
-/** Notes what is changed by hand of a resource that a set owns. */
-function noteChanges(
-  fleet: Fleet,
+/** The owner of the settings, where what an apply left of them is kept. */
+export const settingsOwner = ownerOf(singletons.connectivity.type, singletons.connectivity.id);
+
+function keepLeftOf(
+  { left, singletons: { fleet: bases } }: Fleet,
   type: ResourceType,
   before: AnyState | undefined,
   after: AnyState | undefined,
-  by: By,
+  first: RecordedEvent,
 ): void {
   const state = before ?? after;
-  const set = state?.managed_by ?? null;
-  if (state === undefined || set === null) return;
-  const { fields, sealed = [] } = resources[type] as unknown as AnyResource;
-  const value = (of: AnyState | undefined, field: string): Json =>
-    of === undefined ? null : ((Reflect.get(of, field) as Json | undefined) ?? null);
-  const changed = [...fields.filter((field) => !sealed.includes(field)), deployedField].flatMap((field) => {
-    const [from, to] = [value(before, field), value(after, field)];
-    return from === to || jsonEqual(from, to) ? [] : [[field, from] as const];
-  });
-  note(fleet, ownerOf(type, state.id), set, (after ?? state).name, changed, by);
+  const sets = [before?.managed_by, after?.managed_by].filter((set) => typeof set === 'string');
+  if (state === undefined || (sets.length === 0 && after !== undefined)) return;
+  const owner = ownerOf(type, state.id);
+  const from = before?.managed_by ?? null;
+  keepLeft(left, bases.value, { owner, before, after, fields: describedFields(type), sets, from, first });
 }
 
-/** Notes the fields of the settings that are changed by hand although a document names them. */
-function noteSettings(fleet: Fleet, changes: Changes, event: RecordedEvent, first: RecordedEvent): void {
-  for (const [set, { settings = [] }] of Object.entries(fleet.singletons.fleet.value)) {
-    const changed = settings.flatMap((field) => {
-      const change = changes[field];
-      return change === undefined ? [] : [[field, change.from] as const];
-    });
-    const { type, id } = singletons.connectivity;
-    note(fleet, ownerOf(type, id), set, id, changed, { event, first });
-  }
-}
-
-function note(
-  { handChanges, singletons: { fleet: bases } }: Fleet,
-  owner: Owner,
-  set: string,
-  name: string,
-  fields: readonly ChangedField[],
-  { event, first }: By,
+function keepLeftOfSettings(
+  { left, singletons: { connectivity, fleet } }: Fleet,
+  was: SettingsState,
+  first: RecordedEvent,
 ): void {
-  const base = baseOf(bases.value, set);
-  if (base === undefined || fields.length === 0) return;
-  const known = handChanges.get(owner);
-  const next = withChange(known, base, { hand: handOf(bases.value, first, set), set, name, fields, event });
-  if (next === known) return;
-  if (next === undefined) handChanges.delete(owner);
-  else handChanges.set(owner, next);
-}
-
-/** A new base of a set: what was changed by hand before the present one is forgotten. */
-function keepChangesBehind({ handChanges, singletons: { fleet: bases } }: Fleet, applied: FleetApplied['data']): void {
-  if (applied.part > 1) return;
-  const ofSet = [...handChanges.entries()].filter(([, { set }]) => set === applied.name);
-  for (const [owner, known] of ofSet) {
-    const next = withNewBase(known, baseOf(bases.value, applied.name));
-    if (next === undefined) handChanges.delete(owner);
-    else handChanges.set(owner, next);
+  const change = {
+    owner: settingsOwner,
+    before: fieldsOfSettings(was),
+    after: fieldsOfSettings(connectivity.value),
+    first,
+  };
+  for (const [set, { settings: fields = [] }] of Object.entries(fleet.value)) {
+    if (fields.length > 0) keepLeft(left, fleet.value, { ...change, fields, sets: [set] });
   }
 }
 

@@ -6,7 +6,7 @@ import { canonicalJson } from '../../kernel/json.js';
 import type { AcceptedKey } from '../aggregate/idempotency.js';
 import { putKey } from '../aggregate/idempotency.js';
 import type { Cell } from '../aggregate/containers.js';
-import type { HandChanged } from '../fleet-set/hand-changes.js';
+import type { Left } from '../fleet-set/left-by-apply.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { putResource } from './apply.js';
 import type { Fleet } from './fleet.js';
@@ -15,7 +15,7 @@ import type { AnyState, ResourceType } from './resources.js';
 import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes: older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 8;
+export const foldVersion = 9;
 
 interface Head {
   readonly revision: number;
@@ -26,7 +26,7 @@ interface Head {
   readonly [field: string]: unknown;
 }
 
-/** A row of a table. The first entry names the table: a resource's `singular`, `touched`, `key`, `revert` or `hand`. */
+/** A row of a table. The first entry names the table: a resource's `singular`, `touched`, `key`, `revert` or `left`. */
 type Row = readonly [table: string, id: string, value: unknown];
 
 /** The fold's values at one moment, by reference. They are immutable, so the fold can continue meanwhile. */
@@ -59,7 +59,7 @@ export function captureFleet(fleet: Fleet): FleetCapture {
       ...rows('touched', fleet.touched.entries()),
       ...rows('key', fleet.idempotency.keys.entries()),
       ...rows('revert', fleet.reverts.entries()),
-      ...rows('hand', fleet.handChanges.entries()),
+      ...rows('left', fleet.left.entries()),
     ],
   };
 }
@@ -112,7 +112,7 @@ function restoreRow(fleet: Fleet, [table, id, value]: Row): void {
   if (type !== undefined) putResource(fleet, type, id, value as AnyState);
   else if (table === 'touched') fleet.touched.set(id, value as number);
   else if (table === 'revert') fleet.reverts.set(id, value as string);
-  else if (table === 'hand') fleet.handChanges.set(id, value as HandChanged);
+  else if (table === 'left') fleet.left.set(id, value as Left);
   else if (table === 'key') putKey(fleet.idempotency, id, value as AcceptedKey);
   else throw new Error(`unknown line in a fold checkpoint: ${JSON.stringify([table, id, value])}`);
 }

@@ -6,7 +6,7 @@
 import type { Cell, Draft, Table, Index } from '../aggregate/containers.js';
 import { createCell, createIndex, createTable, draftOf } from '../aggregate/containers.js';
 import { createIdempotencyTable } from '../aggregate/idempotency.js';
-import type { HandChanged } from '../fleet-set/hand-changes.js';
+import type { LeftTable } from '../fleet-set/left-by-apply.js';
 import type { ClaimIndex, Claim, ClaimEntries } from '../listeners/claims.js';
 import { createClaimEntries, claimIndexOn } from '../listeners/claims.js';
 import { emptyChain } from '../log-chain/links.js';
@@ -182,8 +182,8 @@ export interface FleetState {
   readonly touched: Table<number>;
   readonly idempotency: IdempotencyTable;
   readonly reverts: RevertTable;
-  /** Owner → what was changed by hand of what a set owns. */
-  readonly handChanges: Table<HandChanged>;
+  /** What the applies of sets left, where the fleet may be otherwise now. */
+  readonly left: LeftTable;
   /** The highest version of what belonged to a node and was deleted. */
   readonly deletedVersion: Cell<number>;
 
@@ -224,7 +224,7 @@ export function emptyFleet(): Fleet {
     touched: createTable(),
     idempotency: createIdempotencyTable(),
     reverts: createTable(),
-    handChanges: createTable(),
+    left: createTable(),
     deletedVersion: createCell(0),
     names: createTable(),
     references: createIndex(),

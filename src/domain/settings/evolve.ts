@@ -23,6 +23,12 @@ export function nodesInReach(changes: Changes, all: Iterable<string>): Iterable<
     .filter((id) => id !== undefined);
 }
 
+/** The settings by the fields of their events. */
+export function fieldsOfSettings({ nodes, ...globals }: SettingsState): { readonly [field: string]: unknown } {
+  const overrides = Object.entries(nodes).map(([id, override]) => [overrideField(id), override] as const);
+  return { ...globals, ...Object.fromEntries(overrides) };
+}
+
 /** The settings after one event. */
 export function evolveSettings(
   state: SettingsState,

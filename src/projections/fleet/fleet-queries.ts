@@ -6,6 +6,7 @@
 import { standingRevert } from '../../domain/aggregate/reverts.js';
 import { planDeploy } from '../../domain/compile/plan.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
+import { baseOf } from '../../domain/fleet-set/declaration.js';
 import { referrersOf } from '../../domain/fleet/referrers.js';
 import { freePorts } from '../../domain/listeners/free-ports.js';
 import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
@@ -48,8 +49,9 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     liveListeners: createLiveListeners(fleet),
     resourceCounts: createFleetCounts({ fleet, clock }),
     plan: (chainId) => planDeploy(fleet(), chainId),
-    sets: () => setsOf(fleet()),
-    drift: (set) => (hasSet(fleet(), set) ? driftOf(fleet(), set) : undefined),
+    sets: () => inTurns(setsOf(fleet())),
+    drift: async (set) => (hasSet(fleet(), set) ? inTurns(driftOf(fleet(), set)) : undefined),
+    base: (set) => baseOf(fleet().singletons.fleet.value, set),
     revertOf: (entryId) => standingRevert(fleet().reverts, entryId),
     revision: () => fleet().revision.value,
   };
@@ -73,6 +75,15 @@ function wholeFleet({ tables, revision, singletons }: Fleet): WholeFleet {
   };
 }
 
+/** The result of what is done in pieces, with a turn for everything else between two of them. */
+async function inTurns<R>(pieces: Generator<void, R>): Promise<R> {
+  for (;;) {
+    const step = pieces.next();
+    if (step.done === true) return step.value;
+    await yieldToEventLoop();
+  }
+}
+
 export interface FleetCountsDeps {
   fleet(): Fleet;
   readonly clock: Clock;
@@ -80,14 +91,7 @@ export interface FleetCountsDeps {
 
 /** @returns a function that gives counts which hold all that the fold holds at the call */
 function createFleetCounts({ fleet, clock }: FleetCountsDeps): () => Promise<ResourceCounts> {
-  const count = async (): Promise<ResourceCounts> => {
-    const counting = countResources(fleet(), clock.now());
-    for (;;) {
-      const step = counting.next();
-      if (step.done === true) return step.value;
-      await yieldToEventLoop();
-    }
-  };
+  const count = (): Promise<ResourceCounts> => inTurns(countResources(fleet(), clock.now()));
   return createShared(count, {
     stamp: () => fleet().revision.value,
     isFresh: ({ stamp, begunAt }) =>

@@ -1,5 +1,9 @@
 /** The numbers of the REST transport that no contract states. The contract's own numbers are in `src/kernel/limits.ts`. */
 export const tuning = {
+  /** Drifted resources whose entries are looked up, so many at a time, and how many entries of each. */
+  driftedLookedUp: 500,
+  driftedAtOnce: 8,
+  driftEntries: 50,
   /** The time that a client has to send something. */
   timeouts: {
     /** A TLS handshake, and the headers of a request. */

@@ -15,7 +15,7 @@ import { actorSchema, entrySchema } from '../resources/audit.js';
 import { writtenEntry } from '../resources/written-entry.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { idOf } from '../schemas/shared-schemas.js';
+import { changersOf } from './drift-entries.js';
 import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
 
@@ -65,7 +65,7 @@ interface DriftView {
       readonly path: string;
       readonly applied: Json;
       readonly now: Json;
-      readonly entry_id: string;
+      readonly entry_id: string | null;
     }[];
   }[];
 }
@@ -95,7 +95,11 @@ const driftSchema: z.ZodType<DriftView> = z
                     path: documented(z.string(), 'JSON path of the field; `deployed.` for what runs', 'endpoint'),
                     applied: documented(json, 'Its value as the apply left it', '203.0.113.5:443'),
                     now: documented(json, 'Its value now; null when the resource is gone', '203.0.113.9:443'),
-                    entry_id: idOf('The newest audit entry that changed it', sample.entry),
+                    entry_id: documented(
+                      z.string().nullable(),
+                      'The newest audit entry that changed it; null while the audit cannot say it, and behind the first 500 resources',
+                      sample.entry,
+                    ),
                   })
                   .meta({ id: 'FleetDriftChange', description: 'A field that was changed by hand' }),
               ),
@@ -134,9 +138,9 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
       headers: readHeaders,
       response: answers(setsSchema),
     },
-    handler: () =>
+    handler: async () =>
       ok({
-        items: deps.fleet.sets().map(({ set, resources, base, drift }) => ({
+        items: (await deps.fleet.sets()).map(({ set, resources, base, drift }) => ({
           set,
           resources,
           applied_at: base?.at ?? null,
@@ -150,35 +154,34 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
   app.route({
     method: 'GET',
     url: '/api/fleet/sets/:set/drift',
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'getFleetSetDrift',
       summary: 'What of a set was changed by hand since its last apply',
       description:
-        'Edits, deletions and deploys that still make a difference. PSKs, refreshes and what agents report are none, nor is what the document leaves open.',
+        'Edits, deletions and deploys that still make a difference. PSKs, refreshes and what agents report are none, nor is what the document leaves open or does not name.',
       tags,
       params: setParams,
       querystring: noQuery,
       headers: readHeaders,
       response: answers(driftSchema),
     },
-    handler: (request) => {
+    handler: async (request) => {
       const { set } = request.params;
-      const drift = deps.fleet.drift(set);
+      const base = deps.fleet.base(set);
+      const drift = await deps.fleet.drift(set);
       if (drift === undefined) throw unknownSet();
+      const entries = await changersOf(deps, base, drift);
       const nameOf = (type: string, id: string): string => deps.fleet.nameOf(type, id) ?? id;
       return ok({
-        items: drift.map(({ resource, changes }) => {
+        items: drift.map(({ resource, changes }, index) => {
           const references = sections.referenceFields.get(resource.type) ?? noReferences;
-          const named = changes.map((change) => changeWithNames(change, references, nameOf));
           return {
             resource,
-            changes: named.map(({ path, before, after, entry_id }) => ({
-              path,
-              applied: before,
-              now: after,
-              entry_id,
-            })),
+            changes: changes.map((change) => {
+              const { path, before, after } = changeWithNames(change, references, nameOf);
+              return { path, applied: before, now: after, entry_id: entries[index]?.get(change.path) ?? null };
+            }),
           };
         }),
       });

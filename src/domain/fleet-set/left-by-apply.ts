@@ -1,0 +1,107 @@
+/**
+ * What the last apply of a set left, of all that has been changed since: the base of drift, kept by reference and only where
+ * the fleet may differ from it. A resource without an entry is as its set's apply left it. What counts as a difference is in
+ * `fleet-file/drift.ts`. Implements `docs/contract/automation.md#the-fleet-as-a-file`, drift.
+ */
+import type { RecordedEvent } from '../../kernel/event.js';
+import type { Json } from '../../kernel/json.js';
+import { jsonEqual } from '../../kernel/json.js';
+import type { Table } from '../aggregate/containers.js';
+import type { Owner } from '../references/references.js';
+import type { DriftBases, FleetSetEvent } from './declaration.js';
+import { baseOf } from './declaration.js';
+
+export interface Left {
+  readonly set: string;
+  readonly owner: Owner;
+  /** A state, or the part of it that a document describes; null for what was not there. */
+  readonly state: object | null;
+  /** Of a resource that is gone: the set that it belonged to at last, null for none. */
+  readonly goneFrom?: string | null;
+}
+
+/** By set and owner: a resource may have been taken over from another set, to which a revert gives it back. */
+export type LeftTable = Table<Left>;
+
+const keyOf = (set: string, owner: Owner): string => `${owner} ${set}`;
+
+export const fieldIn = (state: object | null | undefined, field: string): Json =>
+  state === null || state === undefined ? null : ((Reflect.get(state, field) as Json | undefined) ?? null);
+
+/** Whether two states differ in any of the fields. */
+export function differs(
+  a: object | null | undefined,
+  b: object | null | undefined,
+  fields: readonly string[],
+): boolean {
+  if (((a ?? null) === null) !== ((b ?? null) === null)) return true;
+  return fields.some((field) => !jsonEqual(fieldIn(a, field), fieldIn(b, field)));
+}
+
+/** The entries of a set. */
+export const leftOf = (table: LeftTable, set: string): readonly Left[] =>
+  [...table.values()].filter((one) => one.set === set);
+
+const asSetEvent = ({ type, data }: RecordedEvent): FleetSetEvent | undefined =>
+  type === 'FleetApplied' || type === 'FleetBaseMoved' ? ({ type, data } as unknown as FleetSetEvent) : undefined;
+
+/** Begins anew with the base of a set. @param event the first one of its command */
+export function beginBase(table: LeftTable, { type, data }: FleetSetEvent): void {
+  const { name: set } = data;
+  if (set === null || (type === 'FleetApplied' ? data.part > 1 : !isOwn({ type, data }))) return;
+  for (const { owner } of leftOf(table, set)) table.delete(keyOf(set, owner));
+  if (type !== 'FleetBaseMoved' || data.base.to === null) return;
+  for (const [owner, state] of Object.entries(data.applied ?? {})) table.set(keyOf(set, owner), { set, owner, state });
+}
+
+/** Whether the events of a command are what its set's base stands for, and not changes by hand. */
+function isOwn({ type, data }: FleetSetEvent): boolean {
+  if (type === 'FleetApplied') return true;
+  return data.applied !== undefined || data.base.from?.apply_id !== data.base.to?.apply_id;
+}
+
+/** A change of one resource, or of the settings. */
+export interface Changed {
+  readonly owner: Owner;
+  readonly before: object | undefined;
+  readonly after: object | undefined;
+  /** Those that documents describe. */
+  readonly fields: readonly string[];
+  /** The sets that it concerns. */
+  readonly sets: Iterable<string>;
+  /** The set that a resource belonged to before. */
+  readonly from?: string | null;
+  /** The first event of its command, which says whose work it is. */
+  readonly first: RecordedEvent;
+}
+
+/** Keeps what the bases of sets have left before a change. */
+export function keepLeft(table: LeftTable, bases: DriftBases, change: Changed): void {
+  const { owner, before, after, fields, first } = change;
+  const event = asSetEvent(first);
+  for (const set of new Set(change.sets)) {
+    if (baseOf(bases, set) === undefined) continue;
+    const key = keyOf(set, owner);
+    const known = table.get(key);
+    if (event?.data.name === set && isOwn(event)) {
+      if (known === undefined || event.type !== 'FleetApplied') continue;
+      const state = withChange(known.state, change);
+      if (state === undefined) table.delete(key);
+      else table.set(key, { ...known, state });
+    } else if (known === undefined && differs(before, after, fields)) {
+      table.set(key, { set, owner, state: before ?? null });
+    }
+  }
+  if (before === undefined || after !== undefined) return;
+  for (const set of Object.keys(bases)) {
+    const known = table.get(keyOf(set, owner));
+    if (known !== undefined) table.set(keyOf(set, owner), { ...known, goneFrom: change.from ?? null });
+  }
+}
+
+/** What a later command of an apply leaves of a resource that was changed between the two; undefined when it is as it is. */
+function withChange(left: object | null, { before, after, fields }: Changed): object | undefined {
+  if (left === null || before === undefined || after === undefined) return undefined;
+  const changed = fields.filter((field) => !jsonEqual(fieldIn(before, field), fieldIn(after, field)));
+  return { ...left, ...Object.fromEntries(changed.map((field) => [field, fieldIn(after, field)])) };
+}
