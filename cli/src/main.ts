@@ -5,12 +5,13 @@
 import { argv, stderr, stdout } from 'node:process';
 import { CommanderError } from 'commander';
 import { Failure, exitCodes } from './exit.js';
-import { sayFailure } from './output.js';
+import { sayFailure, tellUntold } from './output.js';
 import { createProgram } from './program.js';
 
 // A reader that goes away, such as `head`, ends the command and is no failure.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(exitCodes.done);
+  if (tellUntold()) process.exit(exitCodes.refused);
+  if (error.code === 'EPIPE') process.exit(process.exitCode ?? exitCodes.done);
   throw error;
 });
 
@@ -18,6 +19,7 @@ try {
   await createProgram().parseAsync(argv);
 } catch (error) {
   process.exitCode = exitCodeOf(error);
+  if (tellUntold()) process.exitCode = exitCodes.refused;
 }
 // What a slow reader has not taken yet would be lost with the process.
 await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));

@@ -2,10 +2,12 @@
  * What commands print. Names come from other people: control characters in them are escaped, so that none moves a cursor or
  * hides a line. Colours only on a terminal, and none with `NO_COLOR`.
  */
-import { env, stderr, stdout } from 'node:process';
+import { fstatSync, statSync, writeSync } from 'node:fs';
+import process, { env, stderr, stdout } from 'node:process';
 import stringWidth from 'string-width';
 import { stringify } from 'yaml';
 import type { Failure } from './exit.js';
+import { exitCodes } from './exit.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -40,6 +42,52 @@ export async function write(text: string): Promise<void> {
 }
 
 export const line = (text: string): Promise<void> => write(`${text}\n`);
+
+/** Secrets that are shown this once and have not reached a reader yet. */
+const untold = new Set<string>();
+
+/** Holds lines that are shown this once: however the command ends from here on, they reach the person. */
+export function holdSecrets(lines: readonly string[]): void {
+  for (const text of lines) untold.add(text);
+}
+
+/** Prints lines that are shown this once: to stderr when nobody reads stdout. */
+export async function tellSecrets(lines: readonly string[]): Promise<void> {
+  holdSecrets(lines);
+  // What is closed at the start leads there as well.
+  if (leadsNowhere()) {
+    tellUntold();
+    return;
+  }
+  for (const text of lines) {
+    await new Promise<void>((resolve) => {
+      stdout.write(text.endsWith('\n') ? text : `${text}\n`, (error) => {
+        if (error === null || error === undefined) untold.delete(text);
+        resolve();
+      });
+    });
+  }
+  tellUntold();
+}
+
+/** Whether stdout is the device that swallows everything. */
+function leadsNowhere(): boolean {
+  try {
+    const [out, nowhere] = [fstatSync(1), statSync('/dev/null')];
+    return out.isCharacterDevice() && out.rdev === nowhere.rdev;
+  } catch {
+    return !stdout.writable;
+  }
+}
+
+/** Writes what has not reached anybody to stderr, at once. @returns whether there was anything */
+export function tellUntold(): boolean {
+  const left = [...untold];
+  untold.clear();
+  for (const text of left) writeSync(2, text.endsWith('\n') ? text : `${text}\n`);
+  if (left.length > 0) process.exitCode = exitCodes.refused;
+  return left.length > 0;
+}
 
 /** To the person, beside the output. */
 export function say(text: string): void {

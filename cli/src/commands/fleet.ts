@@ -1,23 +1,26 @@
 /** plan, apply, export, drift: the fleet as a file. */
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { confirm } from '../ask.js';
-import { Failure, exitCodes, usage } from '../exit.js';
+import { Failure, exitCodes } from '../exit.js';
 import type { FleetDocument } from '../fleet/documents.js';
 import { readDocuments } from '../fleet/documents.js';
+import { fileNameOf } from '../fleet/kept-files.js';
+import type { Applied } from '../fleet/psks.js';
+import { preparePsks } from '../fleet/psks.js';
 import { fillSecrets } from '../fleet/secrets.js';
 import type { Plan } from '../fleet/show.js';
 import { showDrift, showPlan, summary } from '../fleet/show.js';
 import { line, say, shown, write } from '../output.js';
 import { collect, wholeNumber } from '../options.js';
-import { findOne, typeOf } from '../resources.js';
 import type { Api } from '../service.js';
 import { dataOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
-import { agentEndpoint, environmentOf } from './operate.js';
+import { agentEndpoint } from './operate.js';
 
 interface FileOptions extends GlobalOptions {
   readonly file: readonly string[];
@@ -130,25 +133,21 @@ function refuseObstacles(plans: readonly Planned[]): void {
 
 async function apply(options: ApplyOptions): Promise<void> {
   const { api, context } = await openSession(options);
-  if (options.pskDir !== undefined) requireFolder(options.pskDir);
   const plans = await planned(api, options);
   await show(plans);
   refuseObstacles(plans);
   const steps = plans.flatMap((one) => one.plan.steps);
   if (steps.length > 0) await confirm(`Apply ${summary(steps)}?`, options.yes);
-  for (const { document, plan: one } of plans) {
-    const body = { document: document.text, ...flagsOf(options), issue_psks: options.pskDir !== undefined };
-    const header = { 'idempotency-key': randomUUID(), 'if-match': `"${one.etag.replaceAll('"', '')}"` };
-    const done = await dataOf(api.POST('/api/fleet/apply', { params: { header }, body })).catch(withPlaces(document));
+  for (const planned of plans) {
+    const psks = options.pskDir === undefined ? undefined : preparePsks(options.pskDir, planned.plan);
+    const done = await applyOne(api, planned, options).catch((error: unknown) => {
+      psks?.drop();
+      throw error;
+    });
+    const kept = psks === undefined ? [] : await psks.keep(api, done, agentEndpoint(context.server));
     const commands = done.commands.length;
     await line(`applied ${commands} ${commands === 1 ? 'command' : 'commands'} (apply ${done.apply_id})`);
-    for (const { node, control_psk } of done.control_psks) {
-      if (options.pskDir === undefined || control_psk === null) continue;
-      const { id } = await findOne(api, typeOf('nodes'), node);
-      await line(
-        `wrote ${keepEnvironment(options.pskDir, node, environmentOf(id, agentEndpoint(context.server), control_psk))}`,
-      );
-    }
+    for (const path of kept) await line(`wrote ${path}`);
     if (done.incomplete !== null) {
       const { error, commands_left } = done.incomplete;
       throw new Failure(exitCodes.refused, `incomplete, ${commands_left} commands are left: ${error}`);
@@ -156,24 +155,23 @@ async function apply(options: ApplyOptions): Promise<void> {
   }
 }
 
-/** Before anything is applied: a PSK that cannot be kept is lost. @throws Failure usage */
-function requireFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    accessSync(folder, constants.W_OK);
-  } catch (error) {
-    throw usage(`--psk-dir ${folder}: ${(error as Error).message}`);
+/** Gives the apply, and again with the same key while its answer does not come: it is carried out once. */
+async function applyOne(api: Api, { document, plan: one }: Planned, options: ApplyOptions): Promise<Applied> {
+  const body = { document: document.text, ...flagsOf(options), issue_psks: options.pskDir !== undefined };
+  const header = { 'idempotency-key': randomUUID(), 'if-match': `"${one.etag.replaceAll('"', '')}"` };
+  for (const pauseMs of [...againAfterMs, undefined]) {
+    try {
+      return await dataOf(api.POST('/api/fleet/apply', { params: { header }, body }));
+    } catch (error) {
+      const unanswered = error instanceof Failure && (error.exitCode === exitCodes.unreachable || error.status === 503);
+      if (!unanswered || pauseMs === undefined) return withPlaces(document)(error);
+      await sleep(pauseMs);
+    }
   }
+  throw new Error('the last try has no pause behind it');
 }
 
-/** @returns the path of the file, which only its owner reads */
-function keepEnvironment(folder: string, node: string, text: string): string {
-  const path = join(folder, `${encodeURIComponent(node)}.env`);
-  const fresh = `${path}.${randomUUID()}`;
-  writeFileSync(fresh, text, { mode: 0o600 });
-  renameSync(fresh, path);
-  return path;
-}
+const againAfterMs = [500, 1_000, 2_000, 4_000];
 
 async function drift(only: string | undefined, options: GlobalOptions): Promise<void> {
   const { api } = await openSession(options);
@@ -210,10 +208,14 @@ async function exportFleet({ set, directory, ...options }: ExportOptions): Promi
     }
     return;
   }
-  mkdirSync(directory, { recursive: true });
   for (const { set: of, document } of documents) {
-    const path = join(directory, `${of === null ? '_no-set' : encodeURIComponent(of)}.yaml`);
-    writeFileSync(path, document);
+    const path = join(directory, of === null ? '_no-set.yaml' : fileNameOf(of, '.yaml'));
+    try {
+      mkdirSync(directory, { recursive: true });
+      writeFileSync(path, document);
+    } catch (error) {
+      throw new Failure(exitCodes.refused, `${path}: ${(error as Error).message}`);
+    }
     say(`wrote ${path}`);
   }
 }

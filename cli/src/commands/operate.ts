@@ -5,7 +5,7 @@ import { createTwoFilesPatch } from 'diff';
 import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import type { Colour } from '../output.js';
-import { line, paint, printValue, shown, unreachable, write, yamlOf } from '../output.js';
+import { line, paint, printValue, shown, tellSecrets, unreachable, write, yamlOf } from '../output.js';
 import { findOne, typeOf } from '../resources.js';
 import type { Api, Schemas } from '../service.js';
 import { dataOf, refusalOf } from '../service.js';
@@ -37,7 +37,7 @@ export function operateCommands(program: Command): void {
     .action(async (node: string, _options, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { readonly yes?: true }>();
       const { api } = await openSession(options);
-      await line(await issuePsk(api, node, options.yes));
+      await tellSecrets([await issuePsk(api, node, options.yes)]);
     });
 
   program
@@ -106,7 +106,8 @@ export function operateCommands(program: Command): void {
       const { api, context } = await openSession(options);
       const { id } = await findOne(api, nodes, node);
       const psk = options.issue === true ? await issuePsk(api, node, options.yes) : undefined;
-      await write(environmentOf(id, options.endpoint ?? agentEndpoint(context.server), psk));
+      const text = environmentOf(id, options.endpoint ?? agentEndpoint(context.server), psk);
+      await (psk === undefined ? write(text) : tellSecrets([text]));
     });
 }
 

@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { confirm, readStdin } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import type { Format, Row } from '../output.js';
-import { line, once, printList, printValue, say, shown, yamlOf } from '../output.js';
+import { holdSecrets, line, once, printList, printValue, say, shown, tellSecrets, yamlOf } from '../output.js';
 import { collect, filterOption, filtersOf, formatOption, pair } from '../options.js';
 import type { ResourceType } from '../resources.js';
 import { changeOne, createOne, deleteOne, findOne, labelOf, pagesOf, typeNames, typeOf } from '../resources.js';
@@ -111,10 +111,10 @@ async function create(type: ResourceType, name: string | undefined, options: Cre
     setAt(fields, path, parse(value, { version: '1.2' }));
   }
   const row = await withRights(session, type, options, (api) => createOne(api, type, name, fields));
+  const secrets = onceFields.flatMap((field) => (typeof row[field] === 'string' ? [`${field}: ${row[field]}`] : []));
+  holdSecrets(secrets);
   await line(`created ${labelOf(type, row[type.nameField], row['id'])}`);
-  for (const field of onceFields) {
-    if (typeof row[field] === 'string') await line(`${field}: ${row[field]}`);
-  }
+  if (secrets.length > 0) await tellSecrets(secrets);
 }
 
 function fileText(path: string): string {

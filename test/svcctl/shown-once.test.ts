@@ -1,0 +1,174 @@
+/**
+ * What is shown once reaches the person, whatever fails behind it (`docs/contract/automation.md#the-command-line-svcctl`):
+ * PSKs that were kept and PSKs that were printed are all that were issued.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, request as send } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execPath } from 'node:process';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RestClient } from '../../scripts/stack/rest-client.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService } from '../../scripts/stack/service.js';
+import { projectRoot } from '../support/project-root.js';
+import type { Ran, Runner } from './support/run.js';
+import { createRunner } from './support/run.js';
+
+let folder: string;
+let service: ServiceProcess;
+let admin: RestClient;
+let script: Runner;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svcctl-once-'));
+  service = await prepareService({ dataDir: join(folder, 'data') });
+  await service.start();
+  admin = await service.admin();
+  const { token } = await admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: 'script', role: 'admin' });
+  environment = { HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token };
+  script = createRunner(environment);
+}, 60_000);
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let files = 0;
+/** A file of a set of its own with these nodes. */
+function fileOf(...nodes: readonly string[]): string {
+  files += 1;
+  const path = join(folder, `fleet-${files}.yaml`);
+  const lines = nodes.map((name) => `  ${JSON.stringify(name)}: {}\n`).join('');
+  writeFileSync(path, `svc: 1\nset: set-${files}\nnodes:\n${lines}`);
+  return path;
+}
+
+/** With its output led by the shell. */
+function shell(args: readonly string[], redirected: string): Promise<Ran> {
+  const words = [execPath, join(projectRoot, 'cli/bin/svcctl.js'), ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('sh', ['-c', `exec ${words} ${redirected}`], {
+    env: { PATH: process.env['PATH'] ?? '', ...environment },
+  });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })));
+}
+
+const pskIn = (text: string): readonly string[] => text.match(/svcpsk1_[\w-]+/g) ?? [];
+const keptIn = (into: string): readonly string[] =>
+  readdirSync(into, { withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? pskIn(readFileSync(join(into, entry.name), 'utf8')) : [],
+  );
+const nodesNamed = async (name: string): Promise<number> =>
+  (await admin.call<{ total: number }>('GET', `/api/nodes?q=${encodeURIComponent(name)}`)).total;
+
+test('names that are too long for a file are shortened with a hash, and every PSK is kept', async () => {
+  const into = join(folder, 'long');
+  const names = ['漢'.repeat(64), `${'漢'.repeat(63)}字`, 'short'];
+  const ran = await script.run(['apply', '-f', fileOf(...names), '--yes', '--psk-dir', into]);
+  expect([ran.code, ran.err]).toEqual([0, '']);
+  expect(new Set(keptIn(into)).size).toBe(3);
+  for (const name of readdirSync(into)) {
+    expect(Buffer.byteLength(name)).toBeLessThan(256);
+    expect(statSync(join(into, name)).mode & 0o777).toBe(0o600);
+  }
+  expect(readdirSync(into)).toContain('short.env');
+});
+
+test('a file that cannot be made is told before anything is applied', async () => {
+  const into = join(folder, 'taken');
+  mkdirSync(join(into, 'taken-2.env'), { recursive: true });
+  const taken = await script.run(['apply', '-f', fileOf('taken-1', 'taken-2'), '--yes', '--psk-dir', into]);
+  expect([taken.code, taken.err]).toEqual([3, expect.stringContaining('taken-2.env')]);
+  expect(readdirSync(into)).toEqual(['taken-2.env']);
+  const inFile = join(folder, 'a-file');
+  writeFileSync(inFile, '');
+  const noFolder = await script.run(['apply', '-f', fileOf('taken-3'), '--yes', '--psk-dir', inFile]);
+  expect(noFolder.code).toBe(3);
+  expect(await nodesNamed('taken-')).toBe(0);
+});
+
+test('a file that cannot be kept after the apply is printed, and so is the exit code', async () => {
+  const into = join(folder, 'late');
+  // The apply passes through here, and the place of a file is taken meanwhile.
+  const proxy = await proxied((path) => {
+    if (path === '/api/fleet/apply') mkdirSync(join(into, 'late-1.env'), { recursive: true });
+    return 'answer';
+  });
+  const args = ['apply', '-f', fileOf('late-1', 'late-2'), '--yes', '--psk-dir', into];
+  const ran = await script.run(args, { env: { SVC_SERVER: proxy.url } });
+  proxy.server.close();
+  expect(ran.code).toBe(1);
+  expect(ran.err).toContain('late-1');
+  expect(pskIn(ran.out)).toHaveLength(1);
+  expect(new Set([...pskIn(ran.out), ...keptIn(into)]).size).toBe(2);
+});
+
+test('an answer that is cut is asked for again, and PSKs that nobody has seen are issued anew', async () => {
+  const into = join(folder, 'cut');
+  let cut = 0;
+  const proxy = await proxied((path) => (path === '/api/fleet/apply' && (cut += 1) === 1 ? 'cut' : 'answer'));
+  const args = ['apply', '-f', fileOf('cut-1', 'cut-2'), '--yes', '--psk-dir', into];
+  const ran = await script.run(args, { env: { SVC_SERVER: proxy.url } });
+  proxy.server.close();
+  expect([ran.code, ran.err]).toEqual([0, '']);
+  expect(cut).toBe(2);
+  expect(new Set(keptIn(into)).size).toBe(2);
+});
+
+test('a secret reaches stderr when stdout is full, closed or leads nowhere', async () => {
+  await admin.call('POST', '/api/nodes', { name: 'once', issue_psk: false });
+  for (const redirected of ['>/dev/full', '>&-', '>/dev/null']) {
+    for (const args of [
+      ['psk', 'once', '--yes'],
+      ['node', 'env', 'once', '--issue', '--yes'],
+      ['create', 'nodes', `once-${(files += 1)}`],
+    ]) {
+      const ran = await shell(args, redirected);
+      expect([redirected, args[0], pskIn(ran.err).length, ran.code]).toEqual([redirected, args[0], 1, 1]);
+    }
+  }
+  const piped = await shell(['psk', 'once', '--yes'], '| true');
+  expect(piped.code).toBe(0);
+});
+
+test('exports are written under names that a file may have', async () => {
+  const set = '界'.repeat(60);
+  const path = join(folder, 'set.yaml');
+  writeFileSync(path, `svc: 1\nset: ${set}\nupstreams: {u-set: {endpoint: "a.example:1"}}\n`);
+  expect((await script.run(['apply', '-f', path, '--yes'])).code).toBe(0);
+  const into = join(folder, 'exports');
+  const ran = await script.run(['export', '-d', into]);
+  expect([ran.code, ran.out]).toEqual([0, '']);
+  const texts = readdirSync(into).map((name) => readFileSync(join(into, name), 'utf8'));
+  expect(texts.some((text) => text.includes(set))).toBe(true);
+});
+
+/** A proxy of the service. @param does what becomes of the answer to a request */
+async function proxied(
+  does: (path: string) => 'answer' | 'cut',
+): Promise<{ readonly url: string; readonly server: Server }> {
+  const server = createServer((request, response) => {
+    const onward = send(
+      `${service.url}${request.url}`,
+      { method: request.method, headers: request.headers },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('end', () => {
+          if (does(request.url ?? '') === 'cut') return void request.socket.destroy();
+          response.writeHead(answer.statusCode ?? 500, answer.headers).end(Buffer.concat(chunks));
+        });
+      },
+    );
+    request.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+}
