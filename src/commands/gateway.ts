@@ -13,7 +13,7 @@ import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
-import { lastEvent } from '../kernel/event.js';
+import { isForeign, lastEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
@@ -169,7 +169,11 @@ export function createGateway<State extends DecidingState, Command>(
   async function* commandsFrom(revision: number): AsyncGenerator<RecordedCommand> {
     const assembler = createCommandAssembler();
     const options = { direction: 'forward', from: revision, maxCount: Number.MAX_SAFE_INTEGER } as const;
-    for await (const event of eventStore.read(stream, options)) yield* assembler.add([event]).map(readCommand);
+    for await (const event of eventStore.read(stream, options)) {
+      // An instance is read-only at somebody else's event, so nothing of its own lies behind one.
+      if (isForeign(event)) return;
+      yield* assembler.add([event]).map(readCommand);
+    }
   }
 
   return {
