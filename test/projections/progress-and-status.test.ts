@@ -62,18 +62,34 @@ describe('the status', () => {
     );
     const told: unknown[] = [];
     const stop = board.onChange((status) => told.push(status));
-    expect(board.current()).toEqual({ caughtUp: false, unknownEvent: null, lastError: null, position: 1, parked: [] });
+    expect(board.current()).toEqual({
+      caughtUp: false,
+      unknownEvent: null,
+      brokenLog: null,
+      lastError: null,
+      position: 1,
+      parked: [],
+    });
     board.set({ caughtUp: true });
     position = 2;
     board.set({ caughtUp: true });
-    expect(told).toEqual([{ caughtUp: true, unknownEvent: null, lastError: null, position: 1, parked: [] }]);
+    expect(told).toEqual([
+      { caughtUp: true, unknownEvent: null, brokenLog: null, lastError: null, position: 1, parked: [] },
+    ]);
     parked.push({ projection: 'nodes', id: 'n1', position: 2, error: 'x' });
     board.set({});
     board.set({ lastError: 'x' });
     stop();
     board.set({ lastError: null });
     expect(told).toHaveLength(3);
-    expect(told[2]).toEqual({ caughtUp: true, unknownEvent: null, lastError: 'x', position: 2, parked });
+    expect(told[2]).toEqual({
+      caughtUp: true,
+      unknownEvent: null,
+      brokenLog: null,
+      lastError: 'x',
+      position: 2,
+      parked,
+    });
   });
 
   it('is told to all listeners, also behind one that fails, which is logged', () => {

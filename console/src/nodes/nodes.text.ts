@@ -143,7 +143,6 @@ export const text = {
   bytesOut: 'Sent',
   measured: 'Measured',
 
-
   configTitle: (name: string) => `Configuration of ${name}`,
   generation: 'Generation',
   generationHint: 'Empty: the newest',
