@@ -12,6 +12,7 @@ import type { LogHead } from '../../src/domain/log-chain/heads.js';
 import { headText, parseHead } from '../../src/domain/log-chain/heads.js';
 import { namedHeads, proveStream } from '../../src/security/log-chain/prove.js';
 import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
+import { storedEvent } from '../../src/storage/broken-log.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { histories } from '../support/fleet-histories.js';
 import { logOf, play } from '../support/fleet-play.js';
@@ -25,7 +26,9 @@ function prove(
   expected: readonly ExpectedHead[] = [],
   chain = testLogChain(),
 ): Promise<StreamProof> {
-  return proveStream(streams.fleet, { chain, read: () => each(events), expected, signal, onProgress: () => undefined });
+  // As a store hands them out.
+  const read = () => each(events.map(storedEvent));
+  return proveStream(streams.fleet, { chain, read, expected, signal, onProgress: () => undefined });
 }
 
 const eventsOf = (commands: readonly RecordedCommand[]): readonly RecordedEvent[] =>
