@@ -36,7 +36,7 @@ const factStreams: ReadonlySet<string> = new Set([
 /** All streams of an installation, by their exact names: another stream is somebody else's, whatever it begins with. */
 export const allStreams: readonly string[] = [...chainedStreams, streams.keyring, ...factStreams];
 
-/** Whether a stream holds facts, each a command of its own. Nothing else in the log refers to them. */
+/** Whether a stream holds facts. Nothing else in the log refers to them. */
 export const holdsFacts = (stream: string): boolean => factStreams.has(stream);
 
 /** Whether events of a stream go: it holds facts, or the newest event alone. */

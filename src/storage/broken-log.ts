@@ -4,7 +4,7 @@
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "a stream is this service's by its exact name".
  */
 import type { EventMetadata, ForeignEvent, RecordedEvent, StoredEvent } from '../kernel/event.js';
-import { holdsFacts, isForeign } from '../kernel/event.js';
+import { isForeign } from '../kernel/event.js';
 import type { JsonObject } from '../kernel/json.js';
 import { bounds } from './bounds.js';
 
@@ -54,14 +54,13 @@ export function storedEvent(event: ReadEvent): StoredEvent {
   return { id, type, data: data as JsonObject, metadata: metadata as EventMetadata, stream, revision, position };
 }
 
-function strangenessOf({ stream, type, data, metadata }: ReadEvent): string | undefined {
+function strangenessOf({ type, data, metadata }: ReadEvent): string | undefined {
   // Links and whatever else is the server's own.
   if (type.startsWith('$')) return `it has the type ${type} of the server`;
   if (metadata === undefined || metadata === null) return 'it has no metadata';
   if (!isObject(metadata)) return 'its metadata is no JSON object';
   const { command, actor, request_id, occurred_at, schema_version } = metadata;
   if (!isObject(command) || !isCommand(command)) return 'its metadata names no command';
-  if (holdsFacts(stream) && command['count'] !== 1) return 'its metadata names a command of several events';
   if (!isObject(actor) || !isActor(actor)) return 'its metadata names no actor';
   const marked = typeof request_id === 'string' && isTime(occurred_at) && Number.isSafeInteger(schema_version);
   if (!marked) return 'its metadata lacks the request, the time or the schema version';

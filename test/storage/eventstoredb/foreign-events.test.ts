@@ -54,14 +54,6 @@ it('hands out what others write into a stream as theirs, with what shows it', as
   expect(seen(read)).toEqual(expected);
 });
 
-it('takes a fact with a command of several events for somebody else', async () => {
-  fixture = await openFixture();
-  await fixture.store.append(streams.signins, 'no_stream', commandOf(2));
-  expect(seen(await followed([streams.signins])).map(([, , what]) => what)).toEqual(
-    Array.from({ length: 2 }, () => 'its metadata names a command of several events'),
-  );
-});
-
 it('hands out nothing of other streams: of similar names, of projections, of metadata, of links', async () => {
   fixture = await openFixture();
   await fixture.store.append(streams.fleet, 'no_stream', commandOf(1));
