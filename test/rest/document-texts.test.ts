@@ -150,6 +150,21 @@ describe('a text', () => {
     ]);
   });
 
+  it('reads what aliases in a piece refer to before it', () => {
+    const text =
+      'set: &s 1\nnodes: &n {a: &a {x: *s}}\npolicies: [*a, *n, *s, &s 2, *s, *s, *a]\nchains: {a: *s, b: *n, c: *a}\n';
+    const whole = readYaml(text, names, [], inOnePiece);
+    expect(whole.mistakes).toEqual([]);
+    for (let pieceTokens = 1; pieceTokens < 30; pieceTokens += 1) {
+      expect(readYaml(text, names, [], pieceTokens)).toEqual(whole);
+    }
+    const loop = 'policies: [1, &l [*l], 2, 3]\nnodes: {a: *l}\n';
+    expect(readYaml(loop, names, [], 1)).toEqual({
+      value: undefined,
+      mistakes: [expect.stringContaining('1:19 policies[1][0]: expected no loop')],
+    });
+  });
+
   it('takes an alias for the anchor of its name that stands last before it', async () => {
     const { value: read } = await textsInPlace.read('policies: [&a 1, &b [*a], &a 2, *b, *a]\n', keys);
     expect(read).toEqual({ policies: [1, [1], 2, [1], 2] });

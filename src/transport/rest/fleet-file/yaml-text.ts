@@ -98,6 +98,7 @@ function readDocument(
   const parser = new Parser();
   const composer = new Composer(options);
   const documents: Document[] = [];
+  const kept = new WeakSet<object>();
   let ofStream = 0;
   let inOnePiece = false;
   let aliases = 0;
@@ -125,7 +126,7 @@ function readDocument(
     }
     unread += 1;
     if (unread < pieceTokens || inOnePiece) continue;
-    if (readPiece(stack, values, places, note)) unread = 0;
+    if (readPiece(stack, values, places, note, kept)) unread = 0;
     else if (unread > entryTokens) stop(offset, [], `expected at most ${entryTokens} words and signs in one entry`);
   }
   for (const token of parser.end()) take(token);
@@ -145,29 +146,56 @@ function sentenceOf(message: string): string {
 }
 
 /**
- * Reads the entries of the section that is being parsed, but for the last one, and takes them out of the parser's tree.
+ * Reads the entries of the section that is being parsed, but for the last one, and takes them out of the parser's tree; before
+ * them what stands before the section, whose anchors they may refer to.
  * @param stack the parser's: the document, its mapping, then the mapping or list of a section
+ * @param kept entries that were read and stand in the tree still
  */
-function readPiece(stack: CST.Token[], values: Values, places: Place, note: Notes['note']): boolean {
+function readPiece(
+  stack: readonly CST.Token[],
+  values: Values,
+  places: Place,
+  note: Notes['note'],
+  kept: WeakSet<object>,
+): boolean {
   const [document, whole, section] = stack;
   if (document?.type !== 'document' || hasProperties(document.start)) return false;
   if (!tokens.isCollection(whole) || whole.type === 'block-seq' || !tokens.isCollection(section)) return false;
   const { key, sep = [] } = whole.items.at(-1) ?? {};
-  if (!tokens.isScalar(key) || hasProperties(sep) || section.items.length < 3) return false;
-  const name = tokens.resolveAsScalar(key).value;
-  const complete = section.items.slice(0, -1);
+  if (!tokens.isScalar(key) || hasProperties(sep)) return false;
+  const name = tokens.resolveAsScalar(key, true, (offset, _, message) => note(offset, [], sentenceOf(message))).value;
+  const before = takenFrom(whole, kept, note);
+  if (before !== undefined) values.read(before, [], places);
+  const entries = takenFrom(section, kept, note);
+  if (entries !== undefined) values.read(entries, [name], places.inside?.get(name));
+  return entries !== undefined;
+}
+
+/** The complete entries of a collection that is being parsed, as a tree of their own; undefined if none of them is new. */
+function takenFrom(
+  collection: CST.BlockMap | CST.BlockSequence | CST.FlowCollection,
+  kept: WeakSet<object>,
+  note: Notes['note'],
+): Node | null | undefined {
+  const complete = collection.items.slice(0, -1);
+  if (complete.every((entry) => kept.has(entry))) return undefined;
   // The last of them stays for the next piece, where what separates two entries is checked, as its first: without a comma.
-  section.items.splice(0, complete.length - 1);
-  const [first] = section.items;
-  if (first !== undefined) section.items[0] = { ...first, start: first.start.filter(({ type }) => type !== 'comma') };
+  collection.items.splice(0, complete.length - 1);
+  const [first] = collection.items;
+  if (first !== undefined) {
+    collection.items[0] = { ...first, start: first.start.filter(({ type }) => type !== 'comma') };
+    kept.add(collection.items[0]);
+  }
+  const { offset } = collection;
+  const isList = collection.type === 'flow-collection' && collection.start.source === '[';
   const end: CST.SourceToken[] =
-    section.type === 'flow-collection' ? [{ ...section.start, type: 'flow-map-end', source: closing(section) }] : [];
-  const isList = section.type === 'flow-collection' && section.start.source === '[';
-  const piece = { ...section, items: isList ? complete.map(listEntry) : complete, end } as CST.Token;
-  const [read] = new Composer(options).compose([{ type: 'document', offset: section.offset, start: [], value: piece }]);
-  for (const { pos, message } of read?.errors ?? []) note(pos[0], [], sentenceOf(message));
-  values.read(read?.contents, [name], places.inside?.get(name));
-  return true;
+    collection.type === 'flow-collection'
+      ? [{ ...collection.start, type: 'flow-map-end', source: isList ? ']' : '}' }]
+      : [];
+  const value = { ...collection, items: isList ? complete.map(listEntry) : complete, end } as CST.Token;
+  const [piece] = new Composer(options).compose([{ type: 'document', offset, start: [], value }]);
+  for (const { pos, message } of piece?.errors ?? []) note(pos[0], [], sentenceOf(message));
+  return piece?.contents;
 }
 
 type Entry = CST.FlowCollection['items'][number];
@@ -180,8 +208,6 @@ function listEntry(entry: Entry): Entry {
   const behind = 'end' in key ? (key.end ?? []) : [];
   return { start, value: { ...key, end: [...behind, ...sep] } as CST.Token };
 }
-
-const closing = ({ start }: CST.FlowCollection): string => (start.source === '{' ? '}' : ']');
 
 /** Anchors and tags stand there. */
 const hasProperties = (list: readonly CST.SourceToken[]): boolean =>
@@ -257,7 +283,7 @@ function createValues(chars: number, caseless: readonly string[], { note, stop }
   }
 
   function begun(node: Node, at: Path): Begun {
-    const inPieces = at.length === 1 && inAlias === 0;
+    const inPieces = at.length <= 1 && inAlias === 0;
     const known = inPieces ? sections.get(beginOf(node)) : undefined;
     const section = known ?? { entries: {}, list: [], seen: new Map<string, string>(), last: -1 };
     if (inPieces) sections.set(beginOf(node), section);
