@@ -27,6 +27,9 @@ const programs = [
   'typed-client',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
+/** They wait for conditions, each with a bound of its own: a busy machine must not end them first. */
+const patient = { testTimeout: 120_000, hookTimeout: 120_000 };
+
 /** Share processes, because loading the service's modules takes longer than most files. */
 const shared = { isolate: false };
 
@@ -42,7 +45,7 @@ export default defineConfig({
     // Projects run in the order of their names: the many short files at the end leave no worker without work.
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
-      { extends: true, test: { name: 'programs', include: programs, exclude: alone, ...shared } },
+      { extends: true, test: { name: 'programs', include: programs, exclude: alone, ...patient, ...shared } },
       {
         extends: true,
         test: { name: 'together', include: ['test/**/*.test.ts'], exclude: [...alone, ...programs], ...shared },

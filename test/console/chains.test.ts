@@ -8,8 +8,10 @@ import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts } from '../../scripts/stack/process.js';
 import type { RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
-import { openSite, seriousFaults } from './support/site.js';
+import { expectAccessible } from './support/faults.js';
+import { openSite } from './support/site.js';
 import type { Site } from './support/site.js';
+import { expectAbsent, expectAttribute, expectDisabled, expectFocus, expectTexts } from './support/waiting.js';
 
 const browser = await openBrowser();
 
@@ -38,7 +40,7 @@ describe.skipIf(browser === undefined)('chains', () => {
     ports = await freePorts(8);
     occupier = createServer().listen(0, '0.0.0.0');
     await once(occupier, 'listening');
-  }, 60_000);
+  });
   afterAll(async () => {
     await Promise.all(agents.map((agent) => agent.stop()));
     await site.close();
@@ -75,7 +77,7 @@ describe.skipIf(browser === undefined)('chains', () => {
     await page.getByRole('button', { name: 'Add a hop' }).click();
     await field(page, 'Node', 1).click();
     // A node is at most once in a chain.
-    expect(await page.getByRole('option').allInnerTexts()).toEqual(['exit']);
+    await expectTexts(page.getByRole('option')).toEqual(['exit']);
     await page.getByRole('option', { name: 'exit' }).click();
     await field(page, 'Port', 1).fill(String(ports[1]));
     await choose(page, 'Upstream', 0, 'shop');
@@ -83,8 +85,8 @@ describe.skipIf(browser === undefined)('chains', () => {
     await page
       .getByText(/Hops\[0\]\.credential_id: required, expected the id of a credential.*\(request [\w-]+\)/)
       .waitFor();
-    expect(await field(page, 'Credential').getAttribute('aria-invalid')).toBe('true');
-    expect(await seriousFaults(page)).toEqual([]);
+    await expectAttribute(field(page, 'Credential'), 'aria-invalid').toBe('true');
+    await expectAccessible(page);
 
     await choose(page, 'Is reached by', 0, 'plain TCP');
     await page.getByRole('button', { name: 'Add chain' }).click();
@@ -95,7 +97,7 @@ describe.skipIf(browser === undefined)('chains', () => {
     await page.getByText('applied on every node').waitFor();
     for (const { name } of nodes) await rowOf(page, 'Newest deployment', name).getByText('applied').waitFor();
     await page.getByText('listening').nth(1).waitFor();
-    expect(await seriousFaults(page)).toEqual([]);
+    await expectAccessible(page);
   });
 
   test('what an agent rejects is shown with the way to its field, where the agent’s words stand', async () => {
@@ -107,7 +109,7 @@ describe.skipIf(browser === undefined)('chains', () => {
     await row.getByText('rejected').waitFor();
     await row.getByRole('link', { name: 'hops[0].listen_port' }).click();
     await page.getByText(/^The agent rejected it: /).waitFor();
-    await page.waitForFunction(`document.activeElement.getAttribute('data-path') === 'hops.0.listen_port'`);
+    await expectFocus(page).toBe('hops.0.listen_port');
     await site.admin.call('DELETE', `/api/l4-chains/${id}`);
   });
 
@@ -123,7 +125,7 @@ describe.skipIf(browser === undefined)('chains', () => {
     const overtaken = page.getByRole('alert').filter({ hasText: 'Somebody else changed this meanwhile' });
     await overtaken.getByText(/Changed by admin/).waitFor();
     await overtaken.getByRole('row').filter({ hasText: 'listen_port' }).getByText(String(ports[3])).waitFor();
-    expect(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled()).toBe(true);
+    await expectDisabled(page.getByRole('button', { name: 'Save', exact: true })).toBe(true);
     await overtaken.getByRole('button', { name: /Keep mine/ }).click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'shared', exact: true }).waitFor();
@@ -157,7 +159,6 @@ describe.skipIf(browser === undefined)('chains', () => {
     );
     // The viewer's page has followed, and offers nothing.
     await viewer.getByRole('region', { name: 'Earlier deployments' }).getByRole('row').nth(2).waitFor();
-    const buttons = await viewer.getByRole('main').getByRole('button').allInnerTexts();
-    expect(buttons).toEqual([]);
+    await expectAbsent(viewer, viewer.getByRole('main').getByRole('button'));
   });
 });

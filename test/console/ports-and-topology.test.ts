@@ -1,15 +1,15 @@
 /** The pages of ports and of the topology, with a real agent (`docs/contract/console.md#pages`). */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts } from '../../scripts/stack/process.js';
 import type { RunningProgram } from '../../scripts/stack/process.js';
-
 import { openBrowser } from './support/browser.js';
-import { openSite, seriousFaults } from './support/site.js';
+import { expectAccessible } from './support/faults.js';
+import { openSite } from './support/site.js';
 import type { Site } from './support/site.js';
+import { expectCount, expectLeftToRight, expectSearch } from './support/waiting.js';
 
 const browser = await openBrowser();
-const patienceMs = 20_000;
 
 interface NewNode {
   readonly id: string;
@@ -49,7 +49,7 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
       controlPsk: edge!.control_psk,
     });
     await make(`/api/l4-chains/${chain.id}/deploy?wait=applied`, {});
-  }, 60_000);
+  });
   afterAll(async () => {
     await agent.stop();
     await site.close();
@@ -59,14 +59,14 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
   test('intended listeners stand beside what the agent reports; what is missing is found by a filter of the address', async () => {
     const page = await site.openAs('viewer', '/ports');
     const row = (text: string) => page.getByRole('row').filter({ hasText: text });
-    await row(`tcp 127.0.0.1:${port}`).getByText('running').waitFor({ timeout: patienceMs });
+    await row(`tcp 127.0.0.1:${port}`).getByText('running').waitFor();
     await row('tcp 127.0.0.1:9443').getByText('no report yet').waitFor();
-    expect(await seriousFaults(page)).toEqual([]);
+    await expectAccessible(page);
     await page.getByRole('combobox', { name: 'State' }).click();
     await page.getByRole('option', { name: 'missing' }).click();
     await row(`tcp 127.0.0.1:${port}`).waitFor({ state: 'detached' });
-    expect(await row('tcp 127.0.0.1:9443').count()).toBe(1);
-    expect(new URL(page.url()).search).toBe('?running=false');
+    await expectCount(row('tcp 127.0.0.1:9443')).toBe(1);
+    await expectSearch(page).toBe('?running=false');
     await page.goto('/console/ports?listen_port=1');
     await page.getByText('No listener fits these filters').waitFor();
   });
@@ -74,20 +74,18 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
   test('the topology leads from who dials to who is dialled; a search dims the rest, and a label groups', async () => {
     const page = await site.openAs('viewer', '/topology');
     const card = (name: string) => page.locator('.react-flow__node').filter({ hasText: name });
-    await card('edge-1').getByText('online').waitFor({ timeout: patienceMs });
+    await card('edge-1').getByText('online').waitFor();
     await card('exit-1').getByText('never connected').waitFor();
-    const left = async (name: string): Promise<number> => (await card(name).boundingBox())!.x;
-    const [edge, exit, spare] = [await left('edge-1'), await left('exit-1'), await left('spare')];
-    expect([edge < exit, exit < spare]).toEqual([true, true]);
-    expect(await page.locator('.react-flow__edge').count()).toBe(1);
-    expect(await seriousFaults(page)).toEqual([]);
+    await expectLeftToRight([card('edge-1'), card('exit-1'), card('spare')]);
+    await expectCount(page.locator('.react-flow__edge')).toBe(1);
+    await expectAccessible(page);
     await page.getByLabel('Find by name or label').fill('exit');
     await page.getByText('1 found').waitFor();
-    expect(await page.locator('[data-dimmed]').count()).toBe(2);
-    expect(new URL(page.url()).search).toBe('?q=exit');
+    await expectCount(page.locator('[data-dimmed]')).toBe(2);
+    await expectSearch(page).toBe('?q=exit');
     await page.goto('/console/topology?group_by=region');
     await card('2 nodes, all well').getByRole('link', { name: 'edge' }).click();
     await page.getByRole('heading', { name: 'Nodes' }).waitFor();
-    expect(await page.getByRole('row').filter({ hasText: 'spare' }).count()).toBe(1);
+    await expectCount(page.getByRole('row').filter({ hasText: 'spare' })).toBe(1);
   });
 });

@@ -1,8 +1,10 @@
 /** Signing in and out of the console (`docs/contract/console.md#signing-in`). */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
-import { openSite, seriousFaults } from './support/site.js';
+import { expectAccessible } from './support/faults.js';
+import { openSite } from './support/site.js';
 import type { Site } from './support/site.js';
+import { expectCookies, expectNowhere, expectSearch } from './support/waiting.js';
 
 const browser = await openBrowser();
 
@@ -10,7 +12,7 @@ describe.skipIf(browser === undefined)('signing in', () => {
   let site: Site;
   beforeAll(async () => {
     site = await openSite(browser!);
-  }, 60_000);
+  });
   afterAll(async () => {
     await site.close();
     await browser!.close();
@@ -22,7 +24,7 @@ describe.skipIf(browser === undefined)('signing in', () => {
     await page.locator('input[name=password]').fill('not the password');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText(/\(request [\w-]+\)/).waitFor();
-    expect(await seriousFaults(page)).toEqual([]);
+    await expectAccessible(page);
   });
 
   test('somebody who signs in gets the page of the address, without a token that scripts could read, until they sign out', async () => {
@@ -31,12 +33,12 @@ describe.skipIf(browser === undefined)('signing in', () => {
     await page.locator('input[name=password]').fill(site.service.adminPassword);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Nodes' }).waitFor();
-    expect(new URL(page.url()).search).toBe('?status=offline');
-    const held = await page.evaluate('JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }])');
-    expect(held).not.toContain('eyJ');
+    await expectSearch(page).toBe('?status=offline');
+    // As each token begins.
+    await expectNowhere(page, 'eyJ');
     await page.getByRole('button', { name: /admin/ }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.locator('input[name=password]').waitFor();
-    expect(await page.context().cookies()).toEqual([]);
+    await expectCookies(page).toEqual([]);
   });
 });

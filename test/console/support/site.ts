@@ -2,8 +2,7 @@
  * The real service with its console, and Chromium to open it in. One for each file of journeys. Each person has a context of
  * their own, as a browser has for each profile.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -11,11 +10,9 @@ import { expect } from 'vitest';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../../scripts/stack/service.js';
 import { prepareService } from '../../../scripts/stack/service.js';
+import { patienceMs } from './waiting.js';
 
 type Role = 'admin' | 'operator' | 'viewer';
-
-const waitMs = 10_000;
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 export interface Site {
   readonly service: ServiceProcess;
@@ -41,7 +38,7 @@ export async function openSite(browser: Browser): Promise<Site> {
   }
   async function open(path: string, options: BrowserContextOptions = {}, role?: Role): Promise<Page> {
     const context = await browser.newContext({ baseURL: service.url, locale: 'en-GB', ...options });
-    context.setDefaultTimeout(waitMs);
+    context.setDefaultTimeout(patienceMs);
     const page = await context.newPage();
     page.on('pageerror', (error) => errors.push(String(error)));
     page.on('console', (message) => {
@@ -70,18 +67,4 @@ export async function openSite(browser: Browser): Promise<Site> {
       expect(errors).toEqual([]);
     },
   };
-}
-
-/** What axe calls serious or worse on the page. @param rules only these of its rules; all when absent */
-export async function seriousFaults(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
-  await page.evaluate(axe);
-  const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) };
-  // The script above has put it there.
-  const found = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);
-  const { violations } = found as {
-    violations: { id: string; impact: string; nodes: { html: string }[] }[];
-  };
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }

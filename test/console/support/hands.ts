@@ -1,0 +1,36 @@
+/** What journeys do with a page beyond a click or a key. */
+import type { Locator, Page } from 'playwright-core';
+import { settled, visit } from '../../../bench/console/pages.js';
+
+/** Drops a text on an element, as a file. */
+export async function dropFile(where: Locator, name: string, text: string): Promise<void> {
+  const data = await where.page().evaluateHandle(`(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([${JSON.stringify(text)}], ${JSON.stringify(name)}, { type: 'application/yaml' }));
+    return transfer;
+  })()`);
+  await where.dispatchEvent('drop', { dataTransfer: data });
+}
+
+/**
+ * Presses each button of the page at an address, and of the dialogs that they open, whose words no page before had.
+ * @param pressed the words of all buttons so far; grows
+ */
+export async function pressAll(page: Page, address: string, pressed: Set<string>): Promise<void> {
+  for (;;) {
+    const buttons = page.locator('main button:visible:enabled, [role=dialog] button:visible:enabled');
+    const words = await buttons.allInnerTexts();
+    const next = words.findIndex((word) => word.trim() !== '' && !pressed.has(word));
+    if (next < 0) return;
+    const word = words[next] ?? '';
+    pressed.add(word);
+    await buttons
+      .nth(next)
+      .click({ timeout: 2_000 })
+      .catch(() => undefined);
+    await settled(page);
+    if (!page.url().endsWith(address) && (await page.locator('[role=dialog]:visible').count()) === 0) {
+      await visit(page, address);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Assertions about a page that wait until they hold: a page follows its data, so what one look finds depends on luck. Tests
+ * use these and `waitFor`; lint refuses them the readers of Playwright, which look once (`.oxlintrc.json`).
+ */
+import type { Locator, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { settled } from '../../../bench/console/pages.js';
+
+/** For a browser, a service and agents on a busy machine. */
+export const patienceMs = 30_000;
+
+/** Awaited with a matcher, as all that return it: `await expectCount(rows).toBe(3)`. */
+type Waiting<T> = ReturnType<typeof expect.poll<T>>;
+
+const until = <T>(read: () => T): Waiting<T> => expect.poll(read, { timeout: patienceMs });
+
+export const expectCount = (what: Locator): Waiting<Promise<number>> => until(() => what.count());
+
+/** The words of one element. */
+export const expectText = (what: Locator): Waiting<Promise<string>> => until(() => what.innerText());
+
+/** The words of each of several. */
+export const expectTexts = (what: Locator): Waiting<Promise<string[]>> => until(() => what.allInnerTexts());
+
+export const expectValue = (what: Locator): Waiting<Promise<string>> => until(() => what.inputValue());
+
+export const expectAttribute = (what: Locator, name: string): Waiting<Promise<string | null>> =>
+  until(() => what.getAttribute(name));
+
+export const expectDisabled = (what: Locator): Waiting<Promise<boolean>> => until(() => what.isDisabled());
+
+/** The path in the form of what has the focus: `hops.0.listen_port`. */
+export const expectFocus = (page: Page): Waiting<Promise<unknown>> =>
+  until(() => page.evaluate('document.activeElement.dataset.path'));
+
+export const expectOpacity = (page: Page, selector: string): Waiting<Promise<number>> =>
+  until(() => page.evaluate<number>(`Number(getComputedStyle(document.querySelector('${selector}')).opacity)`));
+
+/** The question of the address: `?q=exit`. */
+export const expectSearch = (page: Page): Waiting<string> => until(() => new URL(page.url()).search);
+
+/** All that a browser holds for the page's site. */
+export const expectCookies = (page: Page): Waiting<Promise<object[]>> => until(() => page.context().cookies());
+
+/** Each begins further right than the one before. */
+export async function expectLeftToRight(all: readonly Locator[]): Promise<void> {
+  await until(async () => {
+    const begins = await Promise.all(all.map(async (one) => (await one.boundingBox())?.x ?? Number.NaN));
+    return begins.slice(1).every((begin, index) => begin > begins[index]!);
+  }).toBe(true);
+}
+
+/** None of these is on the page once it loads nothing more. Of no worth on a page that has yet to come: wait for it first. */
+export async function expectAbsent(page: Page, ...all: readonly Locator[]): Promise<void> {
+  await settled(page);
+  for (const one of all) await until(async () => ((await one.count()) === 0 ? '' : String(one))).toBe('');
+}
+
+/** Neither the page nor what its scripts can read of the browser holds the secret. */
+export async function expectNowhere(page: Page, secret: string): Promise<void> {
+  await settled(page);
+  const held = `JSON.stringify([
+    location.href, document.cookie, { ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML,
+    [...document.querySelectorAll('input, textarea')].map(({ value }) => value),
+  ])`;
+  await until(() => page.evaluate<string>(held)).not.toContain(secret);
+}
+
+/** The value of a field, to go on with, once it is as expected. */
+export async function valueOf(what: Locator, expected: RegExp): Promise<string> {
+  await expectValue(what).toMatch(expected);
+  return what.inputValue();
+}
+
+/** The address below `/console`, to go on with, once it is as expected. */
+export async function addressOf(page: Page, expected: RegExp): Promise<string> {
+  await page.waitForURL(expected);
+  const { pathname, search } = new URL(page.url());
+  return pathname.replace('/console', '') + search;
+}
