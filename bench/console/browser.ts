@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { stderr } from 'node:process';
 import packaged from '@sparticuz/chromium';
-import type { Browser } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
 import { chromium } from 'playwright-core';
 
 const ofTheSystem = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -25,6 +25,14 @@ export async function openBrowser(): Promise<Browser | undefined> {
   }
   stderr.write(`\n!!!! NO BROWSER RUNS HERE, the console is not tested: ${reasons.join('; ')}\n`);
   return undefined;
+}
+
+/**
+ * A person's context, as a browser has one for each profile. Its formats are English, as the console's words are: a browser
+ * without a language of its own calls it `en-US@posix` where the environment has none, which `Intl` refuses.
+ */
+export function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
+  return browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
 }
 
 async function launchPackaged(): Promise<Browser> {

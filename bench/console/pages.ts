@@ -3,6 +3,7 @@
  * about one resource are found as a person finds them, by the links of other pages.
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { openContext } from './browser.js';
 
 export interface ConsolePage {
   /** As the router has it: `/nodes/$id`. */
@@ -23,7 +24,7 @@ export async function openSignedIn(
   { url, username, password }: SignIn,
   options: BrowserContextOptions = {},
 ): Promise<Page> {
-  const context = await browser.newContext({ baseURL: url, reducedMotion: 'reduce', ...options });
+  const context = await openContext(browser, { baseURL: url, reducedMotion: 'reduce', ...options });
   const data = { username, password, cookie: true };
   const signedIn = await context.request.post('/api/auth/login', { headers: { origin: url }, data });
   if (signedIn.status() !== 200) throw new Error(`signing in as ${username} answered ${signedIn.status()}`);

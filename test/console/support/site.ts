@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { openContext } from '../../../bench/console/browser.js';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../../scripts/stack/service.js';
 import { prepareService } from '../../../scripts/stack/service.js';
@@ -37,7 +38,7 @@ export async function openSite(browser: Browser): Promise<Site> {
     await admin.call('POST', '/api/auth/users', { username: role, password, role });
   }
   async function open(path: string, options: BrowserContextOptions = {}, role?: Role): Promise<Page> {
-    const context = await browser.newContext({ baseURL: service.url, locale: 'en-GB', ...options });
+    const context = await openContext(browser, { baseURL: service.url, ...options });
     context.setDefaultTimeout(patienceMs);
     const page = await context.newPage();
     page.on('pageerror', (error) => errors.push(String(error)));

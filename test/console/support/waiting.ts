@@ -78,3 +78,29 @@ export async function addressOf(page: Page, expected: RegExp): Promise<string> {
   const { pathname, search } = new URL(page.url());
   return pathname.replace('/console', '') + search;
 }
+
+/** What this needs of an element of the page, whose types Node has not. */
+interface Canvas {
+  readonly width: number;
+  readonly height: number;
+  getContext(kind: '2d'): {
+    getImageData(x: number, y: number, w: number, h: number): { readonly data: ArrayLike<number> };
+  };
+}
+
+/** How many pixels of a canvas have this colour, `#rrggbb`: those on the edge of a line let some of the page through. */
+export const expectPixels = (canvas: Locator, colour: string): Waiting<Promise<number>> =>
+  until(() =>
+    canvas.evaluate(
+      (element: Canvas, rgb) => {
+        const { data } = element.getContext('2d').getImageData(0, 0, element.width, element.height);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) {
+          if (data[at + 3]! < 96) continue;
+          if (rgb.every((value, index) => Math.abs(value - data[at + index]!) <= 4)) found += 1;
+        }
+        return found;
+      },
+      [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)),
+    ),
+  );

@@ -17,7 +17,8 @@ import { Section } from './section.js';
 const Plot = lazy(async () => {
   try {
     return { default: (await import('./plot.js')).Plot };
-  } catch {
+  } catch (error) {
+    console.error('Plots cannot be drawn:', error);
     return { default: NoPlot };
   }
 });

@@ -28,6 +28,7 @@ export interface PlotProps {
 
 const height = 150;
 const axisWidth = 74;
+const pointSize = 4;
 const colours = {
   light: { main: '#3b5bdb', second: '#868e96', bad: '#c92a2a', axis: '#5c636a', grid: '#e9ecef' },
   dark: { main: '#91a7ff', second: '#868e96', bad: '#ff8787', axis: '#a6adb4', grid: '#3a3d41' },
@@ -70,6 +71,14 @@ export function Plot({ title, times, lines, format, most }: PlotProps): ReactNod
   );
 }
 
+/** The points without a neighbour, which no line leads to: without a dot a node's first five minutes would show nothing. */
+function lonely({ data }: uPlot, series: number): number[] {
+  const values = data[series] ?? [];
+  return [...values.keys()].filter(
+    (at) => values[at] !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null,
+  );
+}
+
 function optionsOf(
   { lines, format, most }: PlotProps,
   scheme: 'light' | 'dark',
@@ -99,7 +108,7 @@ function optionsOf(
         width: 1.5,
         ...(tone === 'main' && { fill: `${colour[tone]}1a` }),
         ...(tone === 'second' && { dash: [4, 3] }),
-        points: { show: false },
+        points: { show: false, size: pointSize, fill: colour[tone], filter: lonely },
         value: (_plot: uPlot, value: number | null) => (value === null ? none : format(value)),
       })),
     ],

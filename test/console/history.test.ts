@@ -1,0 +1,48 @@
+/** What a node carried over time is drawn (`docs/contract/console.md#pages`), also where there is but one point of it. */
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { startAgentProcess } from '../../scripts/stack/agent.js';
+import { eventually } from '../../scripts/stack/process.js';
+import type { RunningProgram } from '../../scripts/stack/process.js';
+import { openBrowser } from './support/browser.js';
+import { openSite } from './support/site.js';
+import type { Site } from './support/site.js';
+import { expectPixels } from './support/waiting.js';
+
+const browser = await openBrowser();
+
+describe.skipIf(browser === undefined)('the plots of a node', () => {
+  let site: Site;
+  let agent: RunningProgram;
+  let nodeId: string;
+  beforeAll(async () => {
+    site = await openSite(browser!);
+    const { admin, service } = site;
+    await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
+    const node = await admin.call<{ id: string; control_psk: string }>('POST', '/api/nodes', { name: 'edge' });
+    nodeId = node.id;
+    agent = startAgentProcess({ nodeId, controlEndpoint: service.controlEndpoint, controlPsk: node.control_psk });
+    await eventually('the node has been online for a while', async () => {
+      const { points } = await admin.call<{ points: readonly { online: number }[] }>(
+        'GET',
+        `/api/nodes/${nodeId}/history`,
+      );
+      return points.some(({ online }) => online > 0) || undefined;
+    });
+  });
+  afterAll(async () => {
+    await agent.stop();
+    await site.close();
+    await browser!.close();
+  });
+
+  // The colours of what each plot draws last, where lines lie on one another.
+  test.each([
+    ['light', { Traffic: '#868e96', 'Sessions begun in 5 minutes': '#c92a2a', 'Share of the time online': '#3b5bdb' }],
+    ['dark', { Traffic: '#868e96', 'Sessions begun in 5 minutes': '#ff8787', 'Share of the time online': '#91a7ff' }],
+  ] as const)('show what was reported, in %s', async (colorScheme, colours) => {
+    const page = await site.openAs('viewer', `/nodes/${nodeId}`, { colorScheme });
+    for (const [title, colour] of Object.entries(colours)) {
+      await expectPixels(page.getByRole('img', { name: title }).locator('canvas'), colour).toBeGreaterThan(0);
+    }
+  });
+});
