@@ -23,8 +23,8 @@ export interface FleetOptions {
 }
 
 export interface FilledFleet {
-  /** The id of the node with the first hop of the chain that carries traffic. */
-  readonly edge: string;
+  /** The id of the chain that carries traffic. */
+  readonly chain: string;
   /** Stops the agents. */
   close(): Promise<void>;
 }
@@ -111,7 +111,7 @@ export async function fillFleet({ rest, controlEndpoint, nodes: count }: FleetOp
     await makeTheRest(rest, { members, cover, edge, port: ports[5] ?? 0, policyPort: ports[0] ?? 0 });
     for (const node of [edge, relay, exit]) await running(rest, node);
     for (let request = 0; request < 20; request += 1) await fetchThrough(ports[0] ?? 0);
-    return { edge: edge.nodeId, close };
+    return { chain: chain.id, close };
   } catch (error) {
     await close();
     throw error;
