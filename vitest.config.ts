@@ -27,9 +27,6 @@ const programs = [
   'typed-client',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
-/** They wait for conditions, each with a bound of its own: a busy machine must not end them first. */
-const patient = { testTimeout: 120_000, hookTimeout: 120_000 };
-
 /** Share processes, because loading the service's modules takes longer than most files. */
 const shared = { isolate: false };
 
@@ -38,14 +35,16 @@ export default defineConfig({
     globalSetup: ['test/run/global-setup.ts'],
     setupFiles: ['test/run/property-seed.ts'],
     reporters: ['default', new SkippedReporter()],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Tests wait for conditions, each with a bound of its own: a busy machine must not end them first.
+    expect: { poll: { timeout: 20_000 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Three on two cores, because the longest files mostly wait for the programs that they start.
     maxWorkers: 3,
     // Projects run in the order of their names: the many short files at the end leave no worker without work.
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
-      { extends: true, test: { name: 'programs', include: programs, exclude: alone, ...patient, ...shared } },
+      { extends: true, test: { name: 'programs', include: programs, exclude: alone, ...shared } },
       {
         extends: true,
         test: { name: 'together', include: ['test/**/*.test.ts'], exclude: [...alone, ...programs], ...shared },

@@ -83,4 +83,4 @@ test('a node that opens sessions in a loop writes no more than its budget, and t
   clock.advance(60_000);
   await eventually(async () => versionsOf(await log()).at(-1)).toBe(last);
   expect(bytesOf(await log())).toBeLessThanOrEqual(allowed());
-}, 60_000);
+});

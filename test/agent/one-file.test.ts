@@ -23,7 +23,7 @@ beforeAll(() => {
   chmodSync(folder, 0o755);
   file = join(folder, 'gateway-agent.cjs');
   bytes = buildAgent(file);
-}, 60_000);
+});
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
   for (const service of services) await service.stop();
@@ -92,7 +92,7 @@ it('runs what the service sends, with its PSK in a file, and tells of itself', a
   expect((await fetch(`http://${address}/metrics`, { method: 'POST' })).status).toBe(405);
   child.kill('SIGTERM');
   expect(await exited).toBe(0);
-}, 60_000);
+});
 
 /** What `docs/how-to/add-an-agent.md` lets the agent do: a user without rights, and ports below 1024. */
 const asItsUnit = [

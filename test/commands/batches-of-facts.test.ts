@@ -1,5 +1,5 @@
 /** Batches of facts: their bounds, their retries, and what the log refuses for good. */
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createStreamBatch } from '../../src/commands/stream-batch.js';
 import type { StreamBatchOptions } from '../../src/commands/stream-batch.js';
 import { tuning } from '../../src/commands/tuning.js';
@@ -7,6 +7,7 @@ import type { FactOutcome } from '../../src/domain/agents/facts.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { eventOf, refused, storeOf, unavailable, unknown } from '../support/append-outcomes.js';
+import { eventually } from '../support/eventually.js';
 
 describe('a batch of facts', () => {
   const batchOf = (store: ReturnType<typeof storeOf>, options: Partial<StreamBatchOptions> = {}) => {
@@ -95,7 +96,7 @@ describe('a batch of facts', () => {
     const all = storeOf(refused('stream'), refused('stream'), refused('stream'));
     const byStream = batchOf(all);
     const outcomes = [byStream.add('A'), byStream.add('B')];
-    await vi.waitFor(() => expect(all.appends.length).toBeGreaterThan(1));
+    await eventually(() => all.appends.length).toBeGreaterThan(1);
     const behind = byStream.add('C');
     expect(await Promise.all([...outcomes, behind])).toEqual(['refused', 'refused', 'refused']);
     expect(await byStream.add('D')).toBe('recorded');

@@ -163,7 +163,7 @@ it('a revert restores exactly what its entry changed, or is refused with the rig
   );
   // The histories held every kind of outcome.
   for (const [kind, times] of Object.entries(outcomes)) expect([kind, times > 0]).toEqual([kind, true]);
-}, 60_000);
+});
 
 /** The newest entries are most often revertible; deletes and settings are rare, and say most. */
 function candidates(deal: Dealer, model: RevertModel): readonly Entry[] {

@@ -64,7 +64,7 @@ test('the log holds every acknowledged command once and whole, and no refused on
   );
   // The property proves something only if all of this happened.
   for (const [kind, count] of Object.entries(counts)) expect(count, kind).toBeGreaterThan(0);
-}, 60_000);
+});
 
 /** Executes the moves in bursts, now and then a creation under an idempotency key that both instances use. */
 async function executeAll(

@@ -10,6 +10,7 @@ import type { Attached, Control, Enrolment, Link, Said, Session } from './suppor
 import { createNode } from './support/resources.js';
 import type { NodeData } from './support/resources.js';
 import { sharedService } from './support/running.js';
+import { eventually } from '../support/eventually.js';
 
 const shared = sharedService();
 const links: Link[] = [];
@@ -228,11 +229,11 @@ describe('an agent that ends its session', () => {
       control.say(heartbeat(1n));
       await control.heartbeatResponse();
       const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${session.nodeId}`);
-      await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('online');
+      await eventually(async () => (await node()).status).toBe('online');
       control.say(closing(reason));
       await expectEnd(control, status.OK);
       expect(control.waiting).toEqual([]);
-      await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('offline');
+      await eventually(async () => (await node()).status).toBe('offline');
     }
   });
 
@@ -266,7 +267,7 @@ describe('a newer session of the node', () => {
     next.control.say(heartbeat(3n));
     expect((await next.control.heartbeatResponse()).ackSequence).toBe(3n);
     const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${enrolment.nodeId}`);
-    await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('online');
+    await eventually(async () => (await node()).status).toBe('online');
   });
 
   it('leaves the connection of the older one open', async () => {
@@ -296,7 +297,7 @@ describe('a newer session of the node', () => {
       if (i === 1) expect((await node()).duplicate_agent).toBe(false);
       before = now;
     }
-    await expect.poll(async () => (await node()).duplicate_agent, { timeout: 3_000 }).toBe(true);
+    await eventually(async () => (await node()).duplicate_agent).toBe(true);
   });
 
   it('supersedes nothing if it follows SessionClose{REKEY} on the same connection', async () => {
@@ -327,7 +328,7 @@ describe('revocation', () => {
     expect(answer).toMatchObject({ sessions_ended: true });
     await expectEnd(control, status.PERMISSION_DENIED, SessionCloseReason.REVOKED);
     const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${session.nodeId}`);
-    await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('offline');
+    await eventually(async () => (await node()).status).toBe('offline');
   });
 
   it('by deletion of the node ends the session with REVOKED', async () => {

@@ -68,7 +68,7 @@ describe('the listener', () => {
     expect(received).toBe('');
     expect(ms).toBeGreaterThan(3_500);
     expect(ms).toBeLessThan(9_000);
-  }, 15_000);
+  });
 
   it('answers every RPC of AgentService with UNIMPLEMENTED', async () => {
     const link = newLink();
@@ -361,7 +361,7 @@ describe('the budgets', () => {
     );
     expect(codes).toEqual(new Set([status.UNAUTHENTICATED, status.RESOURCE_EXHAUSTED]));
     expect((await newLink().open(enrolment)).ended.code).toBe(status.OK);
-  }, 30_000);
+  });
 });
 
 it('a SessionOffer is encoded with the field numbers of the proto file', () => {

@@ -34,7 +34,7 @@ beforeAll(async () => {
     backend: '192.0.2.8:80',
   });
   first = await agent.control.snapshot();
-}, 60_000);
+});
 afterAll(() => agent.link.close());
 
 const items = async (query: string): Promise<readonly Json[]> =>

@@ -43,7 +43,7 @@ describe('a service that stops', () => {
     await shared.service.start();
     const { items } = await shared.api.ok<{ items: { id: string }[] }>('GET', `/api/l4-chains/${chain.id}/deployments`);
     expect(items.map(({ id }) => id)).toEqual([deployment.id]);
-  }, 60_000);
+  });
 
   it('closes its sessions with DRAINING and a jittered retry time, exits cleanly and keeps everything', async () => {
     const enrolments = [await enrolled(), await enrolled(), await enrolled()];
@@ -72,5 +72,5 @@ describe('a service that stops', () => {
       control.say(configRequest(before[i]!.generation, before[i]!.checksum));
       expect(await control.update()).toEqual({ $case: 'unchanged', value: { generation: before[i]!.generation } });
     }
-  }, 60_000);
+  });
 });

@@ -72,12 +72,12 @@ beforeAll(async () => {
   node = created;
   enrolment = enrol(created.id, created.control_psk);
   chain = await createChain(running.api, { hops: [rawHop(created.id, port())] });
-}, 60_000);
+});
 
 afterAll(async () => {
   for (const each of links) each.close();
   await running.close();
-}, 30_000);
+});
 
 describe('an agent that shares no code with the service', () => {
   it('opens its first session after it has learned the time, and gets and applies its configuration', async () => {
@@ -150,9 +150,9 @@ describe('an agent that shares no code with the service', () => {
     expect(items[0]!.nodes).toEqual([
       { node_id: node.id, generation: Number(bad.generation), state: 'rejected', errors, listeners: null },
     ]);
-    await expect
-      .poll(() => running.api.ok('GET', '/api/dashboard/stats'), { timeout: 5_000 })
-      .toMatchObject({ nodes: { rejected: 1, converged: 0 } });
+    await eventually(() => running.api.ok('GET', '/api/dashboard/stats')).toMatchObject({
+      nodes: { rejected: 1, converged: 0 },
+    });
     control.say(configRequest());
     expect(await control.snapshot()).toEqual(runs);
     // On the next session as well, with the report as it was.
@@ -252,7 +252,7 @@ describe('an agent that shares no code with the service', () => {
       code: status.PERMISSION_DENIED,
       close: { reason: SessionCloseReason.REVOKED },
     });
-    await expect.poll(() => link.http2.destroyed, { timeout: 5_000 }).toBe(true);
+    await eventually(() => link.http2.destroyed).toBe(true);
     expect((await newLink().open(enrolment)).ended.code).toBe(status.UNAUTHENTICATED);
     enrolment = enrol(node.id, reset.control_psk);
     await connect(applied(runs));
@@ -269,7 +269,7 @@ describe('an agent that shares no code with the service', () => {
     await running.service.start();
     await connect(applied(runs));
     await unchanged();
-  }, 60_000);
+  });
 
   it('loses the connection without a word when the service is killed, and comes back with what it runs', async () => {
     const session = await link.session(enrolment);
@@ -286,7 +286,7 @@ describe('an agent that shares no code with the service', () => {
     await shows({ status: 'online', generation: Number(runs.generation), apply: { state: 'applied' } });
     await running.api.ok('POST', `/api/nodes/${node.id}/config`);
     await apply();
-  }, 60_000);
+  });
 
   it('says goodbye: nothing more is sent, and its node is offline at once', async () => {
     control.say(closing(SessionCloseReason.NORMAL));

@@ -68,7 +68,7 @@ async function follow({ graceMs, ...over }: Choices = {}): Promise<CommittedFlee
 const close = async (): Promise<void> => {
   for (const one of open.splice(0)) await one.close();
 };
-const stateOf = (fold: CommittedFleet) => expect.poll(() => fold.state().kind, { interval: 1 });
+const stateOf = (fold: CommittedFleet) => eventually(() => fold.state().kind);
 const [first, second, third] = chainedLog(logOf(f.createNode('a'), f.createNode('b'))) as unknown as [
   RecordedCommand,
   RecordedCommand,

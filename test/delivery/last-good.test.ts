@@ -8,6 +8,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { testKeyring } from '../support/keyring.js';
+import { eventually } from '../support/eventually.js';
 
 interface Stored {
   readonly generation: number;
@@ -153,7 +154,7 @@ describe('a last-good snapshot', () => {
     const snapshots = await open();
     away = true;
     snapshots.save('n1', pushOf(3));
-    await expect.poll(() => logged.length, { timeout: 5_000 }).toBeGreaterThan(0);
+    await eventually(() => logged.length).toBeGreaterThan(0);
     expect(logged[0]).toMatchObject({ error: 'Error: away' });
     expect(await snapshots.load('n1', stampOf(pushOf(3)))).toEqual(pushOf(3));
     away = false;

@@ -76,7 +76,7 @@ beforeAll(() => {
   }
   for (const command of l3.identity()) build(command);
   build(l3.createNetwork('net', members, [l3.tunnel('n77', 'n78'), l3.tunnel('n77', 'n79')]));
-}, 60_000);
+});
 
 beforeEach(() => {
   reads = 0;

@@ -53,7 +53,7 @@ beforeAll(() => {
     attempt(command === undefined ? undefined : renamed(command, step));
   }
   for (const id of fleet.tables.l4_chain.ids()) attempt({ type: 'DeployChain', id, ifMatch: undefined });
-}, 60_000);
+});
 
 interface Occupied {
   readonly rule: string;

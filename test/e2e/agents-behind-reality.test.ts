@@ -34,7 +34,7 @@ beforeAll(async () => {
   service = await prepareService({ dataDir: folder, env: reality.env });
   await service.start();
   admin = await service.admin();
-}, 90_000);
+});
 afterAll(async () => {
   await Promise.all(running.map((agent) => agent.stop('SIGKILL')));
   await service.stop();

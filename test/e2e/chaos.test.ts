@@ -88,7 +88,7 @@ describe.skipIf(!ferretDbBuilt())('two instances under random kills and outages'
     await mongo?.close();
     await log?.close();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   test('keep each acknowledged command once, show what the log says, and lower no generation', async () => {
     const book = createBook();

@@ -60,7 +60,7 @@ beforeAll(async () => {
     };
     agents.push(startProgram('gateway-agent', env, [], { root: folder }));
   }
-}, 90_000);
+});
 afterAll(async () => {
   await Promise.all(agents.map((agent) => agent.stop('SIGKILL')));
   for (const close of closers.toReversed()) await close();

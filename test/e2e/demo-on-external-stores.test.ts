@@ -24,7 +24,7 @@ describe.skipIf(!externalStoresBuilt())('the demo', () => {
   let pair: StorePair;
   beforeAll(async () => {
     pair = await externalStores.open();
-  }, 60_000);
+  });
   afterAll(() => pair.close());
 
   test('completes every step on the stores that the environment names, and refuses to run there again', async () => {
@@ -64,7 +64,7 @@ test('the demo answers wrong arguments and settings with one sentence', async ()
   expect(unkeyed.code).toBe(1);
   expect(unkeyed.output).toMatch(/^SVC_MASTER_KEY or SVC_MASTER_KEY_FILE: required/);
   expect(unkeyed.output).not.toContain('hidden');
-}, 90_000);
+});
 
 test('the demo prints store URLs without credentials, and its own database does not change the authentication source', () => {
   expect(withoutCredentials('esdb://admin:p@ss@h1:2113,h2:2113?tls=false')).toBe('esdb://h1:2113,h2:2113');

@@ -54,7 +54,7 @@ describe.skipIf(!ferretDbBuilt())('the event feed on two instances', () => {
     await mongo?.close();
     await log?.close();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   async function pages(url: string, after: string): Promise<Page['items']> {
     const client = createRestClient(url, token);
@@ -170,7 +170,7 @@ describe.skipIf(!ferretDbBuilt())('the event feed on two instances', () => {
     await stream.next(({ type }) => type === 'ready', 'ready');
     await createRestClient(services[1]!.url, own).call('POST', '/api/auth/logout');
     expect((await stream.next(({ type }) => type === 'end', 'its end')).data).toMatchObject({ reason: 'token_ended' });
-  }, 60_000);
+  });
 
   test('an API token that one instance has made is taken by the other at once, and neither takes it once it is deleted', async () => {
     const [a, b] = services.map(({ url }) => url) as [string, string];
@@ -190,5 +190,5 @@ describe.skipIf(!ferretDbBuilt())('the event feed on two instances', () => {
         reason: 'token_ended',
       });
     }
-  }, 60_000);
+  });
 });

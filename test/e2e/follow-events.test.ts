@@ -28,7 +28,7 @@ afterAll(async () => {
   for (const program of programs) program.kill('SIGKILL');
   await service.stop();
   await rm(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 test('the program of the page prints every command once, through kill -9 of the service and of itself', async () => {
   const page = await readFile(join(projectRoot, 'docs/how-to/follow-events.md'), 'utf8');

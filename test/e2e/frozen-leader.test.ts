@@ -29,7 +29,7 @@ beforeEach(async () => {
   });
   await service.start();
   admin = await service.admin();
-}, 60_000);
+});
 afterEach(async () => {
   await service.stop();
   await cluster.close();

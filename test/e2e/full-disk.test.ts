@@ -32,12 +32,12 @@ beforeAll(async () => {
   service = await prepareService({ dataDir: folder });
   await service.start();
   admin = await service.admin();
-}, 60_000);
+});
 
 afterAll(async () => {
   await service.stop();
   await rm(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 const limit = (size: number | 'unlimited'): void => {
   execFileSync('prlimit', ['--pid', String(service.program().pid), `--fsize=${size}:unlimited`]);

@@ -120,7 +120,7 @@ describe('a stranger who knows HTTP/2', () => {
     await waitFor('the agent is online', async () =>
       (await admin.call<{ status: string }>('GET', nodePath)).status === 'online' ? true : undefined,
     );
-  }, 60_000);
+  });
   afterAll(async () => {
     await agent.stop();
     await service.stop();

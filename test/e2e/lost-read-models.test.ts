@@ -26,7 +26,7 @@ test('a deleted folder of the read store is filled again by the next start, and 
   } finally {
     await site.close();
   }
-}, 90_000);
+});
 
 describe.skipIf(!externalStoresBuilt())('lost read models', () => {
   test('are computed again from the log: at a start, or by a rebuild if the checkpoint is still there', async () => {

@@ -117,4 +117,4 @@ test('a node is raised at most once a minute, even across a restart; until then 
     for (const agent of agents) agent.disconnect();
     await site.close();
   }
-}, 90_000);
+});

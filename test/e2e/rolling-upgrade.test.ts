@@ -201,7 +201,7 @@ describe.skipIf(!ferretDbBuilt())('three instances, upgraded one by one and back
     await log?.close();
     await newer?.remove();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   test('two newer instances that start together raise the compiler version and every generation once', async () => {
     const before = await generations(a!);
@@ -308,5 +308,5 @@ describe.skipIf(!ferretDbBuilt())('three instances, upgraded one by one and back
     const { lasting, fresh } = traffic!.echoes();
     expect(Math.min(lasting, fresh)).toBeGreaterThan(20);
     expect(traffic!.failures).toEqual([]);
-  }, 60_000);
+  });
 });

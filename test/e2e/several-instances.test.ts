@@ -84,7 +84,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     await mongo?.close();
     await log?.close();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   test('a change on one reaches the agent that is connected to the other', async () => {
     const before = await applied(clients[1]!);

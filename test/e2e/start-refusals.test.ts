@@ -89,7 +89,7 @@ onStorePairs('a start with the wrong master key', (stores) => {
     } finally {
       await pair.close();
     }
-  }, 90_000);
+  });
 });
 
 test('external stores without a master key are refused, and no key is created', async () => {

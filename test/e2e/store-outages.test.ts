@@ -194,7 +194,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
       await once(server, 'listening');
       targets.set(name, server);
     }
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await Promise.all(agents.map((program) => program.stop()));
@@ -203,7 +203,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
     await mongo?.close();
     await log?.close();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   test('a start waits for both stores, names them, and becomes ready when the second one is there', async () => {
     const waiting = (store: string, port: number): boolean =>

@@ -25,7 +25,7 @@ describe.each(['HTTP', 'HTTPS'])('a client of REST over %s that is gone', (schem
     const env = { SVC_LOG_LEVEL: 'debug' };
     service = await prepareService({ dataDir: join(folder, 'data'), env, ...(tls === undefined ? {} : { tls }) });
     await service.start();
-  }, 60_000);
+  });
   afterAll(async () => {
     await service.stop();
     rmSync(folder, { recursive: true, force: true });

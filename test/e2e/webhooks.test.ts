@@ -74,7 +74,7 @@ describe.skipIf(!ferretDbBuilt())('a webhook of two instances', () => {
     await mongo?.close();
     await log?.close();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   const made: string[] = [];
   /** Creates upstreams on an instance that lives. */

@@ -87,7 +87,7 @@ test('however much of the log the window holds, every reader gets the same, from
     }
     await closers.closeAll();
   }
-}, 60_000);
+});
 
 test('a cursor beyond the end, or at which another event stands, is refused after a restore', async () => {
   const before = [refreshed(), refreshed()];

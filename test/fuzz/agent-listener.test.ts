@@ -160,7 +160,7 @@ describe.each([
   beforeAll(async () => {
     if (withReality) reality = await startDemoReality();
     fuzzed = await startFuzzed(reality && { ...reality.env, SVC_REALITY_ALLOW_H2C: 'true' });
-  }, 60_000);
+  });
   afterAll(async () => {
     await fuzzed.close();
     reality?.close();

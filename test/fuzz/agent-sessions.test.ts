@@ -25,7 +25,7 @@ let fuzzed: Fuzzed;
 beforeAll(async () => {
   // So that the failures of one address do not hide the rest.
   fuzzed = await startFuzzed({ SVC_ADMISSION_FAILURES_PER_ADDRESS: '100000/100000' });
-}, 60_000);
+});
 afterAll(() => fuzzed.close());
 
 interface Enrolled {

@@ -74,7 +74,7 @@ describe.each(['HTTP', 'HTTPS'])('over %s', (scheme) => {
     // The good requests beside come from the global fetch, which takes no certificate of its own.
     if (tls !== undefined) env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
     fuzzed = await startFuzzed({}, tls);
-  }, 60_000);
+  });
   afterAll(async () => {
     await fuzzed.close();
     if (before === undefined) delete env['NODE_TLS_REJECT_UNAUTHORIZED'];

@@ -17,7 +17,7 @@ interface Request {
 let fuzzed: Fuzzed;
 beforeAll(async () => {
   fuzzed = await startFuzzed();
-}, 60_000);
+});
 afterAll(() => fuzzed.close());
 
 const oddText = fc.oneof(

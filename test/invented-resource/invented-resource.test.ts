@@ -206,7 +206,7 @@ describe('the service with a new resource', () => {
     admin = await service.admin();
     nodeId = (await admin.call<{ id: string }>('POST', '/api/nodes', { name: 'tower' })).id;
     beacon = await admin.call<Beacon>('POST', '/api/beacons', { name: 'north', node_id: nodeId });
-  }, 60_000);
+  });
   afterAll(async () => {
     await service.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -320,7 +320,7 @@ describe('the service with a new resource', () => {
 
     await service.start({ root });
     expect(await (await service.admin()).call('GET', '/api/beacons')).toEqual(before);
-  }, 90_000);
+  });
 });
 
 /** A module of the copy. */

@@ -3,7 +3,7 @@
  * stops the fold in front of it.
  */
 import { createHash } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import type { RecordedEvent, StoredEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -21,6 +21,7 @@ import type { CommandFixture, FleetGateway } from '../support/command-fixture.js
 import { until } from '../support/delivery-fixture.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
 import { testLogChain } from '../support/log-chain.js';
+import { eventually } from '../support/eventually.js';
 
 let fixture: CommandFixture;
 let gateway: FleetGateway;
@@ -72,10 +73,9 @@ async function checkpointed(chain?: LogChain): Promise<FoldCheckpoint> {
   const { committed } = await start(chain);
   await ready(committed);
   let stored: FoldCheckpoint | undefined;
-  await vi.waitFor(async () => {
-    stored = await fixture.stores.eventStore.loadFoldCheckpoint(streams.fleet);
-    expect(stored).toBeDefined();
-  });
+  await eventually(
+    async () => (stored = await fixture.stores.eventStore.loadFoldCheckpoint(streams.fleet)),
+  ).toBeDefined();
   await committed.close();
   return stored!;
 }

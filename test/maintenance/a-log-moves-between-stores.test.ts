@@ -102,7 +102,7 @@ onMongoServers('moving an installation between stores', (server) => {
     const after = await wholeLog(target.eventStore);
     expect(contents(after)).toEqual(contents(before));
     expect(fleetBytes(after)).toBe(fleetBytes(before));
-  }, 90_000);
+  });
 
   it('leaves read models that can be rebuilt and compared', async () => {
     const source = await installations.open();
@@ -127,5 +127,5 @@ onMongoServers('moving an installation between stores', (server) => {
     expect(compared?.documents).toBeGreaterThan(20);
     expect((await wholeLog(eventStore)).some(({ stream }) => stream === streams.fleet)).toBe(true);
     await projections.close();
-  }, 90_000);
+  });
 });

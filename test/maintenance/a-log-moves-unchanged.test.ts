@@ -160,7 +160,7 @@ describe('a log that is exported and imported', () => {
     // Importing it again changes nothing.
     expect(await importFrom(path, target)).toMatchObject({ written: false });
     await expectSame(target);
-  }, 60_000);
+  });
 });
 
 describe('an import is refused', () => {

@@ -114,7 +114,7 @@ beforeAll(async () => {
     if (index % 2 === 0) await admin.call('POST', `/api/nodes/${id}/config`);
   }
   before = await nodesOf(admin);
-}, 90_000);
+});
 afterAll(async () => {
   await service.stop();
   await rm(root, { recursive: true, force: true });
@@ -147,7 +147,7 @@ describe('while the service runs on embedded stores', () => {
       out: expect.stringContaining(`${beside} is complete and proven.`),
     });
     expect((await admin.send('GET', '/api/nodes')).status).toBe(200);
-  }, 60_000);
+  });
 
   it('every command that writes refuses, also from another container, and asks to stop the service first', async () => {
     const container = inNewNamespaces('-n') ?? [];
@@ -169,7 +169,7 @@ describe('while the service runs on embedded stores', () => {
         err: expect.stringMatching(/is in use by another process.*stop the service first\.\n$/),
       });
     }
-  }, 60_000);
+  });
 });
 
 describe('an installation', () => {
@@ -209,7 +209,7 @@ describe('an installation', () => {
       code: 1,
       err: expect.stringMatching(/the target is not empty: its log has events in svc-/),
     });
-  }, 90_000);
+  });
 
   it('that is half imported does not start, and the same import completes it', async () => {
     const half = join(root, 'half');
@@ -227,7 +227,7 @@ describe('an installation', () => {
       code: 0,
       out: expect.stringMatching(/of the events are from an interrupted run/),
     });
-  }, 60_000);
+  });
 
   it('gets its read models rebuilt, one or all, and compared', async () => {
     const outcomes = await runScripts(
@@ -241,7 +241,7 @@ describe('an installation', () => {
       { code: 0, out: expect.stringMatching(/^\d+ documents .*: 0 different\.\n$/) },
     ]);
     await serving(first, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
-  }, 90_000);
+  });
 
   it('gets another master key and keeps running; the old key no longer opens anything', async () => {
     const copy = join(root, 'rotated');
@@ -301,7 +301,7 @@ describe('an installation', () => {
       expect(await nodesOf(admin)).toEqual(before);
       await admin.call('POST', '/api/credentials', { name: 'sealed anew', key_type: 'x25519' });
     });
-  }, 60_000);
+  });
 
   it('goes back to the compiler of an older release with higher generations, but not below this release', async () => {
     const copy = join(root, 'gone-back');
@@ -332,7 +332,7 @@ describe('an installation', () => {
         revertible: false,
       });
     });
-  }, 90_000);
+  });
 
   it('does not go back when a newer release has written an event that this one does not know', async () => {
     const copy = join(root, 'newer-events');
@@ -342,7 +342,7 @@ describe('an installation', () => {
       code: 1,
       err: expect.stringMatching(/^This release cannot read the log: the event MoonPhaseChanged .*\.\n$/),
     });
-  }, 60_000);
+  });
 
   it('gets a new password for an account whose password is lost', async () => {
     const copy = join(root, 'forgotten');
@@ -419,7 +419,7 @@ describe('wrong arguments', () => {
       expect([name, code, out]).toEqual([name, 2, '']);
       expect(err.startsWith(`${sentence}\n\nUsage: npm run `)).toBe(true);
     }
-  }, 60_000);
+  });
 
   it('never create an installation in an empty folder', async () => {
     const empty = join(root, 'empty');
@@ -437,7 +437,7 @@ describe('wrong arguments', () => {
     expect(outcomes.slice(0, -1)).toEqual(Array.from({ length: 4 }, () => ({ code: 1, out: '', err })));
     expect(outcomes.at(-1)).toMatchObject({ code: 1 });
     expect(await readdir(empty)).toEqual([]);
-  }, 60_000);
+  });
 });
 
 describe('the progress of a command', () => {

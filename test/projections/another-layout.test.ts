@@ -12,6 +12,7 @@ import { openReadSide, planned, sessionOpened } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
 import { shortSleeps } from '../support/short-sleeps.js';
 import { tuning } from '../../src/projections/tuning.js';
+import { eventually } from '../support/eventually.js';
 
 const release = groupVersion;
 const node = uuidFromName('a node');
@@ -19,7 +20,6 @@ const created = (): Planned =>
   planned(streams.fleet, [
     { type: 'NodeCreated', data: { node_id: node, name: 'one', description: null, address: null, labels: {} } },
   ]);
-const soon = <T>(read: () => T) => expect.poll(read, { timeout: 3_000, interval: 2 });
 
 let side: ReadSide;
 let lines: string[];
@@ -94,13 +94,13 @@ describe('an instance', () => {
     const { trouble, readStore } = troubled();
     trouble.leases = true;
     const projections = await side.started({ ...polling, readStore });
-    await soon(() => told('could not be read').length).toBe(3);
+    await eventually(() => told('could not be read').length).toBe(3);
     await new Promise((resolve) => setTimeout(resolve, 50));
     // Twice at the start, then once by the loop.
     expect(told('could not be read')).toHaveLength(3);
     expect(told('could not be read')[0]).toContain('the store is away');
     trouble.leases = false;
-    await soon(readers).toEqual([{ release, numbers: [0] }]);
+    await eventually(readers).toEqual([{ release, numbers: [0] }]);
     trouble.leases = true;
     await projections.close();
     expect(told('could not be read').length).toBeGreaterThan(3);
@@ -144,11 +144,11 @@ describe('a layout that changes', () => {
     await side.append([sessionOpened(node)]);
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 2_000)).toBe(true);
     await moveTo(1);
-    await soon(async () => (await (await collectionOf(1)).get(node)) !== undefined).toBe(true);
+    await eventually(async () => (await (await collectionOf(1)).get(node)) !== undefined).toBe(true);
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect([told('following the new').length, told('queries now read').length]).toEqual([1, 0]);
     letThrough();
-    await soon(() => told('queries now read').length).toBe(1);
+    await eventually(() => told('queries now read').length).toBe(1);
     expect((await projections.agents.get(node))?.agent_version).toBe('1.0.0');
   });
 
@@ -156,10 +156,10 @@ describe('a layout that changes', () => {
     const { eventStore, signals, held, letThrough } = watchedLog();
     const projections = await side.started({ ...polling, eventStore });
     await moveTo(1);
-    await soon(() => told('queries now read').length).toBe(1);
+    await eventually(() => told('queries now read').length).toBe(1);
     held.all = true;
     await moveTo(2);
-    await soon(() => signals.length).toBe(3);
+    await eventually(() => signals.length).toBe(3);
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false]);
     setImmediate(letThrough);
     await projections.close();
@@ -172,11 +172,11 @@ describe('a layout that changes', () => {
     await side.started({ ...polling, eventStore });
     held.all = true;
     await moveTo(1);
-    await soon(() => signals.length).toBe(2);
+    await eventually(() => signals.length).toBe(2);
     await moveTo(2);
     setTimeout(letThrough, 20);
-    await soon(() => told('queries now read').length).toBe(1);
-    await soon(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [2, 0] }]));
+    await eventually(() => told('queries now read').length).toBe(1);
+    await eventually(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [2, 0] }]));
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true, false]);
   });
 
@@ -186,7 +186,7 @@ describe('a layout that changes', () => {
       const { eventStore, signals } = watchedLog();
       await side.started({ ...polling, eventStore });
       await moveTo(1);
-      await soon(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [1] }]));
+      await eventually(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [1] }]));
       expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
       expect(sleeps.slept).toContain(tuning.layoutLingerMs);
       expect(told('could not be read')).toEqual([]);
@@ -203,7 +203,7 @@ describe('a layout that changes', () => {
     const facts: string[] = [];
     projections.onAgentFact(({ type }) => void facts.push(type));
     await moveTo(1);
-    await soon(() => told('queries now read the rebuilt').length).toBe(1);
+    await eventually(() => told('queries now read the rebuilt').length).toBe(1);
     expect([...told('following the new collections'), ...told('queries now read')]).toEqual([
       expect.stringMatching(/^info .*{"layout":1}$/),
       expect.stringMatching(/^info .*{"layout":1}$/),
@@ -218,9 +218,9 @@ describe('a layout that changes', () => {
     // Facts from before are not told again.
     expect(facts).toEqual([]);
     // Both are announced: callers may still wait for the old one.
-    await soon(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [1, 0] }]));
+    await eventually(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [1, 0] }]));
     await side.append([sessionOpened(node, '2.0.0')]);
-    await soon(() => facts).toEqual(['AgentSessionOpened']);
+    await eventually(() => facts).toEqual(['AgentSessionOpened']);
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 2_000)).toBe(true);
     expect(projections.revision(streams.fleet)).toBe(0);
   });
@@ -248,10 +248,10 @@ it('a listener that fails does not keep the others from being told', async () =>
   const stop = projections.onStatusChange(({ caughtUp }) => void states.push(caughtUp));
   const fact = sessionOpened(node);
   await side.append([created(), fact]);
-  await soon(() => facts).toEqual([`AgentSessionOpened ${fact.at}`]);
+  await eventually(() => facts).toEqual([`AgentSessionOpened ${fact.at}`]);
   expect(told('error a listener for agent facts failed')).toEqual([expect.stringContaining('a fault')]);
   await moveTo(1);
-  await soon(() => states).toEqual([true]);
+  await eventually(() => states).toEqual([true]);
   expect(told('error a listener for the status of the projections failed')).toEqual([
     expect.stringContaining('a fault'),
   ]);

@@ -162,7 +162,7 @@ describe('catching up with a long log', () => {
     await (await side.started()).close();
     await (await side.started({ version: groupVersion + 1 })).close();
     expect(await dump(side.stores.readStore)).toEqual(await dump(side.stores.readStore, groupVersion + 1));
-  }, 60_000);
+  });
 });
 
 describe('an instance that followed live and has to catch up again after a drop', () => {
@@ -203,7 +203,7 @@ describe('an instance that followed live and has to catch up again after a drop'
     await projections.close();
     await (await side.started({ version: groupVersion + 1 })).close();
     expect(await dump(readStore)).toEqual(await dump(readStore, groupVersion + 1));
-  }, 60_000);
+  });
 });
 
 describe('an entity that cannot be folded', () => {
@@ -234,5 +234,5 @@ describe('an entity that cannot be folded', () => {
     const audit = await projections.audit.list({ page: 1, pageSize: 1, resourceId: second, includeAccounts: true });
     const aboutSecond = log.filter(({ events }) => (events[0]!.data as { node_id?: string }).node_id === second);
     expect(audit.total).toBe(aboutSecond.filter(({ stream }) => stream === streams.fleet).length);
-  }, 60_000);
+  });
 });

@@ -16,8 +16,8 @@ import { caughtUp, delivered, drivenLog } from '../support/driven-log.js';
 import type { DrivenLog } from '../support/driven-log.js';
 import { asRecorded, planned, sessionOpened } from '../support/read-side.js';
 import type { Planned } from '../support/read-side.js';
+import { eventually } from '../support/eventually.js';
 
-const soon = <T>(read: () => T) => expect.poll(read, { timeout: 3_000, interval: 2 });
 const refreshed = (count = 1, node_id = 'n'): Planned =>
   planned(
     streams.fleet,
@@ -112,11 +112,11 @@ describe('the runner', () => {
   it('applies what is delivered together in parts of a thousand events, and a larger command alone', async () => {
     const { runner, together, status } = start();
     log.give(caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     const sizes = [400, 600, 1, 1500, 999, 1];
     const commands = asRecorded(sizes.map((count) => refreshed(count)));
     log.give(delivered(...commands));
-    await soon(() => together).toEqual([1000, 1, 1500, 1000]);
+    await eventually(() => together).toEqual([1000, 1, 1500, 1000]);
     expect(documents.get('n')).toEqual({ events: 3501 });
     const end = commands.at(-1)?.events.at(-1)?.position ?? 0;
     expect(runner.handled()).toEqual({ commit: end, prepare: end });
@@ -134,7 +134,7 @@ describe('the runner', () => {
     });
     const commands = asRecorded([refreshed(2), refreshed(1)]);
     log.give(delivered(...commands), caughtUp);
-    await soon(() => status.current()).toMatchObject({ caughtUp: true, lastError: null });
+    await eventually(() => status.current()).toMatchObject({ caughtUp: true, lastError: null });
     expect(order).toEqual(['caught up with 1 checkpoint, documents of 1']);
     const last = commands.at(-1)?.events.at(-1);
     const point = { commit: last?.position, prepare: last?.position, anchors: [] };
@@ -147,16 +147,16 @@ describe('the runner', () => {
     const anchors = [{ stream: streams.fleet, revision: 3, id: 'held' }];
     const { status } = start({ after: { commit: 1, prepare: 1, anchors } });
     log.give(caughtUp);
-    await soon(() => status.current().lastError).toContain('which this log lacks');
+    await eventually(() => status.current().lastError).toContain('which this log lacks');
     expect([log.subscriptions.length, status.current().caughtUp]).toEqual([0, false]);
   });
 
   it('moves on where the log has nothing for it', async () => {
     const { runner, progress, status } = start({ after: { commit: 1, prepare: 1, anchors: [] } });
     log.give(caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     log.give({ kind: 'checkpoint', point: { commit: 90, prepare: 89 } });
-    await soon(() => progress.position()).toBe(89);
+    await eventually(() => progress.position()).toBe(89);
     expect(runner.handled()).toEqual({ commit: 90, prepare: 89 });
     expect(log.subscriptions.map(({ after }) => after)).toEqual([{ commit: 1, prepare: 1, anchors: [] }]);
     await runner.close();
@@ -166,11 +166,11 @@ describe('the runner', () => {
   it('tells facts of agents once their documents are written, with their time and place, and of no other stream', async () => {
     const { status } = start();
     log.give(caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     const commands = asRecorded([refreshed(), sessionOpened('n')]);
     log.give(delivered(...commands));
     const [fact] = commands[1]?.events ?? [];
-    await soon(() => told.at(-1)).toBe(`AgentSessionOpened ${fact?.metadata.occurred_at} ${fact?.position}`);
+    await eventually(() => told.at(-1)).toBe(`AgentSessionOpened ${fact?.metadata.occurred_at} ${fact?.position}`);
     expect(told.filter((what) => what.startsWith('Node'))).toEqual([]);
     expect(documents.get('n')).toEqual({ events: 2 });
   });
@@ -181,16 +181,19 @@ describe('a subscription that drops', () => {
     const { status } = start();
     const [first, second] = asRecorded([refreshed(), refreshed()]);
     log.give(delivered(first!), caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     expect(lines).toEqual([]);
     log.give(new Error('gone'), new Error('still gone'));
-    await soon(() => status.current()).toMatchObject({ caughtUp: false, lastError: expect.stringContaining('gone') });
+    await eventually(() => status.current()).toMatchObject({
+      caughtUp: false,
+      lastError: expect.stringContaining('gone'),
+    });
     log.give(delivered(second!));
-    await soon(() => documents.get('n')).toEqual({ events: 2 });
+    await eventually(() => documents.get('n')).toEqual({ events: 2 });
     // What arrives does not say that nothing is missing.
     expect(status.current()).toMatchObject({ caughtUp: false, lastError: expect.stringContaining('gone') });
     log.give(caughtUp);
-    await soon(() => status.current()).toMatchObject({ caughtUp: true, lastError: null });
+    await eventually(() => status.current()).toMatchObject({ caughtUp: true, lastError: null });
     expect(lines).toEqual([
       expect.stringMatching(/^warn the subscription of the read models dropped .*gone/),
       expect.stringMatching(/^info the read models are subscribed again/),
@@ -205,9 +208,9 @@ describe('a subscription that drops', () => {
     const { status } = start();
     for (let drops = 0; drops < 2; drops += 1) {
       log.give(caughtUp);
-      await soon(() => status.current().caughtUp).toBe(true);
+      await eventually(() => status.current().caughtUp).toBe(true);
       log.give(new Error('gone'));
-      await soon(() => status.current().caughtUp).toBe(false);
+      await eventually(() => status.current().caughtUp).toBe(false);
     }
     expect(lines.filter((line) => line.startsWith('warn'))).toHaveLength(2);
   });
@@ -217,24 +220,27 @@ describe('a read store that is away', () => {
   it('is tried until it works, told once, and the log is then read on with a new subscription', async () => {
     const { status, together } = start();
     log.give(caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     outages.push(away(), away());
     const [first, second] = asRecorded([refreshed(), refreshed()]);
     log.give(delivered(first!));
-    await soon(() => status.current()).toMatchObject({ caughtUp: false, lastError: expect.stringContaining('away') });
+    await eventually(() => status.current()).toMatchObject({
+      caughtUp: false,
+      lastError: expect.stringContaining('away'),
+    });
     expect(together).toEqual([]);
-    await soon(() => together).toEqual([1]);
+    await eventually(() => together).toEqual([1]);
     expect(lines).toEqual([
       expect.stringMatching(/^warn applying events: failed and is tried until it works .*away/),
       expect.stringMatching(/^info applying events: works again {"tries":2}/),
     ]);
     // Not before the end of the log is known again.
-    await soon(() => log.subscriptions.length).toBe(2);
+    await eventually(() => log.subscriptions.length).toBe(2);
     expect(status.current()).toMatchObject({ caughtUp: false, lastError: null });
     expect(log.subscriptions[1]?.after).toMatchObject({ commit: first!.events[0].position });
     expect(log.subscriptions.map(({ signal }) => signal.aborted)).toEqual([true, false]);
     log.give(delivered(second!), caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     expect(documents.get('n')).toEqual({ events: 2 });
   });
 
@@ -243,8 +249,8 @@ describe('a read store that is away', () => {
     unreadable.push(away());
     const commands = asRecorded([refreshed(), refreshed()]);
     log.give(delivered(...commands));
-    await soon(() => status.current().lastError).toContain('away');
-    await soon(() => log.subscriptions.length).toBe(2);
+    await eventually(() => status.current().lastError).toContain('away');
+    await eventually(() => log.subscriptions.length).toBe(2);
     const { position } = commands[1]!.events[0];
     expect(log.subscriptions[1]?.after).toEqual({ commit: position, prepare: position });
     expect(documents.get('n')).toEqual({ events: 2 });
@@ -254,7 +260,7 @@ describe('a read store that is away', () => {
       expect.stringMatching(/^info applying events: works again/),
     ]);
     log.give(caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
   });
 
   it('makes the checkpoint late, which is told, and the runner goes on', async () => {
@@ -268,22 +274,22 @@ describe('a read store that is away', () => {
       } as Partial<ReadStore> as ReadStore,
     });
     log.give(caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     fails = true;
     log.give(delivered(...asRecorded([refreshed()])));
-    await soon(() => lines[0]).toMatch(/^warn the checkpoint of the read models is late .*away/);
+    await eventually(() => lines[0]).toMatch(/^warn the checkpoint of the read models is late .*away/);
     expect(status.current()).toMatchObject({ caughtUp: true, lastError: null });
     fails = false;
-    await soon(() => checkpoints.length).toBe(1);
+    await eventually(() => checkpoints.length).toBe(1);
   });
 
   it('does not keep the runner from closing, which skips nothing', async () => {
     const { runner, status, together } = start();
     log.give(caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     outages.push(...Array.from({ length: 50 }, away));
     log.give(delivered(...asRecorded([refreshed()])));
-    await soon(() => status.current().lastError).toContain('away');
+    await eventually(() => status.current().lastError).toContain('away');
     await runner.close();
     expect([together, runner.handled(), checkpoints]).toEqual([[], 'start', []]);
   });
@@ -293,7 +299,7 @@ describe('the runner stops for good', () => {
   it('at an event that this release does not know, behind the commands before it', async () => {
     const { runner, status } = start({ onAnotherLog: () => void told.push('another log') });
     log.give(caughtUp);
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     const [known, unknown, later] = asRecorded([
       refreshed(),
       planned(streams.fleet, [{ type: 'MoonPhaseChanged', data: { node_id: 'n' } }]),
@@ -337,7 +343,7 @@ describe('the runner stops for good', () => {
     const [edit] = asRecorded([refreshed()]);
     log.give(delivered(edit!), caughtUp);
     const { status } = start({ onAnotherLog: (sentence) => void sentences.push(sentence) });
-    await soon(() => status.current().caughtUp).toBe(true);
+    await eventually(() => status.current().caughtUp).toBe(true);
     const again = drivenLog();
     again.give(delivered({ ...edit!, events: [{ ...edit!.events[0], id: 'another' }] }));
     // Only what was delivered can be read.
@@ -364,7 +370,7 @@ describe('the runner stops for good', () => {
 it('a runner that is closed is not followed by an error', async () => {
   const { runner, status } = start();
   log.give(delivered(...asRecorded([refreshed()])), caughtUp);
-  await soon(() => status.current().caughtUp).toBe(true);
+  await eventually(() => status.current().caughtUp).toBe(true);
   await runner.close();
   await runner.ended;
   expect([lines, status.current().lastError]).toEqual([[], null]);

@@ -1,10 +1,11 @@
 /** The look at the log's head: callers that wait for a position which no read model uses are told, and nobody is told early. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createHeadProbe } from '../../src/projections/engine/head-probe.js';
 import { createProgress } from '../../src/projections/engine/progress.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { EventStore, ResumePoint } from '../../src/storage/event-store.js';
+import { eventually } from '../support/eventually.js';
 
 type Item = { readonly kind: 'events' | 'checkpoint' | 'caught_up' } | 'hangs' | 'fails';
 
@@ -68,14 +69,14 @@ describe('a caller that waits for a position', () => {
     expect(progress.position()).toBe(9);
     expect(asked).toEqual([{ after: { commit: 5, prepare: 5 }, streams: ['svc-fleet'] }]);
     // The subscription does not stay open.
-    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true));
+    await eventually(() => signals[0]?.aborted).toBe(true);
   });
 
   it('is not told when events are on their way: they tell it themselves', async () => {
     const { wake, progress, asked } = probe([checkpoint, events, caughtUp]);
     void progress.untilPosition(9, 5_000);
     wake();
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(1));
+    await eventually(() => asked.length).toBeGreaterThan(1);
     expect(progress.position()).toBe(5);
   });
 
@@ -83,7 +84,7 @@ describe('a caller that waits for a position', () => {
     const { wake, progress, asked, heads } = probe([caughtUp], { head: 5 });
     void progress.untilPosition(9, 5_000);
     wake();
-    await vi.waitFor(() => expect(heads()).toBeGreaterThan(1));
+    await eventually(() => heads()).toBeGreaterThan(1);
     expect([progress.position(), asked]).toEqual([5, []]);
   });
 
@@ -91,7 +92,7 @@ describe('a caller that waits for a position', () => {
     const { wake, progress, logged } = probe(['fails']);
     void progress.untilPosition(9, 5_000);
     wake();
-    await vi.waitFor(() => expect(logged.length).toBeGreaterThan(1));
+    await eventually(() => logged.length).toBeGreaterThan(1);
     expect(logged[0]).toEqual({ error: expect.stringContaining('away') });
   });
 });
@@ -115,7 +116,7 @@ describe('the head of the log', () => {
     const { wake, close, progress, asked, heads } = probe(['hangs']);
     void progress.untilPosition(9, 5_000);
     wake();
-    await vi.waitFor(() => expect(asked).toHaveLength(1));
+    await eventually(() => asked).toHaveLength(1);
     await close();
     wake();
     await new Promise((resolve) => setTimeout(resolve, 2 * tuning.probeEveryMs));

@@ -17,6 +17,7 @@ import { createManualClock } from '../support/manual-clock.js';
 import { append, planned, sessionOpened, signedIn } from '../support/read-side.js';
 import type { Planned } from '../support/read-side.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
+import { eventually } from '../support/eventually.js';
 
 const release = groupVersion;
 const node = uuidFromName('a node');
@@ -26,7 +27,6 @@ const created = (name = 'one', node_id = node): Planned =>
   ]);
 const renamed = (to: string): Planned =>
   planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id: node, changes: { name: { from: 'one', to } } } }]);
-const soon = <T>(read: () => T) => expect.poll(read, { timeout: 3_000, interval: 2 });
 
 let stores: ReturnType<typeof storesInMemory>;
 let clock: ReturnType<typeof createManualClock>;
@@ -58,7 +58,7 @@ async function open(over: Partial<GroupOptions> = {}): Promise<Group> {
   groups.push(group);
   return group;
 }
-const caughtUp = (group: Group) => soon(() => group.status().caughtUp).toBe(true);
+const caughtUp = (group: Group) => eventually(() => group.status().caughtUp).toBe(true);
 const refusalOf = (group: Group): string => {
   try {
     group.queries();
@@ -104,9 +104,9 @@ describe('a read store that is away at the start', () => {
     expect([refusalOf(group), group.number(), group.status().caughtUp]).toEqual(['unavailable', undefined, false]);
     expect(group.status().lastError).toContain('the read store is away');
     expect(lines).toEqual([expect.stringMatching(/^warn the read models cannot be opened yet .*"tries":0/)]);
-    await soon(() => lines[1]).toMatch(/"tries":1}/);
+    await eventually(() => lines[1]).toMatch(/"tries":1}/);
     trouble.away = false;
-    await soon(() => group.status().lastError).toBeNull();
+    await eventually(() => group.status().lastError).toBeNull();
     expect(group.status().caughtUp).toBe(false);
     subscriptions.release();
     await caughtUp(group);
@@ -202,7 +202,7 @@ describe('an entity that an event cannot be applied to', () => {
     await append(stores.eventStore, created());
     await append(stores.eventStore, sessionOpened(node, 'poison'));
     const filling = await open({ models: fussy });
-    await soon(() => filling.status().lastError).toContain('the rebuild of agents stopped');
+    await eventually(() => filling.status().lastError).toContain('the rebuild of agents stopped');
     await filling.close();
     await stores.readStore.activate(groupName, release);
     const group = await open({ models: fussy });
@@ -215,7 +215,7 @@ describe('an entity that an event cannot be applied to', () => {
     await append(stores.eventStore, sessionOpened(node, 'poison'));
     await stores.readStore.activate(groupName, release - 1);
     const filling = await open({ models: fussy });
-    await soon(() => filling.status().lastError).toContain('the rebuild of agents stopped');
+    await eventually(() => filling.status().lastError).toContain('the rebuild of agents stopped');
     await filling.close();
     await stores.readStore.activate(groupName, release + 1);
     const older = await open({ models: fussy });
@@ -228,7 +228,7 @@ describe('an entity that an event cannot be applied to', () => {
     const group = await open({ models: fussy });
     await caughtUp(group);
     await append(stores.eventStore, sessionOpened(node, 'poison'));
-    await soon(() => group.status().parked.length).toBe(1);
+    await eventually(() => group.status().parked.length).toBe(1);
   });
 });
 
@@ -343,13 +343,13 @@ it('facts of agents are told by the group, and the end of another log stops it w
   const group = await open({ onAgentFact: ({ type }) => void facts.push(type) });
   await caughtUp(group);
   await append(stores.eventStore, sessionOpened(node));
-  await soon(() => facts).toEqual(['AgentSessionOpened']);
+  await eventually(() => facts).toEqual(['AgentSessionOpened']);
   await group.close();
   const other = storesInMemory().eventStore;
   await append(other, created('two'));
   await append(other, sessionOpened(node));
   const beside = await open({ eventStore: other, onAnotherLog: (sentence) => void sentences.push(sentence) });
-  await soon(() => sentences).toEqual([expect.stringContaining('as event')]);
+  await eventually(() => sentences).toEqual([expect.stringContaining('as event')]);
   expect(beside.status().caughtUp).toBe(false);
 });
 

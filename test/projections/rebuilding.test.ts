@@ -21,6 +21,7 @@ import type { ReadSide } from '../support/read-side.js';
 import { shortSleeps, turnsWhile } from '../support/short-sleeps.js';
 import type { ShortSleeps } from '../support/short-sleeps.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
+import { eventually } from '../support/eventually.js';
 
 const release = 3;
 /** Counts the events of one type for each of the ids that they name. */
@@ -458,7 +459,7 @@ describe('instances that read the old collections', () => {
     await announceReading(readStore, 'r', release, [0], 60_000);
     const stop = new AbortController();
     const rebuilding = rebuild({ readersMs: 600_000, signal: stop.signal });
-    await vi.waitFor(async () => expect((await record()).layout.number).toBe(1), { interval: 1 });
+    await eventually(async () => (await record()).layout.number).toBe(1);
     stop.abort();
     expect(await rebuilding).toMatchObject({ kind: 'done', dropped: false });
   });

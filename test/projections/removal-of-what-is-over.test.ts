@@ -8,6 +8,7 @@ import type { ReadModel } from '../../src/projections/read-model.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { Fields, ReadStore } from '../../src/storage/read-store.js';
 import { collectionOf } from '../support/documents-in-memory.js';
+import { eventually } from '../support/eventually.js';
 
 describe('the purge of tombstones', () => {
   interface Turn {
@@ -134,7 +135,7 @@ describe('the loop of removals', () => {
       },
       logger,
     );
-    await expect.poll(() => turns.length).toBe(0);
+    await eventually(() => turns.length).toBe(0);
     await loop.close();
     expect(told).toEqual([
       { error: expect.stringContaining('away'), text: 'old things could not be removed' },

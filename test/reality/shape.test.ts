@@ -8,7 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../support/certificate.js';
 import { freePort } from '../support/snapshots.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
@@ -64,7 +64,7 @@ beforeAll(async () => {
   said = front.said;
   fixture = await startRealityFixture(front.port);
   // The target is asked what it sends after a handshake, three times for each offer of protocols.
-  await vi.waitFor(() => expect(said.length).toBe(9), 20_000);
+  await eventually(() => said.length).toBe(9);
 });
 afterAll(async () => {
   await fixture.close();
@@ -152,7 +152,7 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl 
     }
     between = await startFront(...ports);
     behind = await startRealityFixture(between.port, { probeMs: 2_000 });
-  }, 30_000);
+  });
   afterAll(async () => {
     await behind.close();
     between.close();
@@ -168,7 +168,7 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl 
       visitor.on('error', () => undefined);
       await once(visitor, 'secureConnect');
       const records = (): readonly string[] => recordsOf(between.said[0] ?? []);
-      await vi.waitFor(() => expect(records().length).toBe(8), 5_000);
+      await eventually(() => records().length).toBe(8);
       return records().slice(6);
     } finally {
       visitor.destroy();
@@ -222,10 +222,10 @@ describe.skipIf(!nginx)('before nginx', () => {
     server = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']);
     let output = '';
     server.stderr?.on('data', (bytes: Buffer) => (output += bytes.toString()));
-    await vi.waitFor(() => expect(output).toContain('getrlimit'), 20_000);
+    await eventually(() => output).toContain('getrlimit');
     between = await startFront(port);
     behind = await startRealityFixture(between.port, { probeMs: 1_000 });
-  }, 30_000);
+  });
   afterAll(async () => {
     await behind.close();
     between.close();

@@ -142,7 +142,7 @@ describe('of a fleet with known content', () => {
     await rest.report(ids['rejecting'] ?? '', {
       runtime_listeners: [listener(443, { transport: 'udp', listen_addr: '0:0:0:0:0:0:0:0' })],
     });
-  }, 60_000);
+  });
   afterEach(() => vi.restoreAllMocks());
   afterAll(() => rest.close());
 
@@ -321,5 +321,5 @@ describe('after random commands', () => {
     });
     await rest.data('POST', `/api/l4-chains/${chain.id}/deploy`);
     expect((await stats(rest)).listeners.intended).toBe(before + 1);
-  }, 60_000);
+  });
 });

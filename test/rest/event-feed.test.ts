@@ -283,7 +283,7 @@ test('a live stream that leaves over a mebibyte for five seconds is ended; it re
   expect([...seen, ...rested.of('command').map(({ id }) => id)]).toEqual(
     (await pagesBehind(cursor)).map((item) => item.cursor),
   );
-}, 60_000);
+});
 
 test('while a store is away a stream waits, and goes on by itself', async () => {
   const { cursor } = await page('');

@@ -80,7 +80,7 @@ beforeAll(async () => {
     await step();
     await note();
   }
-}, 60_000);
+});
 afterEach(() => vi.restoreAllMocks());
 afterAll(() => rest.close());
 

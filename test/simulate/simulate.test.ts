@@ -117,7 +117,7 @@ describe('the simulator with a running service', () => {
       );
     const resources = ['nodes', 'l4-chains', 'l4-upstreams', 'credentials'];
     expect(await Promise.all(resources.map(total))).toEqual([1, 0, 0, 0]);
-  }, 60_000);
+  });
 
   it('ends with code 1 and names nodes if agents do not converge, and leaves all with --keep', async () => {
     const [nobody] = await freePorts(1);
@@ -138,7 +138,7 @@ describe('the simulator with a running service', () => {
     expect(result.notConverged).toHaveLength(6);
     expect(result.counts.failedDials).toBeGreaterThan(0);
     expect(await total('nodes')).toBe(7);
-  }, 60_000);
+  });
 
   it('says in one sentence if it may not sign in', async () => {
     const refused = await simulate(['--url', service.url], { SVC_SIM_PASSWORD: 'wrong' });

@@ -49,12 +49,12 @@ beforeAll(async () => {
   const log = createServiceLog('debug', { write: (line) => void (text += line) });
   app = await startApp(config, log, (sentence) => expect.unreachable(sentence));
   secrets.push(readFileSync(join(folder, 'master.key'), 'utf8').trim());
-}, 60_000);
+});
 afterAll(async () => {
   for (const agent of agents) agent.disconnect();
   await app.close();
   rmSync(folder, { recursive: true });
-}, 30_000);
+});
 
 const lines = (message: string): readonly Line[] =>
   text
@@ -169,7 +169,7 @@ test('the main job: sign in, nodes, credentials, a chain, an agent that applies,
   const replaced = await call<{ control_psk: string }>('POST', `/api/nodes/${node.id}/psk`);
   secrets.push(replaced.control_psk, replaced.control_psk.slice('svcpsk1_'.length));
   expect(isRefused(await agentOf(node.id, node.control_psk).open())).toBe(true);
-}, 60_000);
+});
 
 test('wrong logins, password changes, and secrets in every wrong place are answered', async () => {
   const login = (username: string, password: string): unknown => ({ username, password });
@@ -216,7 +216,7 @@ test('wrong logins, password changes, and secrets in every wrong place are answe
   token = changed.token;
   expect(await status('POST', '/api/auth/users', user)).toBe(403);
   token = admin;
-}, 60_000);
+});
 
 describe('the log', () => {
   test('has no secret in it', () => {

@@ -49,7 +49,7 @@ describe('REST over TLS', () => {
     await eventually('the service is ready', async () =>
       (await answered('GET', '/readyz')).status === 200 ? true : undefined,
     );
-  }, 30_000);
+  });
   afterAll(() => service.stop());
 
   interface Answered {

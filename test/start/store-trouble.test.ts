@@ -75,4 +75,4 @@ it('a wrong password is named in the log and by /readyz, at the start and later,
     await starting;
     await app?.close();
   }
-}, 60_000);
+});

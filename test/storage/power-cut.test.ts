@@ -104,7 +104,7 @@ beforeAll(async () => {
   } finally {
     await stores.close();
   }
-}, 60_000);
+});
 afterAll(() => template.remove());
 
 async function stateFrom(
@@ -135,7 +135,7 @@ describe('when the machine loses power during a commit', () => {
       const image = torn(at.file, next.file, at.file, () => random(2) === 0);
       expect(await stateFrom('log', image, stateOfLog)).toEqual(at.state);
     }
-  }, 60_000);
+  });
 
   it('the read models lose one commit at most, as a whole, and nothing that was written before a checkpoint', async () => {
     const random = numbers(5);
@@ -149,5 +149,5 @@ describe('when the machine loses power during a commit', () => {
       expect(await stateFrom('read', image, stateOfRead)).toEqual(flushed.state);
     }
     expect(undone).toBeGreaterThan(10);
-  }, 60_000);
+  });
 });

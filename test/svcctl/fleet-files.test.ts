@@ -43,7 +43,7 @@ beforeAll(async () => {
     await admin.call('POST', '/api/nodes', { name, address });
   }
   await admin.call('POST', '/api/l4-upstreams', { name: 'web', endpoint: '203.0.113.5:443' });
-}, 60_000);
+});
 afterAll(async () => {
   await service.stop();
   rmSync(folder, { recursive: true, force: true });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   script = createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token });
   person = createRunner({ HOME: folder, XDG_CONFIG_HOME: join(folder, 'config') });
   configFile = join(folder, 'config/svcctl/config.json');
-}, 60_000);
+});
 afterAll(async () => {
   await service.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -327,7 +327,7 @@ describe('operating', () => {
     await eventually(() => following.text()).toContain('after the kill');
     await following.stop();
     expect(following.text().match(/before the kill/g)).toHaveLength(1);
-  }, 60_000);
+  });
 });
 
 describe('a service that is not there, or not the one', () => {
@@ -350,7 +350,7 @@ describe('a service that is not there, or not the one', () => {
     await fails(script.run(['get', 'nodes'], { env }), 4, /out of reach: .*certificate/);
     await fails(script.run(['get', 'nodes', '--ca-file', file], { env }), 5, /unauthenticated: /);
     await own.stop();
-  }, 60_000);
+  });
 });
 
 test('completion scripts know the commands, the types and the options', async () => {

@@ -31,7 +31,7 @@ beforeAll(async () => {
   await service.start();
   const document = await fetch(`${service.url}/openapi.json`);
   writeFileSync(join(folder, 'openapi.json'), await document.text());
-}, 60_000);
+});
 afterAll(async () => {
   await service.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -83,7 +83,7 @@ it('is generated and compiles, and calls that the service would refuse do not', 
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, compilerOptions }));
   const compiled = run(join(projectRoot, 'node_modules', '.bin', 'tsc'), '-p', '.', '--pretty', 'false');
   expect(compiled).toEqual({ code: 0, said: '' });
-}, 60_000);
+});
 
 it('creates, deploys, reads and deletes, with types for what it gets', async () => {
   const compiled: unknown = await import(pathToFileURL(join(folder, 'out', 'main-job.js')).href);

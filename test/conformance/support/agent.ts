@@ -258,6 +258,9 @@ export interface Control {
   readonly fragments: number[];
 }
 
+/** How long a test waits for what comes at once on a machine with nothing else to do. */
+const patienceMs = 20_000;
+
 const within = <T>(promise: Promise<T>, ms: number, awaited: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -324,7 +327,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
       frame(seal(Buffer.concat([Buffer.from([at < encoded.length ? 1 : 0]), part])));
     } while (at < encoded.length);
   };
-  async function next(timeoutMs = 8_000): Promise<ServicePayload> {
+  async function next(timeoutMs = patienceMs): Promise<ServicePayload> {
     const until = Date.now() + timeoutMs;
     for (;;) {
       if (fault !== undefined) throw fault;
@@ -372,7 +375,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
       expect(close).toBeUndefined();
       expect(over).toBe(false);
     },
-    async ended(timeoutMs = 8_000) {
+    async ended(timeoutMs = patienceMs) {
       const end = await within(ending, timeoutMs, 'the end of the stream');
       if (fault !== undefined) throw fault;
       return { ...end, close };

@@ -51,10 +51,10 @@ export function sharedService(
   let running: Running | undefined;
   beforeAll(async () => {
     running = await startService(env);
-  }, 60_000);
+  });
   afterAll(async () => {
     await running?.close();
-  }, 30_000);
+  });
   const started = (): Running => {
     if (running === undefined) throw new Error('the service is not running');
     return running;

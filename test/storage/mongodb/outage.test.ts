@@ -143,5 +143,5 @@ describe.skipIf(!ferretDbBuilt())('an outage of MongoDB', () => {
     }
     expect(inserted.filter((id) => !stored.has(id))).toEqual([]);
     expect((await store.loadCheckpoint('load', 1))?.commit).toBeGreaterThanOrEqual(checkpoint);
-  }, 90_000);
+  });
 });

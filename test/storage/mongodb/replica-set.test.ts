@@ -174,7 +174,7 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
       expect(await persist(() => store.leases.acquire('k', claim))).toBe(true);
     }
     expect(await collection.list(undefined, 100)).toHaveLength(7);
-  }, 60_000);
+  });
 
   it('loses no acknowledged write through elections under load', async () => {
     await open();
@@ -201,7 +201,7 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
     over = true;
     await Promise.all(writers);
     expect((await collection.getMany(acknowledged)).map(({ id }) => id)).toEqual(acknowledged);
-  }, 60_000);
+  });
 
   it('gives a repeated write the answer of the first try when that answer is lost', async () => {
     await open();

@@ -44,7 +44,7 @@ describe.skipIf(!ferretDbBuilt())('a MongoDB driver that went silent', () => {
       await revival.close();
       await client.close();
     }
-  }, 90_000);
+  });
 });
 
 /** Reproduces what was observed from outside: the monitor of the server never runs again. */
