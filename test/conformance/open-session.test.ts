@@ -50,24 +50,25 @@ describe('the listener', () => {
     return { ms: performance.now() - started, received };
   }
 
+  const incomplete = 'PRI * HTTP/2.0\r\n\r\nSM\r\n';
+
   it('closes a connection without an HTTP/2 preface at once and without an answer', async () => {
-    for (const bytes of [
-      'GET / HTTP/1.1\r\nhost: x\r\n\r\n',
-      Buffer.from('16030100', 'hex'),
-      'PRI * HTTP/1.1\r\n\r\n',
-      '\0',
-    ]) {
-      const { ms, received } = await rawBytes(bytes);
-      expect(received).toBe('');
-      expect(ms).toBeLessThan(4_000);
-    }
+    // Which is given its time, although it came first.
+    const slower = rawBytes(incomplete);
+    const atOnce = Promise.all(
+      ['GET / HTTP/1.1\r\nhost: x\r\n\r\n', Buffer.from('16030100', 'hex'), 'PRI * HTTP/1.1\r\n\r\n', '\0'].map(
+        rawBytes,
+      ),
+    );
+    const first = await Promise.race([slower.then(() => 'the incomplete one'), atOnce]);
+    expect(first).toMatchObject([{ received: '' }, { received: '' }, { received: '' }, { received: '' }]);
+    await slower;
   });
 
   it('closes a connection whose preface is not complete within 5 s', async () => {
-    const { ms, received } = await rawBytes('PRI * HTTP/2.0\r\n\r\nSM\r\n');
+    const { ms, received } = await rawBytes(incomplete);
     expect(received).toBe('');
     expect(ms).toBeGreaterThan(3_500);
-    expect(ms).toBeLessThan(9_000);
   });
 
   it('answers every RPC of AgentService with UNIMPLEMENTED', async () => {
@@ -95,10 +96,15 @@ describe('the listener', () => {
 
 describe('a granted session', () => {
   it('has the first 16 bytes of the handshake hash as its id, and the intervals in force', async () => {
-    const session = await newLink().session(await enrolled());
+    const enrolment = await enrolled();
+    const before = Date.now();
+    const session = await newLink().session(enrolment);
+    const after = Date.now();
     expect(session.id).toHaveLength(16);
     expect(session.grant).toMatchObject({ rekeyAfterSecs: 21_600, heartbeatIntervalSecs: 10, metricsIntervalSecs: 60 });
-    expect(Math.abs(Number(session.grant.serverTimeMs) - Date.now())).toBeLessThan(5_000);
+    // Both have the clock of this machine.
+    expect(Number(session.grant.serverTimeMs)).toBeGreaterThanOrEqual(before);
+    expect(Number(session.grant.serverTimeMs)).toBeLessThanOrEqual(after);
   });
 
   it('does not make its node online before its first valid frame', async () => {
