@@ -9,20 +9,22 @@ import { stepsOf } from '../../src/domain/fleet-file/applied.js';
 import type { CarriedOut, Step } from '../../src/domain/fleet-file/carry-out.js';
 import { carryOut } from '../../src/domain/fleet-file/carry-out.js';
 import type { Comparison } from '../../src/domain/fleet-file/compare.js';
-import { driftOf } from '../../src/domain/fleet-file/drift.js';
+import { driftOf, setsOf } from '../../src/domain/fleet-file/drift.js';
 import { heldInTurn, partsOf } from '../../src/domain/fleet-file/parts.js';
 import { decideRevertSeveral, subjectsOf } from '../../src/domain/fleet-file/revert.js';
 import { withoutPause } from '../../src/domain/fleet-file/together.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
+import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
 import type { AnyState, FleetEvent } from '../../src/domain/fleet/resources.js';
 import { resources, resourceTypes } from '../../src/domain/fleet/resources.js';
-import { ownerOf } from '../../src/domain/references/references.js';
+import { ownerOf, splitOwner } from '../../src/domain/references/references.js';
 import { versionOfSubject } from '../../src/domain/revert/decide.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { comparedWith, exportedFrom } from '../support/fleet-file.js';
+import { dumpFleet } from '../support/fleet-dump.js';
 import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
@@ -192,4 +194,119 @@ describe('a document carried out on a random fleet', () => {
     );
     expect(seen.drifted).toBeGreaterThan(5);
   });
+
+  it('drifts as a model says after every command, whatever is applied, edited, taken back and brought back', async () => {
+    const seen = { applied: 0, reverted: 0, broughtBack: 0, drifted: 0 };
+    const text = fc.oneof(randomDocument, tradingDocument, tradingDocument);
+    const act = fc.oneof(
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('apply' as const), text }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('hand' as const), moves: histories(5) }) },
+      { weight: 5, arbitrary: fc.record({ kind: fc.constant('revert' as const) }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { minLength: 4, maxLength: 12, size: 'max' }), async (acts) => {
+        const fleet = emptyFleet();
+        /** The definitions that the document left; undefined without one. */
+        let base: ReadonlyMap<string, object> | undefined;
+        const entries: {
+          readonly command: RecordedCommand;
+          readonly before: typeof base;
+          readonly after: typeof base;
+        }[] = [];
+        const check = (): void => {
+          const now = definitions(fleet);
+          const expected = [...(base ?? new Map<string, object>())].filter(
+            ([owner, fields]) => JSON.stringify(fields) !== JSON.stringify(now.get(owner)),
+          );
+          seen.drifted += expected.length;
+          const found = drifted(fleet).filter(({ changes }) =>
+            changes.some(({ path }) => !/^deployed|^public_key|^certificate/.test(path)),
+          );
+          expect(found.map(({ resource: { type, id } }) => ownerOf(type, id)).sort()).toEqual(
+            expected.map(([owner]) => owner).sort(),
+          );
+          const sets = withoutPause(setsOf(fleet));
+          expect(sets.find((one) => one.set === set)?.drift ?? 0).toBe(drifted(fleet).length);
+          expect(restored(fleet)).toBe(dumpFleet(fleet));
+        };
+        for (const [index, one] of acts.entries()) {
+          switch (one.kind) {
+            case 'hand':
+              play(one.moves, { fleet, after: check });
+              break;
+            case 'apply': {
+              if (one.text.includes('__proto__')) break;
+              const comparison = await comparedWith(fleet, one.text, { prune: true, adopt: true, maxDeletes: 1_000 });
+              const { steps, mistakes, obstacles } = carriedOut(fleet, comparison);
+              if ([mistakes, obstacles, comparison.mistakes, comparison.obstacles].flat().length > 0) break;
+              const command = applied(fleet, comparison, steps, `apply-${index}`);
+              const before = base;
+              base = owned(fleet, one.text);
+              entries.push({ command, before, after: base });
+              seen.applied += 1;
+              break;
+            }
+            case 'revert': {
+              // The newest entry that stands, or the one that took it back.
+              const newest = entries.at(-1);
+              if (newest === undefined || newest.command.events.length < 2) break;
+              const isRevert = newest.command.events[0].type === 'FleetBaseMoved';
+              const decision = decideRevertSeveral(fleet, {
+                type: 'RevertSeveral',
+                entry: newest.command,
+                histories: historiesAt(fleet, newest.command),
+              });
+              if (!decision.ok) break;
+              const { id } = newest.command.events[0].metadata.command;
+              const command = written(fleet, `revert-${index}`, decision.value, id);
+              base = newest.before;
+              entries.pop();
+              entries.push({ command, before: newest.after, after: base });
+              if (isRevert) seen.broughtBack += 1;
+              else seen.reverted += 1;
+              break;
+            }
+          }
+          check();
+        }
+      }),
+      { numRuns: 60 },
+    );
+    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(5);
+  });
 });
+
+/** The definitions of what the set owns, of the types that a document has a section for: with prune, it names all of them. */
+const owned = (fleet: Fleet, text: string): ReadonlyMap<string, object> =>
+  new Map(
+    [...definitions(fleet)].filter(([owner]) => {
+      const { type } = splitOwner(owner);
+      const { singular } = resources[type as keyof typeof resources];
+      const section = type === 'listener_policy' ? 'policies' : `${singular}s`;
+      return text.includes(`\n${section}:`) && ownerIn(fleet, owner) === set;
+    }),
+  );
+
+function ownerIn(fleet: Fleet, owner: string): string | null {
+  const { type, id } = splitOwner(owner);
+  return fleet.get<AnyState>({ type }, id)?.managed_by ?? null;
+}
+
+/** What the decision of a revert needs to know, where nothing that was done since is in its way but what it overwrites. */
+const historiesAt = (fleet: Fleet, command: RecordedCommand) =>
+  new Map(
+    [...subjectsOf(command)].map(([owner, about]) => [
+      owner,
+      {
+        version: versionOfSubject(fleet, about),
+        later: [],
+        changedBy: new Map(['name', 'deployed'].map((field) => [field, 'later'])),
+        former: { version: 99, created_at: '' },
+      },
+    ]),
+  );
+
+/** The fleet as its checkpoint has it. */
+function restored(fleet: Fleet): string {
+  return dumpFleet(restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))])));
+}
