@@ -219,6 +219,47 @@ policies: [{node: hand-1, transport: tcp, listen_addr: 0.0.0.0, listen_port: 443
     expect((await rest.call('POST', `/api/fleet/applies/${apply_id}/revert`)).statusCode).toBe(409);
   });
 
+  it('is shown of credentials that were edited or deleted by hand, also behind the next apply and its revert', async () => {
+    const document = `svc: 1
+set: keys
+credentials:
+  c-x: {key_type: x25519}
+  c-r: {key_type: reality, x25519: c-x, server_names: [a.example], short_ids: [ab], target_host: a.example, target_port: 443}
+  c-t: {key_type: tls_cert, self_signed: {common_name: a.example}}
+`;
+    await apply(document);
+    const [reality, tls] = await Promise.all([named('credentials', 'c-r'), named('credentials', 'c-t')]);
+    await put(`credentials/${reality.id}`, { short_ids: ['ab', 'cd'] });
+    await rest.data('DELETE', `/api/credentials/${tls.id}`);
+    const names = async (): Promise<JsonData> => (await drift('keys')).map(({ resource }: JsonData) => resource.name);
+    expect(await names()).toEqual(['c-r', 'c-t']);
+    expect(await setNamed('keys')).toMatchObject({ drift: 2 });
+    const { apply_id } = await apply(document);
+    expect([await names(), (await setNamed('keys')).drift]).toEqual([[], 0]);
+    // The new certificate goes with the apply: neither the document before nor the fleet has it.
+    await revert(apply_id);
+    const found = await drift('keys');
+    expect(found.map(({ resource }: JsonData) => [resource.id, resource.name])).toEqual([
+      [reality.id, 'c-r'],
+      [tls.id, 'c-t'],
+    ]);
+    expect(found[0].changes).toEqual([
+      { path: 'short_ids', applied: ['ab'], now: ['ab', 'cd'], entry_id: expect.any(String) },
+    ]);
+  });
+
+  it('is not what the document does not name, though a prune would delete it', async () => {
+    const node = (name: string): string => `svc: 1\nset: part\nnodes: {${name}: {}}\n`;
+    await apply(node('part-1'));
+    await rest.data('POST', '/api/fleet/apply', { body: { document: node('part-2') } });
+    await put(`nodes/${(await named('nodes', 'part-1')).id}`, { description: 'by hand' });
+    await put(`nodes/${(await named('nodes', 'part-2')).id}`, { description: 'by hand' });
+    expect((await drift('part')).map(({ resource }: JsonData) => resource.name)).toEqual(['part-2']);
+    await apply('svc: 1\nset: part\nupstreams: {}\n');
+    await put(`nodes/${(await named('nodes', 'part-2')).id}`, { description: 'again' });
+    expect(await drift('part')).toEqual([]);
+  });
+
   it('leaves out a deploy and settings that the document does not name, and moves its base with a document alone', async () => {
     const document = `svc: 1
 nodes: {plain-1: {}}
