@@ -30,7 +30,7 @@ interface Found {
 }
 
 /** Mistakes that are gathered, far more than are shown, so that the first of the text are among them. */
-export const gathered = 1_000;
+const gathered = 1_000;
 
 const { fleetFile } = limits;
 const { entryTokens, values: mostValues } = tuning.documentTexts;
