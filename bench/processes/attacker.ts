@@ -17,7 +17,15 @@ import { AgentHello, SessionCloseReason } from '../../src/gen/svc/control/v1/ses
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
-import { endHeaders, frame, FrameType, headerList, opening, rstStream } from '../../scripts/stack/http2-frames.js';
+import {
+  endHeaders,
+  frame,
+  FrameType,
+  headerList,
+  opening,
+  openSessionHeaders,
+  rstStream,
+} from '../../scripts/stack/http2-frames.js';
 import { answerParent } from '../child.js';
 import type { FloodKind } from '../flood-kinds.js';
 
@@ -94,7 +102,7 @@ function floodOf(flood: FloodKind): Buffer {
     Buffer.concat([opening, ...Array.from({ length: count }, (_, index) => part(index))]);
   const stream = (index: number): number => 2 * index + 1;
   const call = (index: number, more: Readonly<Record<string, string>>, flags = endHeaders): Buffer => {
-    const list = headerList({ ...openSession, ...more });
+    const list = headerList({ ...openSessionHeaders, ...more });
     const pieces = Array.from({ length: Math.ceil(list.length / frameMax) }, (_, piece) =>
       frame(
         piece === 0 ? FrameType.headers : FrameType.continuation,
@@ -131,14 +139,6 @@ function floodOf(flood: FloodKind): Buffer {
 }
 
 const frameMax = 16_384;
-const openSession = {
-  ':method': 'POST',
-  ':scheme': 'http',
-  ':authority': 'a',
-  ':path': '/svc.control.v1.SecureAgentService/OpenSession',
-  'content-type': 'application/grpc',
-  te: 'trailers',
-};
 /** 60,000 bytes of a message of 66,000. */
 const halfMessage = Array.from({ length: 4 }, (_, index) => {
   const piece = Buffer.alloc(15_000);

@@ -12,6 +12,7 @@ import {
   FrameType,
   headerList,
   opening,
+  openSessionHeaders,
   tableFilling,
 } from '../../scripts/stack/http2-frames.js';
 import { h2cPreface } from '../../src/transport/listener/sniff.js';
@@ -112,13 +113,6 @@ function messageOf(length: number): Buffer {
   return head;
 }
 
-const request = headerList({
-  ':method': 'POST',
-  ':scheme': 'http',
-  ':authority': 'a',
-  ':path': '/svc.control.v1.SecureAgentService/OpenSession',
-  'content-type': 'application/grpc',
-  te: 'trailers',
-});
+const request = headerList(openSessionHeaders);
 const call = (stream: number, more: Buffer = Buffer.alloc(0)): Buffer =>
   frame(FrameType.headers, endHeaders, stream, Buffer.concat([request, more]));

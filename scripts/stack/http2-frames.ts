@@ -47,6 +47,16 @@ export const headerList = (headers: Readonly<Record<string, string>>): Buffer =>
 /** A header list as literals that enter the receiver's table. */
 export const tableFilling = (headers: Readonly<Record<string, string>>): Buffer => literals(0x40, headers);
 
+/** The headers of an OpenSession call. */
+export const openSessionHeaders: Readonly<Record<string, string>> = {
+  ':method': 'POST',
+  ':scheme': 'http',
+  ':authority': 'a',
+  ':path': '/svc.control.v1.SecureAgentService/OpenSession',
+  'content-type': 'application/grpc',
+  te: 'trailers',
+};
+
 /** 32 bits, most significant byte first. */
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);

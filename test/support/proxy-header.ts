@@ -23,7 +23,8 @@ export function proxyHeader(client: string, clientPort = 40_000, extensions: Uin
     const addresses = Buffer.from([...client.split('.').map(Number), 192, 0, 2, 1]);
     return rawProxyHeader(0x21, 0x11, Buffer.concat([addresses, ports, extensions]));
   }
-  const source = Buffer.from(ipaddr.IPv6.parse(canonicalIp(client) ?? client).toByteArray());
+  const address = ipaddr.parse(canonicalIp(client) ?? client);
+  const source = Buffer.from((address instanceof ipaddr.IPv4 ? address.toIPv4MappedAddress() : address).toByteArray());
   return rawProxyHeader(0x21, 0x21, Buffer.concat([source, Buffer.alloc(16, 1), ports, extensions]));
 }
 
