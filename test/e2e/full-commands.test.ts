@@ -120,14 +120,14 @@ afterAll(async () => {
   expect(service.program().exited()).toBe(false);
   await service.stop();
   await rm(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 test('eight pages of one item at once are one item each, the right one', async () => {
   const after = (await page('after=start&resource_type=node&page_size=2')).cursor;
   const pages = await Promise.all(Array.from({ length: readers }, () => page(`after=${after}&page_size=1`)));
   for (const { items, caught_up } of pages)
     expect([items.map(({ data }) => data.id), caught_up]).toEqual([[ids[0]], false]);
-}, 60_000);
+});
 
 test('a filter finds few among many, though each page looks at a bounded piece', async () => {
   for (let after = 'start'; ;) {

@@ -32,7 +32,7 @@ beforeAll(async () => {
   const { token } = await admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: 'script', role: 'admin' });
   environment = { HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token };
   script = createRunner(environment);
-}, 60_000);
+});
 afterAll(async () => {
   await service.stop();
   rmSync(folder, { recursive: true, force: true });
