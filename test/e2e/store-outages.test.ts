@@ -125,6 +125,20 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
     return answer;
   }
 
+  /** What is committed is answered, with the PSK that is shown this once. */
+  async function applied(name: string): Promise<void> {
+    const document = `svc: 1\nset: ${name}\nnodes: {${name}: {}}\n`;
+    const answer = await admin.send('POST', '/api/fleet/apply', { document, issue_psks: true });
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      expect.objectContaining({
+        data: expect.objectContaining({
+          control_psks: [{ node: name, control_psk: expect.stringMatching(/^svcpsk1_/) }],
+        }),
+      }),
+    ]);
+  }
+
   /** Waits until the service itself reports the outage. */
   const noticed = (store: string, expected = 503): Promise<unknown> =>
     eventually(`the service notices that the ${store} is away`, async () => {
@@ -310,7 +324,8 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
       await admin.call('POST', `/api/nodes/${node.id}/commands`, { command: 'RUN_DIAGNOSTICS' });
       await lose();
       const lostAt = Date.now();
-      // Before the service notices the outage.
+      // Before the service notices the outage, and once it has (below).
+      await applied(`${how}-1`);
       expect((await command()).status).toBe(201);
       const nodes = ['/api/nodes', `/api/nodes/${node.id}`, '/api/dashboard/stats'];
       const pendingReads = nodes.map((path) => admin.send('GET', path));
@@ -322,6 +337,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
         await eventually('the agent has the change', async () => ((await traffic()) === leadsTo ? true : undefined));
       }
       await noticed('read store', 200);
+      await applied(`${how}-2`);
       const late = await newcomer();
       for (const answer of await Promise.all(pendingReads)) expect(answer.status).toBe(200);
       const audit = await pendingAudit;

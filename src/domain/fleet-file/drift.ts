@@ -46,7 +46,7 @@ export interface FleetSet {
 }
 
 /** Resources that are counted, and such that are compared, before the caller gets a turn. */
-const perPiece = { counted: 5_000, compared: 100 };
+const perPiece = { counted: 2_000, compared: 100 };
 
 /** All sets that own something or have a base, by name. Yields between two pieces. */
 export function* setsOf(fleet: Fleet): Generator<void, readonly FleetSet[]> {

@@ -154,10 +154,14 @@ function replaceResource(
 }
 
 /** The fields of a resource that a document describes, and what the document's apply sets besides. */
-export function describedFields(type: ResourceType): readonly string[] {
-  const { fields, sealed = [] } = resources[type] as unknown as AnyResource;
-  return [...fields.filter((field) => !sealed.includes(field)), deployedField, 'managed_by'];
-}
+export const describedFields = (type: ResourceType): readonly string[] => described.get(type) ?? [];
+
+const described: ReadonlyMap<ResourceType, readonly string[]> = new Map(
+  resourceTypes.map((type) => {
+    const { fields, sealed = [] } = resources[type] as unknown as AnyResource;
+    return [type, [...fields.filter((field) => !sealed.includes(field)), deployedField, 'managed_by']];
+  }),
+);
 
 /** The owner of the settings, where what an apply left of them is kept. */
 export const settingsOwner = ownerOf(singletons.connectivity.type, singletons.connectivity.id);
