@@ -84,7 +84,10 @@ function beatOf(nodeId: string, turn: number): HeartbeatFacts {
   ];
   const links = { resourceType: 'l4_chain', resourceId: nodeId.replace('a', 'b'), peerEndpoint: '192.0.2.1:443' };
   const linkMetrics = [{ ...links, rttMs: 12 + (turn % 7) / 10, bytesIn: bytes, bytesOut: bytes }];
-  return heartbeatFacts(HeartbeatRequest.fromPartial({ linkMetrics, runtimeListeners }), '00');
+  return heartbeatFacts(HeartbeatRequest.fromPartial({ linkMetrics, runtimeListeners }), {
+    process_id: '00',
+    runs_generation: null,
+  });
 }
 
 /** Cores that telemetry takes for the whole fleet, with every table changed in every heartbeat. */

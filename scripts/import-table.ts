@@ -22,7 +22,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   feed: ['domain', 'projections', 'storage', 'kernel'],
   webhooks: ['domain', 'commands', 'feed', 'security', 'storage', 'kernel'],
   telemetry: ['storage', 'gen', 'kernel'],
-  instance: ['storage', 'kernel'],
+  instance: ['storage', 'telemetry', 'kernel'],
   app: [
     'domain',
     'commands',

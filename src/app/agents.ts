@@ -119,7 +119,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     onTokensEnded: accountsView.onTokensEnded,
     onRevoked: delivery.onRevoked,
     sessionsEnded: transport.sessionsEnded,
-    heartbeatsPerMinute: telemetry.heartbeatsPerMinute,
+    activity: telemetry.activity,
   });
   closers.add('instance lease', () => membership.close());
   return {

@@ -115,14 +115,21 @@ function fleetMetrics(counts: () => FleetCounts): readonly NumberSource[] {
     {
       type: 'gauge',
       name: 'svc_listeners',
-      help: 'Listeners that are intended on nodes that have reported, by the state of the last report.',
+      help: 'Listeners that are intended on online nodes, by the state that a report not older than the last apply gives.',
       label: 'state',
       read: () => counts().listeners,
     },
     {
       type: 'gauge',
+      name: 'svc_chains',
+      help: 'L4 chains that are deployed and enabled, by health.',
+      label: 'health',
+      read: () => counts().chains,
+    },
+    {
+      type: 'gauge',
       name: 'svc_upstreams',
-      help: 'Upstreams: unhealthy when a node that dials it says so, unknown when no node reports it.',
+      help: 'Enabled upstreams: unhealthy when an online node that dials it says so, unknown when none reports it.',
       label: 'health',
       read: () => counts().upstreams,
     },

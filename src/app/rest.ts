@@ -65,7 +65,13 @@ export async function createRest(
     requests: createRequestCounts(),
   };
   const gauges = startFleetGauges(
-    { fleet: queries, projections: { ...projections, agents: reports.agents }, telemetry: reports.telemetry, logger },
+    {
+      clock,
+      fleet: queries,
+      projections: { ...projections, agents: reports.agents },
+      telemetry: reports.telemetry,
+      logger,
+    },
     tuning.fleetGaugesEveryMs,
   );
   closers.add('fleet gauges', () => gauges.close());
@@ -98,8 +104,7 @@ export async function createRest(
       refusals,
       requestLog,
       sessionsEnded: membership.sessionsEnded,
-      heartbeatsPerMinute: async () =>
-        readStoreAway() ? telemetry.heartbeatsPerMinute() : membership.heartbeatsPerMinute(),
+      activity: async () => (readStoreAway() ? telemetry.activity() : membership.activity()),
       readiness,
       commandsRefused: () => health.away('event store') ?? clocks.problems()[0],
       readStoreAway,

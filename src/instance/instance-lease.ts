@@ -9,6 +9,7 @@ import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import type { Activity } from '../telemetry/port.js';
 import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
 
 const instanceKind = 'instances';
@@ -29,8 +30,8 @@ export interface InstanceLeaseDeps {
   /** Revision of `svc-accounts` up to which this instance refuses the tokens that password changes have ended. */
   accounts(): number;
   readonly compilerVersion: number;
-  /** Heartbeats that this instance took in the last minute. */
-  heartbeatsPerMinute(): number;
+  /** What this instance took from agents lately. */
+  activity(): Activity;
 }
 
 export interface InstanceLease {
@@ -48,8 +49,8 @@ export interface LiveInstance {
   /** Revision of `svc-accounts` up to which it refuses ended tokens. */
   readonly accounts: number;
   readonly compiler_version: number;
-  /** As of its last renewal. */
-  readonly heartbeats_per_minute: number;
+  /** As of its last renewal; missing of an earlier release. */
+  readonly activity?: Activity;
   /** RFC 3339. */
   readonly started_at: string;
 }
@@ -68,7 +69,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
       revoked_up_to: deps.revokedUpTo(),
       accounts: deps.accounts(),
       compiler_version: deps.compilerVersion,
-      heartbeats_per_minute: deps.heartbeatsPerMinute(),
+      activity: { ...deps.activity() },
       started_at: startedAt,
     },
   });

@@ -6,6 +6,7 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
+import type { Activity, trafficCounters } from '../telemetry/port.js';
 import { liveInstances, startInstanceLease } from './instance-lease.js';
 import { createRevocations, tokensEnded } from './revocations.js';
 
@@ -27,8 +28,8 @@ export interface MembershipDeps {
   onRevoked(listener: (nodeId: string) => void): void;
   /** True once the sessions that the node has on this instance are closed, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
-  /** Heartbeats that this instance took in the last minute. */
-  heartbeatsPerMinute(): number;
+  /** What this instance took from agents lately. */
+  activity(): Activity;
 }
 
 export interface Membership {
@@ -36,8 +37,8 @@ export interface Membership {
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
   /** True once every live instance refuses the tokens that ended at a revision of `svc-accounts`, else false in time. */
   tokensEnded(revision: number, timeoutMs: number): Promise<boolean>;
-  /** Heartbeats that all live instances took in the last minute. @throws ServiceError `unavailable` */
-  heartbeatsPerMinute(): Promise<number>;
+  /** What all live instances took from agents lately. @throws ServiceError `unavailable` */
+  activity(): Promise<Activity>;
   /** Ends the lease. Never rejects. */
   close(): Promise<void>;
 }
@@ -69,16 +70,32 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
     revokedUpTo: revocations.closedUpTo,
     accounts: deps.accounts,
     compilerVersion,
-    heartbeatsPerMinute: deps.heartbeatsPerMinute,
+    activity: deps.activity,
   });
   const { close } = await lease;
   return {
     sessionsEnded: revocations.ended,
     tokensEnded: (revision, timeoutMs) => tokensEnded(others, revision, timeoutMs),
-    async heartbeatsPerMinute() {
-      const live = (await liveInstances(readStore)).filter(({ instance_id }) => instance_id !== instanceId);
-      return live.reduce((sum, other) => sum + other.heartbeats_per_minute, deps.heartbeatsPerMinute());
+    async activity() {
+      const others = (await liveInstances(readStore)).filter(({ instance_id }) => instance_id !== instanceId);
+      return others.reduce(
+        (sum, { activity }) => (activity === undefined ? sum : added(sum, activity)),
+        deps.activity(),
+      );
     },
     close,
+  };
+}
+
+function added(a: Activity, b: Activity): Activity {
+  const sum = (name: (typeof trafficCounters)[number]): number => a.last_5m[name] + b.last_5m[name];
+  return {
+    heartbeats_per_minute: a.heartbeats_per_minute + b.heartbeats_per_minute,
+    last_5m: {
+      bytes_in: sum('bytes_in'),
+      bytes_out: sum('bytes_out'),
+      total_sessions: sum('total_sessions'),
+      error_sessions: sum('error_sessions'),
+    },
   };
 }

@@ -36,6 +36,9 @@ export const limits = {
     nodeCommands: 50,
     /** Listeners that do not run, in the answer about a node, a chain or a deployment. */
     failedListeners: 20,
+    /** Resources in a matter of the dashboard, and users in the answer about an upstream. */
+    matterResources: 20,
+    usersShown: 20,
     // docs/contract/automation.md#the-fleet-as-a-file
     /** Changes that the audit entry of an apply shows. */
     changesShown: 200,

@@ -169,6 +169,9 @@ export interface FleetQueries {
   chain(chainId: string): ChainState | undefined;
   chains(): Iterable<ChainState>;
   upstream(upstreamId: string): UpstreamState | undefined;
+  upstreams(): Iterable<UpstreamState>;
+  /** The chains that name an upstream, in either definition, in no order. */
+  chainsWith(upstreamId: string): readonly ChainState[];
   settings(): SettingsState;
   whole(): WholeFleet;
   nameOf(type: string, id: string): string | undefined;
@@ -178,6 +181,12 @@ export interface FleetQueries {
   readonly resources: { readonly [T in PlainType]: ResourceQueries<StateOf<T>> };
   /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
   referrers(type: string, id: string): readonly Referrer[];
+  /** As `referrers`, the first ones, and how many there are. */
+  firstReferrers(
+    type: string,
+    id: string,
+    count: number,
+  ): { readonly items: readonly Referrer[]; readonly total: number };
   nodeIds(): Iterable<string>;
   /** Ids and names of all nodes, by name, then id. */
   nodeNames(): readonly NodeName[];

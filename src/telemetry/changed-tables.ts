@@ -41,8 +41,15 @@ export interface ReportOfTable {
   readonly at: number;
 }
 
-/** Called with what the rows of a report have grown by, once that report is stored. */
-export type OnGrowth = (report: ReportOfTable, growth: Iterable<readonly [key: string, growth: Counters]>) => void;
+/**
+ * Called with what the rows of a report have grown by, once that report is stored.
+ * @param recently since the report before it, and not since one of an earlier session
+ */
+export type OnGrowth = (
+  report: ReportOfTable,
+  growth: readonly (readonly [key: string, growth: Counters])[],
+  recently: boolean,
+) => void;
 
 /**
  * One table per node, written only when it differs from the one that this instance wrote last: tables are large, and come
@@ -67,7 +74,8 @@ export function createChangedTables(
     const before = last?.totals ?? (fields === undefined ? noTotals : totalsOf(fields));
     const lastRows = last?.rows ?? (fields === undefined ? new Map<string, Counters>() : rowsIn(fields.wire));
     const totals = withReport(before, lastRows, processId, rows);
-    return { report, rows, totals, growth: growthOfRows(before, lastRows, processId, rows) };
+    const growth = [...growthOfRows(before, lastRows, processId, rows)];
+    return { report, rows, totals, growth, recently: last !== undefined };
   }
 
   return {
@@ -86,9 +94,9 @@ export function createChangedTables(
           return [nodeId, { wire: table.bytes, process_id, before, absent, gone }];
         }),
       );
-      for (const { report, rows, totals, growth } of next) {
+      for (const { report, rows, totals, growth, recently } of next) {
         written.set(report.nodeId, { hash: report.table.hash, rows, totals });
-        onGrowth?.(report, growth);
+        onGrowth?.(report, growth, recently);
       }
     },
     /** The node's next table is written even if it has not changed, behind what is stored. */

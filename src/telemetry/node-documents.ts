@@ -24,6 +24,7 @@ import type {
   ReportedLinks,
   ReportedListeners,
   ReportedMetrics,
+  ReportingProcess,
 } from './port.js';
 import type { Counters } from './process-totals.js';
 import { absentSums } from './process-totals.js';
@@ -47,19 +48,23 @@ const telemetryCollections = {
 type SeenFields = { readonly last_seen_at: string };
 type HeartbeatFields = {
   readonly reported_at: string;
+  /** Missing in documents of earlier releases. */
+  readonly runs_generation?: number | null;
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
 };
 type MetricsFields = {
   readonly process_id: string;
+  /** Missing in documents of earlier releases. */
+  readonly runs_generation?: number | null;
   readonly reported_at: string;
   readonly report: MetricsFacts;
   readonly health_since: { readonly [cluster: string]: string };
 };
 
 interface Metrics {
-  readonly processId: string;
+  readonly process: ReportingProcess;
   readonly at: number;
   readonly report: MetricsFacts;
 }
@@ -75,7 +80,7 @@ export interface NodeDocuments {
   seen(nodeId: string, at: number): void;
   /** A heartbeat is a sign of life as well, and replaces an earlier one that has not been written. */
   heartbeat(nodeId: string, facts: HeartbeatFacts, at: number, offlineAfterMs: number): void;
-  metrics(nodeId: string, report: MetricsFacts, processId: string, at: number): void;
+  metrics(nodeId: string, report: MetricsFacts, process: ReportingProcess, at: number): void;
   /** Another instance may have written the node's tables meanwhile: its next ones are written in any case. */
   rewrite(nodeId: string): void;
   vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
@@ -109,21 +114,27 @@ export interface Recording {
 interface WriterDeps {
   readonly logger: Logger;
   readonly traffic: Pick<TrafficMetrics, 'note'>;
+  readonly recentTraffic: { note(growth: Counters): void };
   /** Undefined while no history is kept. */
   readonly recording: Recording | undefined;
 }
 
 /** Gathers reports and writes them batch by batch, the newest of each node. */
-function createWriter(collections: Collections, { logger, traffic, recording }: WriterDeps) {
+function createWriter(collections: Collections, { logger, traffic, recentTraffic, recording }: WriterDeps) {
   const { waitingNodes } = tuning;
   type Shares = (carriers: Carriers, key: string, growth: Counters, nodeId: string) => readonly Share[];
-  const countedAs = (sharesOf: Shares): OnGrowth | undefined =>
-    recording &&
-    (({ nodeId, at }, growths) => {
+  const countedAs =
+    (sharesOf: Shares): OnGrowth =>
+    ({ nodeId, at }, growths) => {
+      if (recording === undefined) return;
       const carriers = recording.carriers(nodeId);
       for (const [key, growth] of growths) recording.history.count(nodeId, at, sharesOf(carriers, key, growth, nodeId));
-    });
-  const runtime = createChangedTables(collections.runtime, waitingNodes, countedAs(listenerShares));
+    };
+  const countListeners = countedAs(listenerShares);
+  const runtime = createChangedTables(collections.runtime, waitingNodes, (report, growths, recently) => {
+    if (recently) for (const [, growth] of growths) recentTraffic.note(growth);
+    countListeners(report, growths, recently);
+  });
   const links = createChangedTables(collections.links, waitingNodes, countedAs(linkShares));
   /** When the last heartbeat that was written of each node came. */
   const beats = createLru<string, number>({ maxEntries: waitingNodes });
@@ -174,8 +185,8 @@ function createWriter(collections: Collections, { logger, traffic, recording }: 
     await put(
       collections.heartbeats,
       entries.map(([nodeId, { at, facts }]) => {
-        const { cpu_usage, memory_usage, uptime_seconds } = facts;
-        return [nodeId, { reported_at: timestamp(at), cpu_usage, memory_usage, uptime_seconds }];
+        const { runs_generation, cpu_usage, memory_usage, uptime_seconds } = facts;
+        return [nodeId, { reported_at: timestamp(at), runs_generation, cpu_usage, memory_usage, uptime_seconds }];
       }),
     );
     if (recording !== undefined) for (const [nodeId, beat] of entries) countBeat(recording, nodeId, beat);
@@ -188,15 +199,15 @@ function createWriter(collections: Collections, { logger, traffic, recording }: 
     );
     await put(
       collections.metrics,
-      entries.map(([nodeId, { at, report, processId: process_id }]) => {
+      entries.map(([nodeId, { at, report, process }]) => {
         const reported_at = timestamp(at);
         const health_since = healthSince(report, reported_at, stored.get(nodeId));
-        return [nodeId, { reported_at, process_id, report, health_since }];
+        return [nodeId, { ...process, reported_at, report, health_since }];
       }),
     );
-    for (const [nodeId, { at, report, processId }] of entries) {
+    for (const [nodeId, { at, report, process }] of entries) {
       const known = stored.get(nodeId);
-      const before = known?.process_id === processId ? known.report : undefined;
+      const before = known?.process_id === process.process_id ? known.report : undefined;
       traffic.note(report, before);
       recording?.history.count(nodeId, at, metricsShares(recording.carriers(nodeId), report, before));
     }
@@ -250,11 +261,16 @@ export async function openNodeDocuments(readStore: ReadStore, deps: WriterDeps):
   async function reported<F extends Fields, R>(
     nodeIds: readonly string[],
     tables: Collection<F>,
-    report: (reportedAt: string, table: F | undefined) => R,
+    report: (reported: Pick<ReportedListeners, 'reported_at' | 'runs_generation'>, table: F | undefined) => R,
   ): Promise<ReadonlyMap<string, R>> {
     const heartbeats = await byId(collections.heartbeats, nodeIds);
     const documents = await byId(tables, [...heartbeats.keys()]);
-    return new Map([...heartbeats].map(([id, { reported_at }]) => [id, report(reported_at, documents.get(id))]));
+    return new Map(
+      [...heartbeats].map(([id, { reported_at, runs_generation = null }]) => [
+        id,
+        report({ reported_at, runs_generation }, documents.get(id)),
+      ]),
+    );
   }
 
   return {
@@ -263,7 +279,7 @@ export async function openNodeDocuments(readStore: ReadStore, deps: WriterDeps):
       batches.heartbeats.put(nodeId, { at, facts, offlineAfterMs });
       batches.seen.delete(nodeId);
     },
-    metrics: (nodeId, report, processId, at) => batches.metrics.put(nodeId, { at, report, processId }),
+    metrics: (nodeId, report, process, at) => batches.metrics.put(nodeId, { at, report, process }),
     rewrite: writer.rewrite,
     async vitals(nodeIds) {
       const [seen, heartbeats] = await Promise.all([
@@ -286,17 +302,20 @@ export async function openNodeDocuments(readStore: ReadStore, deps: WriterDeps):
       );
     },
     listeners: (nodeIds) =>
-      reported(nodeIds, collections.runtime, (reported_at, table) => ({
-        reported_at,
+      reported(nodeIds, collections.runtime, (heartbeat, table) => ({
+        ...heartbeat,
         listeners: table === undefined ? [] : listenersIn(table.wire, totalsOf(table).before),
         gone: table === undefined ? {} : absentSums(totalsOf(table)),
       })),
     links: (nodeIds) =>
-      reported(nodeIds, collections.links, (reported_at, table) => ({
+      reported(nodeIds, collections.links, ({ reported_at }, table) => ({
         reported_at,
         links: table === undefined ? [] : linksIn(table.wire, totalsOf(table).before),
       })),
-    reportedMetrics: (nodeIds) => byId(collections.metrics, nodeIds),
+    async reportedMetrics(nodeIds) {
+      const stored = await byId(collections.metrics, nodeIds);
+      return new Map([...stored].map(([id, fields]) => [id, { runs_generation: null, ...fields }]));
+    },
     async forget(nodeIds) {
       for (const nodeId of nodeIds) writer.forget(nodeId);
       await Promise.all(Object.values(collections).map((collection) => collection.remove(nodeIds)));

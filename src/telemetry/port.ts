@@ -14,6 +14,8 @@ export interface RuntimeRoute {
   readonly match_kind: string;
   readonly match_value: string;
   readonly next_hop: string;
+  /** A state of its own; null for its listener's. */
+  readonly state: string | null;
 }
 
 export interface RuntimeListener {
@@ -68,9 +70,15 @@ export interface Carriers {
   readonly upstreams: ReadonlySet<string>;
 }
 
-export interface HeartbeatFacts {
-  /** Of the agent's process, lower-case hex; empty when it does not name it. */
+/** The process of an agent that reports. */
+export interface ReportingProcess {
+  /** Lower-case hex; empty when the agent does not name it. */
   readonly process_id: string;
+  /** The generation that it ran when it reported, as its session has told; null before it told one. */
+  readonly runs_generation: number | null;
+}
+
+export interface HeartbeatFacts extends ReportingProcess {
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
@@ -91,6 +99,8 @@ export interface NodeVitals {
 export interface ReportedListeners {
   /** RFC 3339. */
   readonly reported_at: string;
+  /** As in `ReportingProcess`. */
+  readonly runs_generation: number | null;
   readonly listeners: readonly RuntimeListener[];
   /** Sums of listeners that are reported no longer, by the names of their counters. */
   readonly gone: Counters;
@@ -145,9 +155,24 @@ export type MetricsFacts = {
 export interface ReportedMetrics {
   /** RFC 3339. */
   readonly reported_at: string;
+  /** As in `ReportingProcess`. */
+  readonly runs_generation: number | null;
   readonly report: MetricsFacts;
   /** When each upstream cluster was first reported to be as it is, RFC 3339. */
   readonly health_since: { readonly [cluster: string]: string };
+}
+
+/** Counters of listeners that are summed. */
+export const trafficCounters = ['bytes_in', 'bytes_out', 'total_sessions', 'error_sessions'] as const;
+
+/** What agents reported lately, of one instance or of several. */
+export interface Activity {
+  readonly heartbeats_per_minute: number;
+  /**
+   * By how much listeners grew in the last five minutes, from report to report of one session: before its second report
+   * nobody knows since when it has grown.
+   */
+  readonly last_5m: { readonly [name in (typeof trafficCounters)[number]]: number };
 }
 
 export interface PresenceFacts {
@@ -167,8 +192,8 @@ export interface Telemetry {
    * @param heartbeat if the payload was one; the newest of a node replaces the others
    */
   alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number, heartbeat?: HeartbeatFacts): void;
-  /** @param processId as in `HeartbeatFacts` */
-  metrics(nodeId: string, report: MetricsFacts, processId: string): void;
+  /** @param process as `HeartbeatFacts` has it */
+  metrics(nodeId: string, report: MetricsFacts, process: ReportingProcess): void;
   sessionEnded(nodeId: string, sessionId: string): Promise<void>;
   /** Calls back with each session whose node another session has taken over; noticed when its lease is renewed. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
@@ -189,8 +214,8 @@ export interface Telemetry {
   history: History['read'];
   /** What nodes have carried, for `/metrics`. */
   trafficMetrics(): readonly Counter[];
-  /** Heartbeats that this instance took in the last minute. */
-  heartbeatsPerMinute(): number;
+  /** What this instance took lately. */
+  activity(): Activity;
   /** Writes the batches. */
   flush(): Promise<void>;
   close(): Promise<void>;

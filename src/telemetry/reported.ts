@@ -9,16 +9,22 @@ import { hash } from 'node:crypto';
 import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
 import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
-import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportedTable, RuntimeListener } from './port.js';
+import type {
+  HeartbeatFacts,
+  LinkSample,
+  MetricsFacts,
+  ReportedTable,
+  ReportingProcess,
+  RuntimeListener,
+} from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 import type { Counters, Rows } from './process-totals.js';
 import { rowsOf, sumOf } from './process-totals.js';
 
-/** @param processId see `HeartbeatFacts` */
-export function heartbeatFacts(heartbeat: HeartbeatRequest, processId: string): HeartbeatFacts {
+export function heartbeatFacts(heartbeat: HeartbeatRequest, process: ReportingProcess): HeartbeatFacts {
   const { linkMetrics, runtimeListeners } = heartbeat;
   return {
-    process_id: processId,
+    ...process,
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
@@ -203,6 +209,7 @@ function runtimeListener(listener: WireListener): RuntimeListener {
       match_kind: route.matchKind,
       match_value: route.matchValue,
       next_hop: route.nextHop,
+      state: route.state === '' ? null : route.state,
     })),
     ...(bytesIn === undefined ? {} : { bytes_in: wholeNumber(bytesIn) }),
     ...(bytesOut === undefined ? {} : { bytes_out: wholeNumber(bytesOut) }),

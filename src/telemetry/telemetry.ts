@@ -7,9 +7,12 @@ import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { openNodeDocuments } from './node-documents.js';
 import { openHistory } from './history.js';
+import { trafficCounters } from './port.js';
 import type { Carriers, Telemetry } from './port.js';
 import { createPresence } from './presence.js';
+import { createRecentSums } from './recent-sums.js';
 import { createTrafficMetrics } from './traffic-metrics.js';
+import { tuning } from './tuning.js';
 
 export interface TelemetryDeps {
   readonly readStore: ReadStore;
@@ -34,9 +37,10 @@ export async function createTelemetry({
   const traffic = createTrafficMetrics();
   const history = recorded && (await openHistory({ readStore, clock, logger }, recorded.instanceId));
   const recording = recorded && history && { history, carriers: recorded.carriers };
-  const documents = await openNodeDocuments(readStore, { logger, traffic, recording });
+  const heartbeats = createRecentSums(clock, ['heartbeats'], tuning.recentHeartbeats);
+  const recentTraffic = createRecentSums(clock, trafficCounters, tuning.recentTraffic);
+  const documents = await openNodeDocuments(readStore, { logger, traffic, recentTraffic, recording });
   const presence = createPresence(readStore.leases, logger);
-  const rate = createRate(clock);
   return {
     async sessionOpened(nodeId, facts, offlineAfterMs) {
       documents.rewrite(nodeId);
@@ -46,11 +50,11 @@ export async function createTelemetry({
     alive(nodeId, facts, offlineAfterMs, heartbeat) {
       presence.alive(nodeId, facts, offlineAfterMs);
       if (heartbeat === undefined) return documents.seen(nodeId, clock.now());
-      rate.note();
+      heartbeats.note({ heartbeats: 1 });
       documents.heartbeat(nodeId, heartbeat, clock.now(), offlineAfterMs);
     },
-    heartbeatsPerMinute: rate.perMinute,
-    metrics: (nodeId, report, processId) => documents.metrics(nodeId, report, processId, clock.now()),
+    activity: () => ({ heartbeats_per_minute: heartbeats.sums().heartbeats, last_5m: recentTraffic.sums() }),
+    metrics: (nodeId, report, process) => documents.metrics(nodeId, report, process, clock.now()),
     sessionEnded: presence.ended,
     onLost: presence.onLost,
     presence: presence.of,
@@ -73,39 +77,6 @@ export async function createTelemetry({
       await presence.close();
       await documents.close();
       await history?.close();
-    },
-  };
-}
-
-interface Rate {
-  note(): void;
-  /** How often in the last 60 seconds. */
-  perMinute(): number;
-}
-
-const seconds = 60;
-
-/** How often something happened in the last minute, to the second. @internal exported for tests */
-export function createRate(clock: Pick<Clock, 'monotonic'>): Rate {
-  /** Counts of each of the last seconds; a second and the one a minute later share a place. */
-  const counts = Array.from({ length: seconds }, () => 0);
-  let last = Math.floor(clock.monotonic() / 1000);
-
-  const moveOn = (): number => {
-    const now = Math.floor(clock.monotonic() / 1000);
-    for (let second = Math.max(last, now - seconds) + 1; second <= now; second += 1) counts[second % seconds] = 0;
-    last = now;
-    return now % seconds;
-  };
-
-  return {
-    note() {
-      const place = moveOn();
-      counts[place] = (counts[place] ?? 0) + 1;
-    },
-    perMinute() {
-      moveOn();
-      return counts.reduce((sum, count) => sum + count, 0);
     },
   };
 }

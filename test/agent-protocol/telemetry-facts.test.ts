@@ -4,6 +4,7 @@ import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { heartbeatFacts, linksIn, listenersIn, metricsFacts } from '../../src/telemetry/reported.js';
+import { processNamed } from '../support/reported-tables.js';
 
 const huge = 2n ** 64n - 1n;
 const most = Number.MAX_SAFE_INTEGER;
@@ -57,7 +58,10 @@ describe('a heartbeat', () => {
         { transport: 'udp' },
       ],
     });
-    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeat, 'ab');
+    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeat, {
+      process_id: 'ab',
+      runs_generation: 7,
+    });
     const shown = {
       ...figures,
       link_metrics: linksIn(link_metrics.bytes, new Map()),
@@ -65,6 +69,7 @@ describe('a heartbeat', () => {
     };
     expect(shown).toStrictEqual({
       process_id: 'ab',
+      runs_generation: 7,
       cpu_usage: 0.25,
       memory_usage: 0.5,
       uptime_seconds: 77,
@@ -124,6 +129,7 @@ describe('a heartbeat', () => {
               match_kind: 'sni',
               match_value: 'a.example',
               next_hop: 'n2',
+              state: null,
             },
           ],
           bytes_in: 1,
@@ -148,7 +154,7 @@ describe('a heartbeat', () => {
   ])('has shares between 0 and 1: %d is stored as %d', (sent, stored) => {
     const { cpu_usage, memory_usage } = heartbeatFacts(
       HeartbeatRequest.fromPartial({ cpuUsage: sent, memoryUsage: sent }),
-      '',
+      processNamed(''),
     );
     expect([cpu_usage, memory_usage]).toEqual([stored, stored]);
   });

@@ -1,34 +1,33 @@
 /** `docs/contract/domain.md#health-of-a-chain`: which state each report makes, and which of them counts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DeployedDefinition } from '../../src/domain/chain/chain.js';
-import type { HopReport } from '../../src/domain/chain/health.js';
-import { chainHealth, healthStates } from '../../src/domain/chain/health.js';
+import type { DeployedUpstream, HopReport } from '../../src/domain/chain/health.js';
+import {
+  chainFaults,
+  healthOfFaults,
+  healthStates,
+  healthWithoutDeploy,
+  mainCause,
+} from '../../src/domain/chain/health.js';
 
-const deployed: DeployedDefinition = {
-  payload: 'tcp',
-  hops: [],
-  target: { endpoint: 'a.example:80' },
-  chain_version: 1,
-  at: '2026-01-01T00:00:00.000Z',
-  deployment_id: 'd',
-};
-const live = { enabled: true, deployed };
+const at = '2026-01-01T00:00:00.000Z';
 const well: HopReport = {
-  nodeName: 'edge',
+  node: { id: 'n1', name: 'edge' },
   status: 'online',
   listener: 'tcp 0.0.0.0:443',
   state: 'running',
+  route: null,
+  since: at,
   apply: 'applied',
   loss: null,
 };
-const last: HopReport = { ...well, nodeName: 'relay' };
-const of = (...hops: readonly Partial<HopReport>[]) =>
-  chainHealth(
-    live,
+const last: HopReport = { ...well, node: { id: 'n2', name: 'relay' } };
+const faultsOf = (hops: readonly Partial<HopReport>[], upstream?: DeployedUpstream) =>
+  chainFaults(
     hops.map((hop) => ({ ...well, ...hop })),
-    undefined,
+    upstream,
   );
+const of = (...hops: readonly Partial<HopReport>[]) => healthOfFaults(faultsOf(hops));
 
 describe('the health of a chain', () => {
   it.each([
@@ -45,6 +44,20 @@ describe('the health of a chain', () => {
     [{ apply: 'behind' }, 'degraded', 'node "edge" has not applied its newest configuration yet'],
     [{ loss: 0.2 }, 'ok', undefined],
     [{ loss: 0.21 }, 'degraded', 'the link from "edge" to "relay" loses 21 %'],
+    [{ loss: 0.999 }, 'degraded', 'the link from "edge" to "relay" loses 99 %'],
+    [{ loss: 1 }, 'down', 'the link from "edge" to "relay" loses 100 %'],
+    [
+      { route: 'target_unreachable' },
+      'down',
+      'node "edge" cannot reach the REALITY target of tcp 0.0.0.0:443 (target_unreachable)',
+    ],
+    [
+      { route: 'target_unusable' },
+      'down',
+      'node "edge" cannot imitate the REALITY target of tcp 0.0.0.0:443 (target_unusable)',
+    ],
+    [{ route: 'odd' }, 'down', 'the route of the chain on listener tcp 0.0.0.0:443 of node "edge" is odd'],
+    [{ state: 'failed', route: 'target_unusable' }, 'down', 'listener tcp 0.0.0.0:443 of node "edge" is failed'],
   ] as const)('with a hop that is %j is %s', (hop, state, reason) => {
     const health = of(hop, last);
     expect([health.state, health.reasons[0]]).toEqual([state, reason]);
@@ -52,7 +65,11 @@ describe('the health of a chain', () => {
 
   it('is that of its worst hop, with the reasons of all, the worst first', () => {
     expect(
-      of({ state: null }, { ...last, apply: 'rejected' }, { ...last, nodeName: 'exit', status: 'offline' }),
+      of(
+        { state: null },
+        { ...last, apply: 'rejected' },
+        { ...last, node: { id: 'n3', name: 'exit' }, status: 'offline' },
+      ),
     ).toEqual({
       state: 'down',
       reasons: [
@@ -76,27 +93,49 @@ describe('the health of a chain', () => {
     );
   });
 
-  const web = { name: 'web', enabled: true, unhealthy: false };
+  const web: DeployedUpstream = { id: 'u1', name: 'web', enabled: true, seen: 'healthy', since: at };
+  const ending = (upstream: Partial<DeployedUpstream>, hop: Partial<HopReport> = {}) =>
+    healthOfFaults(faultsOf([hop], { ...web, ...upstream }));
 
-  it('is down while its upstream is disabled', () => {
-    expect(chainHealth(live, [well], web).state).toBe('ok');
-    expect(chainHealth(live, [well], { ...web, enabled: false })).toEqual({
+  it('is that of its upstream, as the node that dials it sees it', () => {
+    expect(ending({}).state).toBe('ok');
+    expect(ending({ seen: 'unnamed' }).state).toBe('ok');
+    expect(ending({ enabled: false })).toEqual({ state: 'down', reasons: ['upstream "web" is disabled'] });
+    expect(ending({ seen: 'unhealthy' })).toEqual({
       state: 'down',
-      reasons: ['upstream "web" is disabled'],
+      reasons: ['upstream "web" is unhealthy, as "edge" reports'],
     });
+    expect(ending({ seen: 'awaited' })).toEqual({
+      state: 'unknown',
+      reasons: ['node "edge" has not told of upstream "web" yet'],
+    });
+    // What an agent that is away said last says nothing about now.
+    expect(ending({ seen: 'unhealthy' }, { status: 'offline' }).reasons).toEqual(['node "edge" is offline']);
   });
 
-  it('is down while the node that dials the upstream reports it unhealthy', () => {
-    expect(chainHealth(live, [well], { ...web, unhealthy: true })).toEqual({
-      state: 'down',
-      reasons: [`upstream "web" is unhealthy, as "${well.nodeName}" reports`],
+  it('has as its cause the first that holds, whatever is worse', () => {
+    const causeOf = (hops: readonly Partial<HopReport>[], upstream?: DeployedUpstream) =>
+      mainCause(faultsOf(hops, upstream));
+    const node = { type: 'node', resource: well.node };
+    const failed = { state: 'failed' } as const;
+    expect(causeOf([{}])).toBeNull();
+    expect(causeOf([{ state: null }])).toBeNull();
+    expect(causeOf([failed])).toEqual({ ...node, kind: 'listener_missing', detail: 'tcp 0.0.0.0:443' });
+    expect(causeOf([{ ...failed, apply: 'rejected' }])).toEqual({ ...node, kind: 'node_rejected' });
+    expect(causeOf([{ ...failed, apply: 'behind' }])?.kind).toBe('listener_missing');
+    expect(causeOf([failed, { status: 'offline' }])?.kind).toBe('node_offline');
+    expect(causeOf([{ route: 'target_unusable', loss: 1 }, last])?.kind).toBe('target_unusable');
+    expect(causeOf([{ loss: 1 }, last], { ...web, enabled: false })).toEqual({
+      type: 'l4_upstream',
+      kind: 'upstream_disabled',
+      resource: { id: 'u1', name: 'web' },
     });
+    expect(causeOf([{ loss: 1, apply: 'behind' }, last])).toEqual({ ...node, kind: 'link_loss', detail: 'relay' });
+    expect(causeOf([{ apply: 'behind' }])).toEqual({ ...node, kind: 'apply_behind' });
   });
 
   it('is unknown of a chain that nodes do not run', () => {
-    const draft = chainHealth({ enabled: true, deployed: null }, [], undefined);
-    expect(draft).toEqual({ state: 'unknown', reasons: ['the chain was never deployed'] });
-    const disabled = chainHealth({ ...live, enabled: false }, [], { ...web, enabled: false });
-    expect(disabled).toEqual({ state: 'unknown', reasons: ['the chain is disabled'] });
+    expect(healthWithoutDeploy({ enabled: true }).reasons).toEqual(['the chain was never deployed']);
+    expect(healthWithoutDeploy({ enabled: false })).toEqual({ state: 'unknown', reasons: ['the chain is disabled'] });
   });
 });

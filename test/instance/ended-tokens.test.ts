@@ -11,7 +11,6 @@ const lease = (instance_id: string, accounts: number): LiveInstance => ({
   position: 0,
   revoked_up_to: 0,
   compiler_version: 1,
-  heartbeats_per_minute: 0,
   started_at: '2026-01-01T00:00:00.000Z',
 });
 

@@ -30,14 +30,18 @@ const start = (
     revokedUpTo: () => 3,
     accounts: () => 5,
     compilerVersion: 3,
-    heartbeatsPerMinute: () => 12,
+    activity: () => activity,
   });
+const activity = {
+  heartbeats_per_minute: 12,
+  last_5m: { bytes_in: 1, bytes_out: 2, total_sessions: 3, error_sessions: 4 },
+};
 const seen = {
   instance_id: 'i1',
   revoked_up_to: 3,
   accounts: 5,
   compiler_version: 3,
-  heartbeats_per_minute: 12,
+  activity,
   started_at: '2025-01-01T00:00:00.000Z',
 };
 

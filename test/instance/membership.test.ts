@@ -1,4 +1,5 @@
 /** An instance joins the others: its lease, and the revocations that it carries out. */
+import type { Activity } from '../../src/telemetry/port.js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { liveInstances } from '../../src/instance/instance-lease.js';
 import { joinCluster } from '../../src/instance/membership.js';
@@ -28,7 +29,7 @@ test('a password change that is read is stated in the lease at once, and another
       position: () => 0,
       revision: () => 0,
       accounts: () => read[index] ?? 0,
-      heartbeatsPerMinute: () => 0,
+      activity: () => took(0),
       onTokensEnded: (listener) => void told.push(listener),
       onRevoked: () => undefined,
       sessionsEnded: async () => true,
@@ -57,7 +58,7 @@ test('a revocation that is folded while the instance joins is carried out, and t
     clock: systemClock,
     logger: silentLogger,
     compilerVersion: 1,
-    heartbeatsPerMinute: () => 0,
+    activity: () => took(0),
     position: () => 0,
     revision: () => 7,
     accounts: () => 0,
@@ -76,7 +77,17 @@ test('a revocation that is folded while the instance joins is carried out, and t
   expect(await revokedUpTo()).toBeUndefined();
 });
 
-test('the heartbeats of all live instances are added up', async () => {
+const took = (heartbeats_per_minute: number): Activity => ({
+  heartbeats_per_minute,
+  last_5m: {
+    bytes_in: heartbeats_per_minute * 2,
+    bytes_out: heartbeats_per_minute * 3,
+    total_sessions: heartbeats_per_minute * 5,
+    error_sessions: heartbeats_per_minute * 7,
+  },
+});
+
+test('what all live instances took from agents is added up', async () => {
   const join = (instanceId: string, heartbeats: number) =>
     joinCluster({
       readStore: stores.readStore,
@@ -84,7 +95,7 @@ test('the heartbeats of all live instances are added up', async () => {
       clock: systemClock,
       logger: silentLogger,
       compilerVersion: 1,
-      heartbeatsPerMinute: () => heartbeats,
+      activity: () => took(heartbeats),
       position: () => 0,
       revision: () => 0,
       accounts: () => 0,
@@ -93,8 +104,8 @@ test('the heartbeats of all live instances are added up', async () => {
       sessionsEnded: async () => true,
     });
   const [one, two] = [await join('a', 30), await join('b', 12)];
-  expect(await Promise.all([one.heartbeatsPerMinute(), two.heartbeatsPerMinute()])).toEqual([42, 42]);
+  expect(await Promise.all([one.activity(), two.activity()])).toEqual([took(42), took(42)]);
   await two.close();
-  expect(await one.heartbeatsPerMinute()).toBe(30);
+  expect(await one.activity()).toEqual(took(30));
   await one.close();
 });

@@ -18,7 +18,6 @@ function fleet(ids: readonly string[]) {
         revoked_up_to: revocations.closedUpTo(),
         accounts: 0,
         compiler_version: 1,
-        heartbeats_per_minute: 0,
         started_at: '2026-01-01T00:00:00.000Z',
       });
     };

@@ -7,6 +7,7 @@ import { limits } from '../../src/kernel/limits.js';
 import type { MetricsFacts } from '../../src/telemetry/port.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
+import { processNamed } from '../support/reported-tables.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { RestFixture } from '../support/rest-fixture.js';
 
@@ -95,7 +96,7 @@ describe('metrics', () => {
     });
   async function report(facts: MetricsFacts): Promise<string> {
     clock.advance(1000);
-    rest.telemetry.metrics(nodeId, facts, '');
+    rest.telemetry.metrics(nodeId, facts, processNamed(''));
     await rest.telemetry.flush();
     return now();
   }

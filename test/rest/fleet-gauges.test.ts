@@ -20,8 +20,8 @@ afterEach(async () => {
 const counted = () =>
   Object.fromEntries(Object.entries(gauges.counts()).map(([what, counts]) => [what, Object.fromEntries(counts)]));
 
-test('counts nodes by status, intended listeners by state, and upstreams by health', async () => {
-  expect(counted()).toEqual({ nodes: {}, listeners: {}, upstreams: {} });
+test('counts nodes by status, intended listeners by state, chains and upstreams by health', async () => {
+  expect(counted()).toEqual({ nodes: {}, listeners: {}, chains: {}, upstreams: {} });
   const node = async (name: string): Promise<string> =>
     (await rest.data('POST', '/api/nodes', { body: { name, address: `${name}.example` } })).id;
   const [edge, left, other] = [await node('edge'), await node('left'), await node('other')];
@@ -39,6 +39,7 @@ test('counts nodes by status, intended listeners by state, and upstreams by heal
   await eventually(counted).toEqual({
     nodes: { pending: 4, online: 0, offline: 0 },
     listeners: { running: 0, missing: 0 },
+    chains: { ok: 0, degraded: 0, down: 0, unknown: 3 },
     upstreams: { healthy: 0, unhealthy: 0, unknown: 3 },
   });
 
@@ -52,23 +53,13 @@ test('counts nodes by status, intended listeners by state, and upstreams by heal
       { ...listener, listen_port: 444, state: 'failed' },
     ],
   });
-  const reported = (nodeId: string, healthy: Readonly<Record<string, boolean>>): void => {
-    const upstreams = Object.entries(healthy).map(([cluster, one]) => ({
-      cluster,
-      healthy: one,
-      requests: 1,
-      errors: 0,
-      latency_p99_ms: 1,
-    }));
-    const gateway = { requests: 1, errors: 0, worker_restarts: 0, latency_p50_ms: 1, latency_p99_ms: 1, upstreams };
-    rest.telemetry.metrics(nodeId, { connections: null, bandwidth: null, gateway }, '');
-  };
-  reported(edge, { [web]: false, [mail]: true, 'a route': false });
-  reported(other, { [web]: true });
-  await rest.telemetry.flush();
+  await rest.reportUpstreams(edge, { [web]: false, [mail]: true, 'a route': false });
+  await rest.reportUpstreams(other, { [web]: true });
   await eventually(counted).toEqual({
     nodes: { pending: 1, online: 2, offline: 1 },
     listeners: { running: 1, failed: 1, missing: 1 },
-    upstreams: { healthy: 1, unhealthy: 1, unknown: 1 },
+    // All end in an upstream that is unhealthy; what a node says that does not dial an upstream does not count.
+    chains: { ok: 0, degraded: 0, down: 3, unknown: 0 },
+    upstreams: { healthy: 0, unhealthy: 1, unknown: 2 },
   });
 });

@@ -154,6 +154,10 @@ describe('the listeners of a node', () => {
     const agent = await rest.connect(edge.id);
     await report(edge, [listener(443)]);
     await agent.disconnect();
+    const { nodes } = await rest.data('GET', `/api/nodes/ports/runtime?node_id=${edge.id}`);
+    expect(nodes).toMatchObject([{ status: 'offline', stale: true, listeners: [{ state: 'running' }] }]);
+    const { items } = await rest.data('GET', `/api/nodes/ports?node_id=${edge.id}`);
+    expect(items).toMatchObject([{ runtimeState: 'running', runtimeStale: true }]);
     expect(await view(edge)).toMatchObject({ status: 'offline', listeners: { intended: 1, running: 1, failed: [] } });
   });
 });
@@ -163,7 +167,8 @@ describe('a chain', () => {
     const [edge, relay] = [await node('edge'), await node('relay')];
     const shown = await chain([hop(edge, 443), hop(relay, 8443)]);
     const hopOf = (on: Site, more: object): object => ({ node_id: on.id, node_name: on.name, ...more });
-    const silent = { status: 'pending', state: null, reported_at: null };
+    const silent = { status: 'pending', state: null, stale: true, reported_at: null };
+    const place = (listen_port: number, deployed: boolean) => ({ listen_addr: '0.0.0.0', listen_port, deployed });
     expect(await shown.get()).toMatchObject({
       hop_status: [hopOf(edge, silent), hopOf(relay, silent)],
       listeners: null,
@@ -173,18 +178,27 @@ describe('a chain', () => {
     await report(edge, [listener(443), listener(8443)]);
     // Reported, but not for this chain: nothing of it is deployed.
     expect((await shown.get()).hop_status[0]).toEqual(
-      hopOf(edge, { status: 'online', state: null, reported_at: expect.any(String) }),
+      hopOf(edge, {
+        ...place(443, false),
+        status: 'online',
+        state: null,
+        stale: false,
+        reported_at: expect.any(String),
+      }),
     );
     const { chain: deployed, deployment } = await shown.deploy();
     expect(deployed.hop_status).toEqual([
-      hopOf(edge, { status: 'online', state: 'running', reported_at: expect.any(String) }),
-      hopOf(relay, silent),
+      hopOf(edge, {
+        ...place(443, true),
+        status: 'online',
+        state: 'running',
+        stale: false,
+        reported_at: expect.any(String),
+      }),
+      hopOf(relay, { ...place(8443, true), ...silent }),
     ]);
-    expect(deployed.listeners).toEqual({
-      intended: 2,
-      running: 1,
-      failed: [{ transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 8443, state: 'missing' }],
-    });
+    // Nobody has said of the other one that it does not run.
+    expect(deployed.listeners).toEqual({ intended: 2, running: 1, failed: [] });
     expect(deployment.nodes.map((one: JsonData) => one.listeners)).toEqual([
       { intended: 1, running: 1, failed: [] },
       null,
@@ -204,7 +218,7 @@ describe('a chain', () => {
     });
   });
 
-  test('whose hops were moved shows what nodes still run, by the node of each hop', async () => {
+  test('whose hops were moved shows the deployed ones with their addresses, and behind them those of the draft', async () => {
     const [edge, relay, other] = [await node('edge'), await node('relay'), await node('other')];
     const shown = await chain([hop(edge, 443), hop(relay, 443)]);
     await shown.deploy();
@@ -215,8 +229,10 @@ describe('a chain', () => {
     expect(moved).toMatchObject({
       status: 'modified',
       hop_status: [
-        { node_id: other.id, state: null },
-        { node_id: edge.id, state: 'running' },
+        { node_id: edge.id, listen_port: 443, deployed: true, state: 'running' },
+        { node_id: relay.id, listen_port: 443, deployed: true, state: 'running' },
+        { node_id: other.id, listen_port: 443, deployed: false, state: null },
+        { node_id: edge.id, listen_port: 444, deployed: false, state: null },
       ],
       listeners: { intended: 2, running: 2 },
     });
@@ -248,7 +264,8 @@ describe('the health of a chain', () => {
   }
   const running = [listener(443)];
   /** A chain over two nodes that runs. */
-  async function running2(more: object = {}): Promise<Running> {
+  async function running2(upstreamId?: string): Promise<Running> {
+    const more = upstreamId === undefined ? {} : { target: { upstream_id: upstreamId } };
     const [edge, relay] = [await node('edge'), await node('relay')];
     const agents = [await rest.connect(edge.id), await rest.connect(relay.id)] as const;
     const shown = await chain([hop(edge, 443), hop(relay, 443)], more);
@@ -256,6 +273,7 @@ describe('the health of a chain', () => {
     await takeNext(edge, agents[0]);
     await takeNext(relay, agents[1]);
     for (const on of [edge, relay]) await report(on, running);
+    if (upstreamId !== undefined) await rest.reportUpstreams(relay.id, { [upstreamId]: true });
     expect((await shown.get()).health).toEqual({ state: 'ok', reasons: [] });
     return { edge, relay, agents, shown };
   }
@@ -295,9 +313,10 @@ describe('the health of a chain', () => {
   test('is down when its upstream is disabled', async () => {
     const upstream = { name: `web ${made}`, endpoint: 'web.example:443' };
     const { id } = await rest.data('POST', '/api/l4-upstreams', { body: upstream });
-    const site = await running2({ target: { upstream_id: id } });
+    const site = await running2(id);
     await rest.data('PUT', `/api/l4-upstreams/${id}`, { body: { enabled: false } });
     await takeNext(site.relay, site.agents[1]);
+    await report(site.relay, running);
     expect((await site.shown.get()).health).toEqual({ state: 'down', reasons: [`upstream "web ${made}" is disabled`] });
   });
 
@@ -345,15 +364,126 @@ describe('the health of a chain', () => {
     expect((await site.shown.get()).health).toEqual({ state: 'degraded', reasons });
   });
 
-  test('is not down because of a heartbeat from before the chain came, once its node has applied it', async () => {
+  test('says nothing by a heartbeat from before the apply, wherever a listener is shown', async () => {
     const edge = await node('edge');
     const agent = await rest.connect(edge.id);
     const shown = await chain([hop(edge, 443)]);
-    await shown.deploy();
-    await takeNext(edge, agent);
-    expect((await shown.get()).health.state).toBe('unknown');
+    const waiting = rest.data('POST', `/api/l4-chains/${shown.id}/deploy?wait=applied`);
+    await agent.apply(await agent.receive());
+    const { chain: deployed, deployment } = await waiting;
+    expect(deployment.nodes).toMatchObject([{ state: 'applied', listeners: null }]);
+    expect(deployed).toMatchObject({
+      hop_status: [{ state: null, stale: false }],
+      listeners: null,
+      health: { state: 'unknown', reasons: [`no heartbeat of node "${edge.name}" tells of tcp 0.0.0.0:443 yet`] },
+    });
+    expect((await view(edge)).listeners).toBeNull();
+    const ports = async (): Promise<JsonData> =>
+      (await rest.data('GET', `/api/nodes/ports?node_id=${edge.id}`)).items[0].runtimeState;
+    expect(await ports()).toBeNull();
     await report(edge, []);
     expect((await shown.get()).health.state).toBe('down');
+    expect([await ports(), (await shown.get()).hop_status[0].state]).toEqual(['missing', 'missing']);
+    // An apply of something else makes the last report old again, though its listener still runs.
+    await report(edge, running);
+    await rest.data('POST', `/api/nodes/${edge.id}/config`);
+    await takeNext(edge, agent);
+    expect((await shown.get()).hop_status[0].state).toBeNull();
+    await report(edge, running);
+    expect(await shown.get()).toMatchObject({ hop_status: [{ state: 'running' }], health: { state: 'ok' } });
+  });
+
+  test('is down while the route of a hop has a state of its own, whatever its listener does', async () => {
+    const [{ id: keys }, edge] = [
+      await rest.data('POST', '/api/credentials', { body: { name: `keys ${made}`, key_type: 'x25519' } }),
+      await node('edge'),
+    ];
+    const reality = async (name: string): Promise<string> => {
+      const body = {
+        name: `${name} ${made}`,
+        key_type: 'reality',
+        x25519_credential_id: keys,
+        server_names: [`${name}.example`],
+        short_ids: ['ab'],
+        target_host: `${name}.example`,
+        target_port: 443,
+      };
+      return (await rest.data('POST', '/api/credentials', { body })).id;
+    };
+    const hidden = async (name: string): Promise<Chain> => {
+      const credential_id = await reality(name);
+      return chain([hop(edge, 443, { security: 'reality', credential_id })], { name: `${name} ${made}` });
+    };
+    const [dead, alive] = [await hidden('dead'), await hidden('alive')];
+    await rest.connect(edge.id);
+    await dead.deploy();
+    await alive.deploy();
+    const route = (name: string, state: string | null) => ({
+      service: name,
+      payload: 'tcp',
+      outer: 'tcp',
+      security: 'reality',
+      match_kind: 'reality',
+      match_value: `${name}.example`,
+      next_hop: '192.0.2.9:9',
+      state,
+    });
+    await report(edge, [
+      listener(443, 'running', { routes: [route('dead', 'target_unreachable'), route('alive', null)] }),
+    ]);
+    const unreachable = `node "${edge.name}" cannot reach the REALITY target of tcp 0.0.0.0:443 (target_unreachable)`;
+    const shown = await dead.get();
+    expect(shown).toMatchObject({ hop_status: [{ state: 'target_unreachable' }], health: { state: 'down' } });
+    expect(shown.health.reasons[0]).toBe(unreachable);
+    expect((await alive.get()).hop_status).toMatchObject([{ state: 'running' }]);
+    expect((await alive.get()).health.reasons).not.toContain(unreachable);
+    const { nodes } = await rest.data('GET', `/api/nodes/ports/runtime?node_id=${edge.id}`);
+    expect(nodes[0].listeners[0]).toMatchObject({
+      state: 'running',
+      routes: [{ state: 'target_unreachable' }, { state: null }],
+    });
+    await report(edge, [listener(443, 'running', { routes: [route('dead', null), route('alive', null)] })]);
+    expect((await dead.get()).health.reasons).not.toContain(unreachable);
+  });
+
+  test('is down while its upstream is unhealthy, and unknown until its agent has named it', async () => {
+    const create = { name: `web ${made}`, endpoint: 'web.example:443' };
+    const { id } = await rest.data('POST', '/api/l4-upstreams', { body: create });
+    const upstream = (): Promise<JsonData> => rest.data('GET', `/api/l4-upstreams/${id}`);
+    expect(await upstream()).toMatchObject({ health: 'unknown', in_use_by: [], in_use_by_total: 0 });
+    const site = await running2(id);
+    expect(await upstream()).toMatchObject({
+      health: 'healthy',
+      in_use_by: [{ type: 'l4_chain', id: site.shown.id, name: `chain ${made}` }],
+      in_use_by_total: 1,
+    });
+    await rest.reportUpstreams(site.relay.id, { [id]: false });
+    expect((await site.shown.get()).health).toEqual({
+      state: 'down',
+      reasons: [`upstream "web ${made}" is unhealthy, as "${site.relay.name}" reports`],
+    });
+    const found = async (health: string): Promise<boolean> => {
+      const { items } = await rest.data(
+        'GET',
+        `/api/l4-upstreams?q=${encodeURIComponent(create.name)}&health=${health}`,
+      );
+      return items.some((one: JsonData) => one.id === id && one.health === health);
+    };
+    expect([await found('unhealthy'), await found('healthy'), await found('unknown')]).toEqual([true, false, false]);
+    // Of a new endpoint nobody has said anything yet.
+    await rest.data('PUT', `/api/l4-upstreams/${id}`, { body: { endpoint: 'other.example:443' } });
+    await takeNext(site.relay, site.agents[1]);
+    await report(site.relay, running);
+    expect((await site.shown.get()).health).toEqual({
+      state: 'unknown',
+      reasons: [`node "${site.relay.name}" has not told of upstream "web ${made}" yet`],
+    });
+    expect((await upstream()).health).toBe('unknown');
+    await rest.reportUpstreams(site.relay.id, { [id]: true });
+    expect(await stateOf(site)).toBe('ok');
+    // An agent that is away says nothing of now.
+    await site.agents[1].disconnect();
+    expect((await upstream()).health).toBe('unknown');
   });
 });
 

@@ -136,6 +136,7 @@ describe('the port table', () => {
       policySaved: false,
       routes,
       runtimeState: null,
+      runtimeStale: true,
     });
     const end = '192.0.2.9:9';
     expect(items).toEqual([
@@ -252,8 +253,9 @@ describe('the port table', () => {
     expect([await found('running=false'), await found('running=false&listen_port=442')]).toEqual([1, 0]);
     expect(await runtimeOf('&intended=true')).toEqual(['tcp']);
     expect(await runtimeOf('&intended=false')).toEqual(['udp']);
+    // A deployed one that is not reported is missing, as in a chain's `hop_status`.
     await rest.report(ids['six'] ?? '', {});
-    expect(await state()).toBeNull();
+    expect(await state()).toBe('missing');
   });
 });
 
@@ -266,6 +268,7 @@ describe('the runtime table', () => {
     match_kind: 'default',
     match_value: '',
     next_hop: '192.0.2.9:9',
+    state: null,
   };
   beforeAll(async () => {
     await post('/api/nodes', { name: 'reporting' });
@@ -295,6 +298,7 @@ describe('the runtime table', () => {
       name: 'reporting',
       status: 'pending',
       reportedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      stale: true,
       listeners: [
         {
           transport: 'tcp',
@@ -310,6 +314,7 @@ describe('the runtime table', () => {
               matchKind: 'default',
               matchValue: '',
               nextHop: '192.0.2.9:9',
+              state: null,
             },
           ],
           bytesIn: 5,

@@ -326,7 +326,7 @@ function createFakeTelemetry(): FakeTelemetry {
     recordsHistory: false,
     history: unused,
     trafficMetrics: unused,
-    heartbeatsPerMinute: unused,
+    activity: unused,
     flush: async () => undefined,
     close: async () => undefined,
   };

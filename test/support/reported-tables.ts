@@ -2,13 +2,20 @@
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { reportedTable, roundTrips, rowsIn } from '../../src/telemetry/reported.js';
-import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
+import type { HeartbeatFacts, LinkSample, ReportingProcess, RuntimeListener } from '../../src/telemetry/port.js';
 
-export interface Reported extends Omit<HeartbeatFacts, 'process_id' | 'link_metrics' | 'runtime_listeners'> {
+export interface Reported extends Omit<
+  HeartbeatFacts,
+  'process_id' | 'runs_generation' | 'link_metrics' | 'runtime_listeners'
+> {
   readonly process_id?: string;
+  readonly runs_generation?: number | null;
   readonly link_metrics: readonly LinkSample[];
   readonly runtime_listeners: readonly RuntimeListener[];
 }
+
+/** A process of an agent that has not told what it runs. */
+export const processNamed = (process_id: string): ReportingProcess => ({ process_id, runs_generation: null });
 
 const counter = (value: number | undefined) => (value === undefined ? undefined : BigInt(value));
 
@@ -18,12 +25,12 @@ export function listenersOnWire(listeners: readonly RuntimeListener[]): Uint8Arr
     listenAddr: listener.listen_addr,
     listenPort: listener.listen_port,
     state: listener.state,
-    routes: listener.routes.map(({ match_kind, match_value, next_hop, ...route }) => ({
+    routes: listener.routes.map(({ match_kind, match_value, next_hop, state, ...route }) => ({
       ...route,
       matchKind: match_kind,
       matchValue: match_value,
       nextHop: next_hop,
-      state: '',
+      state: state ?? '',
     })),
     bytesIn: counter(listener.bytes_in),
     bytesOut: counter(listener.bytes_out),
@@ -60,7 +67,7 @@ const tableOf = (bytes: Uint8Array) =>
 
 export function heartbeatFactsOf({ link_metrics, runtime_listeners, ...figures }: Reported): HeartbeatFacts {
   return {
-    process_id: '',
+    ...processNamed(''),
     ...figures,
     link_metrics: tableOf(linksOnWire(link_metrics)),
     runtime_listeners: tableOf(listenersOnWire(runtime_listeners)),

@@ -113,6 +113,8 @@ export interface RestFixture {
   connect(nodeId: string, heartbeat?: boolean): Promise<ConnectedAgent>;
   /** A heartbeat of the node's agent, stored when it returns. */
   report(nodeId: string, facts: Partial<Reported>): Promise<void>;
+  /** Metrics of the node's agent, stored when it returns: by the id of each upstream, whether it is healthy. */
+  reportUpstreams(nodeId: string, healthy: Readonly<Record<string, boolean>>): Promise<void>;
   /** Events of a stream, `svc-fleet` by default. */
   log(stream?: string): Promise<readonly RecordedEvent[]>;
   /** The position of the last event in the log. */
@@ -227,6 +229,9 @@ export async function startRest(
   });
   closers.add('command claims', () => claims.close());
 
+  /** What the process of each node's agent runs; it outlives its sessions. */
+  const runs = new Map<string, number>();
+  const processOf = (nodeId: string) => ({ process_id: '', runs_generation: runs.get(nodeId) ?? null });
   const tokens = new Map<Role, string>();
   async function createUser(role: Role): Promise<void> {
     const id = ids.next();
@@ -304,7 +309,7 @@ export async function startRest(
     feed,
     webhooks: webhooks.service,
     sessionsEnded: async () => true,
-    heartbeatsPerMinute: async () => telemetry.heartbeatsPerMinute(),
+    activity: async () => telemetry.activity(),
     readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),
     commandsRefused: () => undefined,
     readStoreAway: () => false,
@@ -362,7 +367,8 @@ export async function startRest(
       const { position = 0 } = await append(eventStore, opened);
       await projections.reached(position, patienceMs);
       await telemetry.sessionOpened(nodeId, presence, offlineAfterMs);
-      if (heartbeat) telemetry.alive(nodeId, presence, offlineAfterMs, heartbeatFactsOf(quiet));
+      const first = heartbeatFactsOf({ ...quiet, ...processOf(nodeId) });
+      if (heartbeat) telemetry.alive(nodeId, presence, offlineAfterMs, first);
       await telemetry.flush();
       const session = openSession(delivery, nodeId, sessionId);
       await session.ask();
@@ -374,7 +380,10 @@ export async function startRest(
           session.nodeSession.sent(push);
           return push;
         },
-        apply: session.apply,
+        apply(push) {
+          runs.set(nodeId, push.generation);
+          return session.apply(push);
+        },
         reject: session.reject,
         async disconnect() {
           session.nodeSession.close();
@@ -383,7 +392,24 @@ export async function startRest(
       };
     },
     async report(nodeId, facts) {
-      telemetry.alive(nodeId, noSession, offlineAfterMs, heartbeatFactsOf({ ...quiet, ...facts }));
+      telemetry.alive(
+        nodeId,
+        noSession,
+        offlineAfterMs,
+        heartbeatFactsOf({ ...quiet, ...processOf(nodeId), ...facts }),
+      );
+      await telemetry.flush();
+    },
+    async reportUpstreams(nodeId, healthy) {
+      const upstreams = Object.entries(healthy).map(([cluster, one]) => ({
+        cluster,
+        healthy: one,
+        requests: 1,
+        errors: 0,
+        latency_p99_ms: 1,
+      }));
+      const gateway = { requests: 1, errors: 0, worker_restarts: 0, latency_p50_ms: 1, latency_p99_ms: 1, upstreams };
+      telemetry.metrics(nodeId, { connections: null, bandwidth: null, gateway }, processOf(nodeId));
       await telemetry.flush();
     },
     log: (stream) => fixture.log(stream),

@@ -16,7 +16,7 @@ import type { TelemetryService } from '../../src/telemetry/telemetry.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
-import { heartbeatFactsOf } from '../support/reported-tables.js';
+import { heartbeatFactsOf, processNamed } from '../support/reported-tables.js';
 import { openTemporaryStores } from '../support/temporary-stores.js';
 import type { TemporaryStores } from '../support/temporary-stores.js';
 
@@ -122,7 +122,7 @@ async function beat(telemetry: TelemetryService, { id, bytes, sessions }: Proces
   telemetry.alive(node, presence, offlineAfterMs, heartbeatFactsOf({ ...facts, ...tables }));
   const upstreams = [{ cluster: upstream, requests: sessions, errors: 0, healthy: true, latency_p99_ms: 1 }];
   const gateway = { requests: 0, errors: 0, worker_restarts: 0, latency_p50_ms: 0, latency_p99_ms: 0, upstreams };
-  telemetry.metrics(node, { connections: null, bandwidth: null, gateway }, id);
+  telemetry.metrics(node, { connections: null, bandwidth: null, gateway }, processNamed(id));
   await telemetry.flush();
 }
 

@@ -35,7 +35,7 @@ beforeEach(() => {
       presence: of(presence('far')),
       online: of(new Map([['a', presence('far')]])),
       vitals: of(new Map([['a', vitals]])),
-      listeners: of(new Map([['a', { reported_at: 'then', listeners: [], gone: {} }]])),
+      listeners: of(new Map([['a', { reported_at: 'then', runs_generation: null, listeners: [], gone: {} }]])),
       links: of(new Map()),
       reportedMetrics: of(new Map()),
       held: () => held,

@@ -7,7 +7,7 @@ import type { MetricsFacts, HeartbeatFacts, LinkSample, PresenceFacts, Telemetry
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
-import { heartbeatFactsOf, linksOnWire, listenersOnWire } from '../support/reported-tables.js';
+import { heartbeatFactsOf, linksOnWire, listenersOnWire, processNamed } from '../support/reported-tables.js';
 import type { Reported } from '../support/reported-tables.js';
 import { openTemporaryStores } from '../support/temporary-stores.js';
 import type { TemporaryStores } from '../support/temporary-stores.js';
@@ -263,7 +263,7 @@ describe('the vitals of a list of nodes', () => {
       telemetry.alive(nodeId, facts, 30_000);
       await telemetry.flush();
       beatOf(telemetry, nodeId, heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
-      telemetry.metrics(nodeId, nothingMeasured, '');
+      telemetry.metrics(nodeId, nothingMeasured, processNamed(''));
     }
     await telemetry.flush();
     reads.clear();
@@ -273,6 +273,7 @@ describe('the vitals of a list of nodes', () => {
       'cpu_usage',
       'memory_usage',
       'reported_at',
+      'runs_generation',
       'uptime_seconds',
     ]);
     await telemetry.close();
@@ -288,7 +289,9 @@ describe('the tables of a list of nodes', () => {
     const reported_at = '2025-01-01T00:00:00.000Z';
     const nodes = ['n2', 'n1', 'n3'];
     const { runtime_listeners: listeners } = heartbeat(0.25);
-    expect(await telemetry.listeners(nodes)).toEqual(new Map([['n1', { reported_at, listeners, gone: {} }]]));
+    expect(await telemetry.listeners(nodes)).toEqual(
+      new Map([['n1', { reported_at, runs_generation: null, listeners, gone: {} }]]),
+    );
     expect(await telemetry.links(nodes)).toEqual(new Map([['n1', { reported_at, links: [link] }]]));
     await telemetry.close();
   });
@@ -329,7 +332,7 @@ describe('metrics', () => {
   it('are the last report, with the time of the report that changed the health of each upstream', async () => {
     const telemetry = await start();
     const since = async (report: MetricsFacts) => {
-      telemetry.metrics('n1', report, '');
+      telemetry.metrics('n1', report, processNamed(''));
       await telemetry.flush();
       clock.advance(1000);
       const reported = (await telemetry.reportedMetrics(['n1', 'n2'])).get('n1');
@@ -351,7 +354,7 @@ describe('a deleted node', () => {
     const facts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
     telemetry.alive('n1', facts, 30_000);
     beatOf(telemetry, 'n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
-    telemetry.metrics('n1', nothingMeasured, '');
+    telemetry.metrics('n1', nothingMeasured, processNamed(''));
     await telemetry.flush();
     beatOf(telemetry, 'n1', heartbeatFactsOf(heartbeat(0.2)));
     await telemetry.forget(['n1']);
@@ -442,15 +445,15 @@ describe('the traffic of metrics reports', () => {
 
   it('is counted from 0 for each process, and from its last report for one that another instance has heard', async () => {
     const one = await start();
-    one.metrics('n1', report(7), 'aa');
+    one.metrics('n1', report(7), processNamed('aa'));
     expect(await accepted(one)).toBe(7);
-    one.metrics('n1', report(10), 'aa');
+    one.metrics('n1', report(10), processNamed('aa'));
     expect(await accepted(one)).toBe(10);
-    one.metrics('n1', report(12), 'bb');
+    one.metrics('n1', report(12), processNamed('bb'));
     expect(await accepted(one)).toBe(22);
     await one.close();
     const other = await start();
-    other.metrics('n1', report(15), 'bb');
+    other.metrics('n1', report(15), processNamed('bb'));
     expect(await accepted(other)).toBe(3);
     await other.close();
   });

@@ -63,6 +63,17 @@ export const neverConnected: NodeAgentFacts = {
 };
 
 /**
+ * Whether what a process reported tells of what its node has applied, or is older than that. Compared by what the process
+ * ran when it reported, not by time: a report that follows an apply on its session may be stored before the apply is.
+ * Implements `docs/contract/domain.md#health-of-a-chain`, "a heartbeat counts for a listener only if".
+ * @param runs the generation that the process ran when it reported; null when it had not told
+ */
+export function tellsOfApplied(runs: number | null, facts: Pick<NodeAgentFacts, 'applied'> | undefined): boolean {
+  const applied = facts?.applied ?? null;
+  return applied === null || (runs !== null && runs >= applied.generation);
+}
+
+/**
  * @param at when the event happened, RFC 3339
  * @param sessionId the session that told it, as the event's `request_id` has it
  */

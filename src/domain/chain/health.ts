@@ -1,6 +1,6 @@
 /**
- * The health of a chain's deployed definition: what agents report of it as one state, with the reasons. Pure; whoever asks
- * has gathered the reports. Implements `docs/contract/domain.md#health-of-a-chain`.
+ * The health of a chain's deployed definition: what agents report of it as one state, with the reasons and their causes.
+ * Pure; whoever asks has gathered the reports. Implements `docs/contract/domain.md#health-of-a-chain`.
  */
 import type { ChainState } from './chain.js';
 
@@ -16,78 +16,171 @@ export interface ChainHealth {
   readonly reasons: readonly string[];
 }
 
+/** Causes of chains that are down or degraded; of several that hold, the first one counts. */
+export const healthCauses = [
+  'node_offline',
+  'node_rejected',
+  'listener_missing',
+  'target_unusable',
+  'upstream_unhealthy',
+  'upstream_disabled',
+  'link_loss',
+  'apply_behind',
+] as const;
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** What is wrong, and where it is mended. */
+export interface Cause {
+  readonly kind: (typeof healthCauses)[number];
+  readonly type: 'node' | 'l4_upstream';
+  readonly resource: Named;
+  /** The listener on that node, or the name of the node to which the link leads. */
+  readonly detail?: string;
+}
+
+export interface Fault {
+  readonly state: FaultState;
+  /** A sentence without its full stop. */
+  readonly reason: string;
+  /** Null of what is unknown. */
+  readonly cause: Cause | null;
+  /** Of what is unknown: since when, RFC 3339. */
+  readonly since?: string;
+}
+
 /** A deployed hop, as its node is and as its agent reports it. */
 export interface HopReport {
-  readonly nodeName: string;
+  readonly node: Named;
   readonly status: 'pending' | 'online' | 'offline';
   /** As sentences name it: `tcp 0.0.0.0:443`. */
   readonly listener: string;
-  /** The agent's word for the listener, `missing` if it reports others only; null while nothing is known of it. */
+  /** The agent's word for the listener, `missing` if it reports others only; null while no report tells of it. */
   readonly state: string | null;
+  /** The agent's word for the hop's route there, where the route has a state of its own. */
+  readonly route: string | null;
+  /** Since when a report would tell of the listener, RFC 3339. */
+  readonly since: string;
   /** How far the node is with its newest generation. */
   readonly apply: 'applied' | 'rejected' | 'behind';
   /** The share that the link to the next hop loses, 0 to 1; null if it is not measured, and for the last hop. */
   readonly loss: number | null;
 }
 
-/** The upstream of a deployed definition. */
-interface DeployedUpstream {
-  readonly name: string;
+/** The upstream of a deployed definition, as the agent of the last hop sees it. */
+export interface DeployedUpstream extends Named {
   readonly enabled: boolean;
-  /** Whether the agent that dials it reports so; false before a report. */
-  readonly unhealthy: boolean;
+  readonly seen: 'healthy' | 'unhealthy' | 'awaited' | 'unnamed';
+  /** Since when the agent would tell of it, RFC 3339. */
+  readonly since: string;
 }
 
 /** A link that loses more is reported as degraded. */
 export const tolerableLoss = 0.2;
 
-interface Fault {
-  readonly state: FaultState;
-  readonly reason: string;
+/** Of a chain that no node runs. */
+export function healthWithoutDeploy({ enabled }: Pick<ChainState, 'enabled'>): ChainHealth {
+  return { state: 'unknown', reasons: [enabled ? 'the chain was never deployed' : 'the chain is disabled'] };
+}
+
+/** @param faults the worst first */
+export function healthOfFaults(faults: readonly Fault[]): ChainHealth {
+  return { state: faults[0]?.state ?? 'ok', reasons: faults.map(({ reason }) => reason) };
 }
 
 /**
+ * What is wrong with a chain that is deployed and enabled, the worst first; nothing when all is well.
  * @param hops of the deployed definition, in their order
  * @param upstream that the deployed definition ends in, undefined for a literal endpoint
  */
-export function chainHealth(
-  chain: Pick<ChainState, 'enabled' | 'deployed'>,
-  hops: readonly HopReport[],
-  upstream: DeployedUpstream | undefined,
-): ChainHealth {
-  if (!chain.enabled) return { state: 'unknown', reasons: ['the chain is disabled'] };
-  if (chain.deployed === null) return { state: 'unknown', reasons: ['the chain was never deployed'] };
+export function chainFaults(hops: readonly HopReport[], upstream: DeployedUpstream | undefined): readonly Fault[] {
   const faults = hops.flatMap((hop, index) => [...faultsOfHop(hop), ...faultsOfLink(hop, hops[index + 1])]);
-  if (upstream?.enabled === false) faults.push({ state: 'down', reason: `upstream "${upstream.name}" is disabled` });
-  else if (upstream?.unhealthy === true) {
-    faults.push({
-      state: 'down',
-      reason: `upstream "${upstream.name}" is unhealthy, as "${hops.at(-1)?.nodeName}" reports`,
-    });
-  }
-  const sorted = faultStates.flatMap((state) => faults.filter((fault) => fault.state === state));
-  return { state: sorted[0]?.state ?? 'ok', reasons: sorted.map(({ reason }) => reason) };
+  if (upstream !== undefined) faults.push(...faultsOfUpstream(upstream, hops.at(-1)));
+  return faultStates.flatMap((state) => faults.filter((fault) => fault.state === state));
 }
 
-function faultsOfHop({ nodeName, status, listener, state, apply }: HopReport): readonly Fault[] {
-  const node = `node "${nodeName}"`;
-  if (status === 'offline') return [{ state: 'down', reason: `${node} is offline` }];
-  if (status === 'pending') return [{ state: 'unknown', reason: `the agent of ${node} has never connected` }];
+/** The cause of a chain that is down or degraded: the first that holds, whatever the state it makes. */
+export function mainCause(faults: readonly Fault[]): Cause | null {
+  const causes = faults.flatMap(({ cause }) => (cause === null ? [] : [cause]));
+  for (const kind of healthCauses) {
+    const cause = causes.find((one) => one.kind === kind);
+    if (cause !== undefined) return cause;
+  }
+  return null;
+}
+
+function faultsOfHop({ node, status, listener, state, route, since, apply }: HopReport): readonly Fault[] {
+  const named = `node "${node.name}"`;
+  const caused = (kind: Cause['kind'], detail?: string): Cause => ({
+    kind,
+    type: 'node',
+    resource: node,
+    ...(detail === undefined ? {} : { detail }),
+  });
+  if (status === 'offline') return [{ state: 'down', reason: `${named} is offline`, cause: caused('node_offline') }];
+  if (status === 'pending') {
+    return [{ state: 'unknown', reason: `the agent of ${named} has never connected`, cause: null, since }];
+  }
   const faults: Fault[] = [];
-  if (state === null) faults.push({ state: 'unknown', reason: `no heartbeat of ${node} tells of ${listener} yet` });
-  else if (state !== 'running') faults.push({ state: 'down', reason: `listener ${listener} of ${node} is ${state}` });
+  if (state === null) {
+    faults.push({ state: 'unknown', reason: `no heartbeat of ${named} tells of ${listener} yet`, cause: null, since });
+  } else if (state !== 'running') {
+    const reason = `listener ${listener} of ${named} is ${state}`;
+    faults.push({ state: 'down', reason, cause: caused('listener_missing', listener) });
+  } else if (route !== null) {
+    faults.push({
+      state: 'down',
+      reason: routeSentence(named, listener, route),
+      cause: caused('target_unusable', listener),
+    });
+  }
   if (apply === 'rejected') {
-    faults.push({ state: 'degraded', reason: `${node} has rejected its newest configuration` });
+    const reason = `${named} has rejected its newest configuration`;
+    faults.push({ state: 'degraded', reason, cause: caused('node_rejected') });
   }
   // Before the first heartbeat of a session nobody can tell whether the agent has yet to apply or to say that it has.
   if (apply === 'behind' && state !== null) {
-    faults.push({ state: 'degraded', reason: `${node} has not applied its newest configuration yet` });
+    const reason = `${named} has not applied its newest configuration yet`;
+    faults.push({ state: 'degraded', reason, cause: caused('apply_behind') });
   }
   return faults;
 }
 
-function faultsOfLink({ nodeName, loss }: HopReport, next: HopReport | undefined): readonly Fault[] {
+function routeSentence(node: string, listener: string, word: string): string {
+  switch (word) {
+    case 'target_unreachable':
+      return `${node} cannot reach the REALITY target of ${listener} (${word})`;
+    case 'target_unusable':
+      return `${node} cannot imitate the REALITY target of ${listener} (${word})`;
+    default:
+      return `the route of the chain on listener ${listener} of ${node} is ${word}`;
+  }
+}
+
+function faultsOfLink({ node, loss }: HopReport, next: HopReport | undefined): readonly Fault[] {
   if (loss === null || loss <= tolerableLoss || next === undefined) return [];
-  const percent = Math.round(loss * 100);
-  return [{ state: 'degraded', reason: `the link from "${nodeName}" to "${next.nodeName}" loses ${percent} %` }];
+  // A link that lets anything through does not lose all of it.
+  const percent = loss < 1 ? Math.min(99, Math.round(loss * 100)) : 100;
+  const reason = `the link from "${node.name}" to "${next.node.name}" loses ${percent} %`;
+  const cause: Cause = { kind: 'link_loss', type: 'node', resource: node, detail: next.node.name };
+  return [{ state: loss < 1 ? 'degraded' : 'down', reason, cause }];
+}
+
+function faultsOfUpstream(upstream: DeployedUpstream, last: HopReport | undefined): readonly Fault[] {
+  const { id, name, enabled, seen, since } = upstream;
+  const caused = (kind: Cause['kind']): Cause => ({ kind, type: 'l4_upstream', resource: { id, name } });
+  if (!enabled)
+    return [{ state: 'down', reason: `upstream "${name}" is disabled`, cause: caused('upstream_disabled') }];
+  // What an agent said last that is not there any more says nothing about now, and the node is a fault of its own.
+  if (last?.status !== 'online') return [];
+  const by = last.node.name;
+  if (seen === 'unhealthy') {
+    const reason = `upstream "${name}" is unhealthy, as "${by}" reports`;
+    return [{ state: 'down', reason, cause: caused('upstream_unhealthy') }];
+  }
+  if (seen !== 'awaited') return [];
+  return [{ state: 'unknown', reason: `node "${by}" has not told of upstream "${name}" yet`, cause: null, since }];
 }

@@ -9,11 +9,39 @@ export interface Referrer {
   readonly name: string;
 }
 
+/**
+ * As `referrersOf`, the first by name, and how many there are. Sorts none of the others: an upstream may have thousands.
+ * @param count how many of them at most
+ */
+export function firstReferrers(
+  fleet: FleetView,
+  type: string,
+  id: string,
+  count: number,
+): { readonly items: readonly Referrer[]; readonly total: number } {
+  const items: Referrer[] = [];
+  let total = 0;
+  for (const owner of fleet.referrersOf(type, id)) {
+    const referrer = named(fleet, owner);
+    total += 1;
+    const place = items.findIndex((one) => key(referrer) < key(one));
+    if (place === -1 && items.length === count) continue;
+    items.splice(place === -1 ? items.length : place, 0, referrer);
+    if (items.length > count) items.pop();
+  }
+  return { items, total };
+}
+
 /** The referrers by current or deployed definitions, enabled or not, sorted by type, name and id. */
 export function referrersOf(fleet: FleetView, type: string, id: string): readonly Referrer[] {
-  const key = (referrer: Referrer): string => `${referrer.type}\0${referrer.name.toLowerCase()}\0${referrer.id}`;
   return [...fleet.referrersOf(type, id)]
-    .map(splitOwner)
-    .map((owner) => ({ ...owner, name: fleet.nameOf(owner.type, owner.id) ?? owner.id }))
+    .map((owner) => named(fleet, owner))
     .sort((a, b) => (key(a) < key(b) ? -1 : 1));
+}
+
+const key = ({ type, name, id }: Referrer): string => `${type}\0${name.toLowerCase()}\0${id}`;
+
+function named(fleet: FleetView, owner: string): Referrer {
+  const { type, id } = splitOwner(owner);
+  return { type, id, name: fleet.nameOf(type, id) ?? id };
 }

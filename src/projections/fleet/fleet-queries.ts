@@ -3,13 +3,17 @@
  * the counts of the dashboard. Nothing here waits for a store. Implements `docs/architecture.md#read-models` and
  * `docs/contract/rest.md#dashboard`.
  */
+import { chainKey } from '../../domain/chain/chain.js';
+import type { ChainState } from '../../domain/chain/chain.js';
 import { standingRevert } from '../../domain/aggregate/reverts.js';
 import { planDeploy } from '../../domain/compile/plan.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { baseOf } from '../../domain/fleet-set/declaration.js';
-import { referrersOf } from '../../domain/fleet/referrers.js';
+import { firstReferrers, referrersOf } from '../../domain/fleet/referrers.js';
 import { freePorts } from '../../domain/listeners/free-ports.js';
 import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
+import { splitOwner } from '../../domain/references/references.js';
+import { upstreamKey } from '../../domain/upstream/upstream.js';
 import { portRows, liveListeners } from '../../domain/port-table/port-table.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { AnyState } from '../../domain/fleet/resources.js';
@@ -32,6 +36,8 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     chain: (chainId) => fleet().tables.l4_chain.get(chainId),
     chains: () => fleet().tables.l4_chain.values(),
     upstream: (upstreamId) => fleet().tables.l4_upstream.get(upstreamId),
+    chainsWith: (upstreamId) => chainsWith(fleet(), upstreamId),
+    upstreams: () => fleet().tables.l4_upstream.values(),
     nameOf: (type, id) => fleet().nameOf(type, id),
     whole: () => wholeFleet(fleet()),
     settings: () => fleet().singletons.connectivity.value,
@@ -39,6 +45,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     nodes: nodeQueries(fleet),
     resources: allResourceQueries(fleet),
     referrers: (type, id) => referrersOf(fleet(), type, id),
+    firstReferrers: (type, id, count) => firstReferrers(fleet(), type, id, count),
     nodeIds: () => fleet().tables.node.ids(),
     nodeNames: createNodeNames(fleet),
     generation: (nodeId) => fleet().generationOf(nodeId),
@@ -55,6 +62,11 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     revertOf: (entryId) => standingRevert(fleet().reverts, entryId),
     revision: () => fleet().revision.value,
   };
+}
+
+function chainsWith(fleet: Fleet, upstreamId: string): readonly ChainState[] {
+  const owners = [...fleet.referrersOf(upstreamKey.type, upstreamId)].map(splitOwner);
+  return owners.flatMap(({ type, id }) => (type === chainKey.type ? (fleet.tables.l4_chain.get(id) ?? []) : []));
 }
 
 function wholeFleet({ tables, revision, singletons }: Fleet): WholeFleet {

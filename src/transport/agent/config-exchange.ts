@@ -28,6 +28,11 @@ export class ConfigExchange {
   #unanswered = false;
   /** The snapshot that was sent last, and when. */
   pushed: { readonly generation: number; readonly at: string } | undefined;
+  /**
+   * The generation that the agent's process runs, as it has told here; null before that. In the order of arrival, unlike
+   * what delivery records: a heartbeat behind an apply report tells of what was applied.
+   */
+  runs: number | null = null;
 
   constructor(deps: ConfigExchangeDeps) {
     this.#deps = deps;
@@ -38,6 +43,8 @@ export class ConfigExchange {
     this.#nodeSession = this.#deps.delivery.openNodeSession(nodeId, sessionId, slot);
   }
   request(version: bigint, checksum: Uint8Array): void {
+    // A later 0 only asks for the whole snapshot again.
+    if (version > 0n || this.runs === null) this.runs = Number(version);
     this.#queue.run(async () => {
       const answer = await this.#nodeSession?.request(version, checksum);
       if (answer !== undefined) this.#deps.onAnswer(answer);
@@ -53,6 +60,7 @@ export class ConfigExchange {
   /** @param at when it came, monotonic milliseconds */
   report(outcome: ApplyReport, at: number): void {
     this.#unanswered = false;
+    if (outcome.status === 'applied') this.runs = Number(outcome.generation);
     // The report becomes a fact, which waits while the event store is away; the requests behind it must not.
     this.#queue.run(() => this.#nodeSession?.report(outcome, at) ?? Promise.resolve(), reportWaitMs);
   }

@@ -10,7 +10,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
-import type { PresenceFacts, Telemetry } from '../../telemetry/port.js';
+import type { PresenceFacts, ReportingProcess, Telemetry } from '../../telemetry/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
@@ -148,6 +148,9 @@ class AttachedSession implements LiveSession {
     this.closed = this.#closing.closed;
   }
 
+  get #process(): ReportingProcess {
+    return { process_id: this.#processId, runs_generation: this.#config.runs };
+  }
   presence(): PresenceFacts {
     const { pushed } = this.#config;
     return {
@@ -299,12 +302,7 @@ class AttachedSession implements LiveSession {
         return;
       case 'heartbeat':
         counters.heartbeats += 1;
-        telemetry.alive(
-          nodeId,
-          this.presence(),
-          this.offlineAfterMs,
-          heartbeatFacts(output.heartbeat, this.#processId),
-        );
+        telemetry.alive(nodeId, this.presence(), this.offlineAfterMs, heartbeatFacts(output.heartbeat, this.#process));
         this.#heartbeats.answer(output.heartbeat);
         return;
       case 'config_request':
@@ -318,7 +316,7 @@ class AttachedSession implements LiveSession {
         return;
       case 'metrics':
         counters.reported.note(this.id, output.metrics);
-        telemetry.metrics(nodeId, metricsFacts(output.metrics), this.#processId);
+        telemetry.metrics(nodeId, metricsFacts(output.metrics), this.#process);
         return;
       case 'send_unchanged':
         this.send(unchanged(output.generation));

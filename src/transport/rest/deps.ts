@@ -18,7 +18,7 @@ import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { FleetQueries, Projections } from '../../projections/port.js';
 import type { Webhooks } from '../../webhooks/port.js';
-import type { Telemetry } from '../../telemetry/port.js';
+import type { Activity, Telemetry } from '../../telemetry/port.js';
 import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
 import type { RequestCounts } from './server/request-records.js';
 import type { AnswersUnderWay } from './server/answers-under-way.js';
@@ -70,8 +70,8 @@ export interface RestDeps {
    * True once every session of the node that began before the call is closed on every instance, false after the time.
    */
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
-  /** Heartbeats that all live instances took in the last minute. @throws ServiceError `unavailable` */
-  heartbeatsPerMinute(): Promise<number>;
+  /** What all live instances took from agents lately. @throws ServiceError `unavailable` */
+  activity(): Promise<Activity>;
   readiness(): Readiness;
   /** A sentence while commands are refused, because the event store is out of reach or a clock is wrong. */
   commandsRefused(): string | undefined;

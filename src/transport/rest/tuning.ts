@@ -65,8 +65,11 @@ export const tuning = {
   fleetReports: { reuseMs: 1_000, costFactor: 10, maxMs: 15_000 },
   /** How often the reports of all agents are counted for metrics. */
   fleetGaugesEveryMs: 60_000,
-  /** The dashboard yields to other work after this many nodes, and shows this many audit entries. */
-  dashboard: { nodesPerTurn: 250, auditEntries: 10 },
+  /**
+   * The dashboard yields to other work after this many nodes, and shows this many audit entries, for which it looks at so many
+   * pages, because sign-ins are left out.
+   */
+  dashboard: { nodesPerTurn: 250, auditEntries: 10, auditPage: 20, auditPages: 5 },
   /**
    * Streams of events: how long news is gathered, items of a read behind the head and their bytes, how often heartbeats and slow streams are
    * looked for, after how long a quiet stream gets a heartbeat, and how often tokens are asked for.

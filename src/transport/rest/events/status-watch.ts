@@ -7,10 +7,9 @@ import { sleep, startLoop, yieldToEventLoop } from '../../../kernel/background.j
 import type { Loop } from '../../../kernel/background.js';
 import { errorText, unreachable } from '../../../kernel/errors.js';
 import type { RestDeps } from '../deps.js';
-import type { NodeReport } from '../fleet/fleet-reports.js';
 import { readReports } from '../fleet/fleet-reports.js';
 import { statusOf } from '../fleet/node-status.js';
-import { healthOf } from '../resources/chain-view.js';
+import { healthOf, statusesOfUpstreams } from '../fleet/fleet-health.js';
 import { tuning } from '../tuning.js';
 import type { EventStreams } from './event-streams.js';
 import type { StatusChange, StatusType } from './event-text.js';
@@ -111,7 +110,7 @@ async function readStatuses(deps: RestDeps): Promise<Statuses> {
     if (chain.enabled && chain.deployed !== null)
       add('l4_chain', chain, healthOf(deps, chain, { online, nodes }).state);
   }
-  for (const [id, health] of healthOfUpstreams(nodes.values())) {
+  for (const [id, health] of await statusesOfUpstreams(deps, { online, nodes })) {
     const upstream = fleet.upstream(id);
     if (upstream !== undefined) add('l4_upstream', upstream, health);
   }
@@ -120,16 +119,6 @@ async function readStatuses(deps: RestDeps): Promise<Statuses> {
     if (certificate !== null) add('credential', credential, timeLeft(Date.parse(certificate.not_after) - clock.now()));
   }
   return statuses;
-}
-
-/** One node that reports an upstream as unhealthy is enough. */
-function healthOfUpstreams(reports: Iterable<NodeReport>): ReadonlyMap<string, 'healthy' | 'unhealthy'> {
-  const health = new Map<string, 'healthy' | 'unhealthy'>();
-  for (const { healthy, unhealthy } of reports) {
-    for (const id of healthy) if (!health.has(id)) health.set(id, 'healthy');
-    for (const id of unhealthy) health.set(id, 'unhealthy');
-  }
-  return health;
 }
 
 const dayMs = 24 * 3600 * 1000;

@@ -2,22 +2,29 @@
  * The dashboard: figures about the whole fleet. Callers share one reading of the agents' reports.
  * Implements `docs/contract/rest.md#dashboard`.
  */
-import { ServiceError } from '../../../kernel/errors.js';
 import { z } from 'zod';
-import { yieldToEventLoop } from '../../../kernel/background.js';
+import { healthCauses } from '../../../domain/chain/health.js';
+import { matterKinds, mattersOf, severities } from '../../../domain/matters/matters.js';
+import type { Matter, UnwellLists } from '../../../domain/matters/matters.js';
+import { timestamp } from '../../../kernel/clock.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import { limits } from '../../../kernel/limits.js';
+import { createShared } from '../../../kernel/shared.js';
 import type { AuditEntry } from '../../../projections/port.js';
-import { auditReader, entrySchema } from '../resources/audit.js';
-import type { RestApp, RestDeps } from '../deps.js';
+import type { Activity } from '../../../telemetry/port.js';
 import { answers, ok } from '../answers/envelope.js';
-import { addTraffic, createFleetReports, noTraffic } from './fleet-reports.js';
-import type { FleetReports, NodeReport, Traffic } from './fleet-reports.js';
-import { applyState } from './apply-state.js';
-import { countRunning } from './listener-states.js';
+import { callerOf } from '../checks/consistency.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented, sample } from '../openapi/openapi-text.js';
+import { auditReader, entrySchema } from '../resources/audit.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { documented } from '../openapi/openapi-text.js';
 import { timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
+import { createFleetReports } from './fleet-reports.js';
+import { tallyFleet } from './fleet-tally.js';
+import type { FleetTally } from './fleet-tally.js';
+import { listOf } from './matter-lists.js';
 
 const count = (what: string, example: number) => documented(z.int().min(0), what, example);
 
@@ -32,6 +39,7 @@ const nodeCounts = z
       10,
     ),
     rejected: count('Nodes that rejected their newest generation', 0),
+    held: count('Nodes that a rollout holds back; always 0 in this release', 0),
   })
   .meta({ id: 'NodeCounts', description: 'How many nodes, and in which state' });
 
@@ -41,12 +49,33 @@ const chainCounts = z
     enabled: count('Enabled chains', 7),
     deployed: count('Chains with the status `deployed`', 5),
     modified: count('Chains with the status `modified`', 1),
+    health: documented(
+      z
+        .object({
+          ok: count('Those that work', 5),
+          degraded: count('Those that work with faults', 0),
+          down: count('Those that do not work', 1),
+          unknown: count('Those of which nothing is known', 0),
+        })
+        .meta({ id: 'ChainHealthCounts', description: 'How many chains are of which health' }),
+      'Of the chains that are deployed and enabled',
+    ),
   })
   .meta({ id: 'ChainCounts', description: 'How many chains, and in which state' });
 
 const enabledCounts = z
   .object({ total: count('All of them', 4), enabled: count('Those that are enabled', 3) })
   .meta({ id: 'EnabledCounts', description: 'How many, and how many of them are enabled' });
+
+const upstreamCounts = z
+  .object({
+    total: count('All upstreams', 4),
+    enabled: count('Those that are enabled', 3),
+    healthy: count('Enabled ones that a node reports as healthy, and none as unhealthy', 2),
+    unhealthy: count('Enabled ones that an online node which uses them reports as unhealthy', 1),
+    unknown: count('Enabled ones of which no node tells', 0),
+  })
+  .meta({ id: 'UpstreamCounts', description: 'How many upstreams, and of which health' });
 
 const credentialCounts = z
   .object({
@@ -60,7 +89,10 @@ const listenerCounts = z
   .object({
     intended: count('Listeners of deployed chains, enabled routes and enabled L3 networks', 20),
     running: count('Intended, and running as the agent of an online node reports it', 18),
-    missing: count('Intended, but not running; all listeners of nodes that are not online', 2),
+    missing: count(
+      'Intended, and in another state or not reported, by a report that is not older than the last apply; all listeners of nodes that are not online',
+      2,
+    ),
     unexpected: count('Reported by an online node, but not intended', 0),
   })
   .meta({ id: 'ListenerCounts', description: 'What should listen beside what agents report' });
@@ -72,11 +104,54 @@ const trafficSums = z
     active_sessions: count('Open sessions of online nodes', 17),
     total_sessions: count('Sessions, over all processes of the agents', 5_210),
     error_sessions: count('Sessions that failed', 3),
+    last_5m: documented(
+      z
+        .object({
+          bytes_in: count('Bytes from clients', 65_536),
+          bytes_out: count('Bytes to clients', 32_768),
+          total_sessions: count('Sessions', 120),
+          error_sessions: count('Sessions that failed', 1),
+        })
+        .meta({ id: 'RecentTraffic', description: 'By how much the sums have grown' }),
+      'In the last five minutes, as far as the instances that run now have seen them',
+    ),
   })
   .meta({
     id: 'TrafficSums',
     description: 'Sums over the listeners of all nodes and the processes of their agents; they never fall',
   });
+
+const matterSchema = z
+  .object({
+    severity: documented(z.enum(severities), '`soon` is no fault yet', 'down'),
+    kind: documented(z.enum(matterKinds), 'What it is', 'chain_down'),
+    cause: documented(
+      z.enum(healthCauses).nullable(),
+      'Why chains are down or degraded: the first that holds. Null of other kinds',
+      'upstream_unhealthy',
+    ),
+    count: count('Chains, or else resources, that it concerns', 12),
+    sentence: documented(z.string(), 'For people', '12 chains are down because upstream "web" is unhealthy'),
+    resources: documented(
+      z.array(
+        z
+          .object({
+            type: documented(z.string(), 'Type', 'l4_chain'),
+            id: documented(z.string(), 'Id', sample.chain),
+            name: documented(z.string(), 'Name', 'front'),
+            reason: documented(z.string(), 'Why it is here', 'upstream "web" is unhealthy, as "exit-1" reports'),
+          })
+          .meta({ id: 'ConcernedResource', description: 'A resource that a matter concerns' }),
+      ),
+      `The first by name, at most ${limits.rest.matterResources}`,
+    ),
+    filter: documented(
+      z.string().nullable(),
+      'Path and query of the list that shows them; null without one',
+      '/api/l4-chains?health=down',
+    ),
+  })
+  .meta({ id: 'Matter', description: 'What needs somebody' });
 
 const controlFigures = z
   .object({
@@ -90,20 +165,27 @@ const statsSchema = z
   .object({
     nodes: documented(nodeCounts, 'Nodes'),
     l4_chains: documented(chainCounts, 'Chains'),
-    l4_upstreams: documented(enabledCounts, 'Upstreams'),
+    l4_upstreams: documented(upstreamCounts, 'Upstreams'),
     routes: documented(enabledCounts, 'Legacy routes'),
     l3_networks: documented(enabledCounts, 'L3 networks'),
     credentials: documented(credentialCounts, 'Credentials'),
     listeners: documented(listenerCounts, 'Listeners on all nodes'),
     traffic: documented(trafficSums, 'Traffic through all nodes'),
+    matters: documented(
+      z.array(matterSchema),
+      'What needs somebody, worst first, grouped by cause: a cause with many resources of its own is summed up behind the largest ones',
+    ),
     control: documented(controlFigures, 'The control plane'),
-    recent_audit: documented(z.array(entrySchema), 'The newest ten entries that the role of the caller may see'),
+    recent_audit: documented(
+      z.array(entrySchema),
+      'The newest ten entries that the role of the caller may see, without sign-ins',
+    ),
     generated_at: timeOf('Nothing in the answer is older'),
   })
   .meta({ id: 'DashboardStats', description: 'Figures about the whole fleet' });
 
 export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
-  const fleetReports = createFleetReports(deps, { reuseMs: tuning.fleetReports.reuseMs, links: false });
+  const tally = createTally(deps);
 
   app.route({
     method: 'GET',
@@ -111,102 +193,105 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'getDashboardStats',
-      summary: 'Figures about the whole fleet',
+      summary: 'Figures about the whole fleet, and what needs somebody',
       description:
-        'Counts of resources follow every command at once. What agents report is read at most once a second, and more seldom in a fleet of thousands of nodes.',
+        'What a command changes shows at once. What agents report is read at most once a second, and more seldom in a fleet of thousands of nodes. All is well when no matter is `down` or `degraded` and the answer has no `x-telemetry-stale`.',
       tags: ['dashboard'],
       querystring: noQuery,
       headers: readHeaders,
       response: answers(statsSchema),
     },
     handler: async (request) => {
-      const [reports, resources, heartbeats, audit] = await Promise.all([
-        fleetReports(),
+      const reader = auditReader(request);
+      const [fleet, resources, activity, audit, webhooks] = await Promise.all([
+        tally(),
         deps.fleet.resourceCounts(),
-        deps.heartbeatsPerMinute().catch(whileAway(0)),
-        recentEntries(deps, auditReader(request)),
+        deps.activity().catch(whileAway(quiet)),
+        recentEntries(deps, reader),
+        callerOf(request).role === 'admin' ? stoppedWebhooks(deps) : [],
       ]);
+      const matters = mattersOf({ ...fleet.unwell, stoppedWebhooks: webhooks }, deps.clock.now());
       return ok({
-        ...(await tally(deps, reports)),
+        nodes: fleet.nodes,
         ...resources,
+        l4_chains: { ...resources.l4_chains, health: fleet.chains },
+        l4_upstreams: { ...resources.l4_upstreams, ...fleet.upstreams },
+        listeners: fleet.listeners,
+        traffic: { ...fleet.traffic, last_5m: activity.last_5m },
+        matters: matters.map((matter) => matterView(matter, deps.clock.now())),
         control: {
-          sessions: reports.online.size,
-          heartbeats_per_minute: heartbeats,
+          sessions: fleet.sessions,
+          heartbeats_per_minute: activity.heartbeats_per_minute,
           last_event_position: deps.projections.status().position,
         },
         recent_audit: [...audit],
-        generated_at: reports.at,
+        generated_at: fleet.at,
       });
     },
   });
 }
 
-/** The newest entries; none while the read store is away. */
+/** @returns a function that tallies the fleet as it is at the call, by reports that callers share */
+function createTally(deps: RestDeps): () => Promise<FleetTally & { readonly sessions: number; readonly at: string }> {
+  const { clock, fleet } = deps;
+  const reports = createFleetReports(deps, { reuseMs: tuning.fleetReports.reuseMs, links: true });
+  const make = async () => {
+    const read = await reports();
+    return { ...(await tallyFleet(deps, read)), sessions: read.online.size, at: read.at };
+  };
+  return createShared(make, {
+    stamp: fleet.revision,
+    isFresh: ({ stamp, begunAt }) =>
+      stamp === fleet.revision() && clock.monotonic() - begunAt < tuning.fleetReports.reuseMs,
+    now: clock.monotonic,
+  });
+}
+
+function matterView(matter: Matter, now: number): z.output<typeof matterSchema> {
+  const { severity, kind, cause, count: howMany, sentence, resources } = matter;
+  return {
+    severity,
+    kind,
+    cause,
+    count: howMany,
+    sentence,
+    resources: [...resources],
+    filter: listOf(matter, timestamp(now)),
+  };
+}
+
+/** Webhooks that have given up; only admins see them. */
+async function stoppedWebhooks({ fleet, webhooks }: RestDeps): Promise<UnwellLists['stoppedWebhooks']> {
+  const { items } = fleet.resources.webhook.list({ page: 1, pageSize: limits.webhooks.inAll, sort: 'name' });
+  const progress = await webhooks.progress(items);
+  return items.flatMap(({ id, name }, index) => {
+    const known = progress[index];
+    if (known?.state !== 'stopped') return [];
+    return [{ id, name, reason: known.last_delivery?.error ?? 'it stopped after its last try failed' }];
+  });
+}
+
+const quiet: Activity = {
+  heartbeats_per_minute: 0,
+  last_5m: { bytes_in: 0, bytes_out: 0, total_sessions: 0, error_sessions: 0 },
+};
+
+const signIns: ReadonlySet<string> = new Set(['session.sign_in', 'session.sign_in_refused']);
+
+/** The newest entries but sign-ins, of which there may be many: some pages are looked at. None while the read store is away. */
 async function recentEntries(
   { projections, readStoreAway }: RestDeps,
   reader: ReturnType<typeof auditReader>,
 ): Promise<readonly AuditEntry[]> {
   if (readStoreAway()) return [];
-  const { auditEntries: pageSize } = tuning.dashboard;
-  return projections.audit.list({ page: 1, pageSize, ...reader }).then(({ items }) => items, whileAway([]));
-}
-
-type NodeCounts = z.output<typeof nodeCounts>;
-type ListenerCounts = z.output<typeof listenerCounts>;
-
-/** Counts nodes, their listeners and their traffic: the wanted state of each node beside its agent's reports. */
-async function tally(
-  { fleet }: RestDeps,
-  reports: FleetReports,
-): Promise<{ readonly nodes: NodeCounts; readonly listeners: ListenerCounts; readonly traffic: Traffic }> {
-  const nodes: NodeCounts = { total: 0, online: 0, offline: 0, pending: 0, converged: 0, rejected: 0 };
-  const listeners: ListenerCounts = { intended: 0, running: 0, missing: 0, unexpected: 0 };
-  let traffic = noTraffic;
-  const ids = [...fleet.nodeIds()];
-  for (const [index, id] of ids.entries()) {
-    const report = reports.nodes.get(id);
-    const isOnline = reports.online.has(id);
-    countNode(nodes, fleet.generation(id), isOnline, report?.agent);
-    countListeners(listeners, fleet.liveListeners(id), isOnline ? report : undefined);
-    // Bytes of a silent node still count; its sessions have ended, or nobody knows.
-    const own = report?.traffic ?? noTraffic;
-    traffic = addTraffic(traffic, isOnline ? own : { ...own, active_sessions: 0 });
-    if (index % tuning.dashboard.nodesPerTurn === 0) await yieldToEventLoop();
+  const { auditEntries, auditPages, auditPage: pageSize } = tuning.dashboard;
+  const found: AuditEntry[] = [];
+  for (let page = 1; page <= auditPages && found.length < auditEntries; page += 1) {
+    const { items } = await projections.audit.list({ page, pageSize, ...reader }).catch(whileAway({ items: [] }));
+    found.push(...items.filter(({ action }) => !signIns.has(action)));
+    if (items.length < pageSize) break;
   }
-  return { nodes, listeners, traffic };
-}
-
-function countNode(
-  nodes: NodeCounts,
-  generation: number | undefined,
-  isOnline: boolean,
-  agent: NodeReport['agent'],
-): void {
-  nodes.total += 1;
-  if (isOnline) nodes.online += 1;
-  else if (agent?.connected_once === true) nodes.offline += 1;
-  else nodes.pending += 1;
-  if (generation === undefined || agent === undefined) return;
-  // A reject does not depend on what was pushed.
-  const { state } = applyState(generation, agent, undefined);
-  if (state === 'rejected') nodes.rejected += 1;
-  else if (agent.applied?.generation === generation) nodes.converged += 1;
-}
-
-/** @param report undefined for a silent node, whose last report says nothing about now */
-function countListeners(
-  listeners: ListenerCounts,
-  intended: ReadonlySet<string>,
-  report: NodeReport | undefined,
-): void {
-  listeners.intended += intended.size;
-  const states = report?.listeners;
-  const running = states === undefined ? 0 : countRunning(states, intended);
-  listeners.running += running;
-  listeners.missing += intended.size - running;
-  if (states === undefined) return;
-  listeners.unexpected += states.running.size - running;
-  for (const key of states.notRunning.keys()) if (!intended.has(key)) listeners.unexpected += 1;
+  return found.slice(0, auditEntries);
 }
 
 /** Gives a value in place of one that the read store does not give now. */

@@ -1,22 +1,25 @@
 /**
- * How the fleet is, as metrics: nodes by status, intended listeners by state, upstreams by health. Read in the background,
+ * How the fleet is, as metrics: nodes by status, listeners by state, chains and upstreams by health. Read in the background,
  * because a scrape must not wait for the reports of all agents. Every instance shows the whole fleet. Implements
  * `docs/contract/rest.md#dashboard` for those who watch by alerts.
  */
 import { startLoop } from '../../../kernel/background.js';
 import { errorText } from '../../../kernel/errors.js';
-import { slicesOf } from '../answers/streamed-json.js';
+import { timestamp } from '../../../kernel/clock.js';
 import type { RestDeps } from '../deps.js';
-import { missing, stateOf, statesOf } from './listener-states.js';
-import { nodeStatuses, statusOf } from './node-status.js';
+import { readReports } from './fleet-reports.js';
+import { tallyFleet } from './fleet-tally.js';
 
 type Counts = ReadonlyMap<string, number>;
 
 export interface FleetCounts {
   /** By status. */
   readonly nodes: Counts;
-  /** By the agent's word; the state of nodes that have reported. */
+  /** Of online nodes, by the agent's word. */
   readonly listeners: Counts;
+  /** Of those that are deployed and enabled, by health. */
+  readonly chains: Counts;
+  /** Of those that are enabled, by health. */
   readonly upstreams: Counts;
 }
 
@@ -26,12 +29,12 @@ export interface FleetGauges {
   close(): Promise<void>;
 }
 
-type Deps = Pick<RestDeps, 'fleet' | 'projections' | 'telemetry' | 'logger'>;
+type Deps = Pick<RestDeps, 'clock' | 'fleet' | 'projections' | 'telemetry' | 'logger'>;
 
 /** @param everyMs how often the reports are read */
 export function startFleetGauges(deps: Deps, everyMs: number): FleetGauges {
   const none: Counts = new Map();
-  let counts: FleetCounts = { nodes: none, listeners: none, upstreams: none };
+  let counts: FleetCounts = { nodes: none, listeners: none, chains: none, upstreams: none };
   const loop = startLoop(
     everyMs,
     async (signal) => {
@@ -46,44 +49,16 @@ export function startFleetGauges(deps: Deps, everyMs: number): FleetGauges {
   };
 }
 
-async function countFleet({ fleet, projections, telemetry }: Deps, signal: AbortSignal): Promise<FleetCounts> {
-  const online = await telemetry.online();
-  const nodes = new Map<string, number>(nodeStatuses.map((status) => [status, 0]));
-  const listeners = new Map([
-    ['running', 0],
-    [missing, 0],
-  ]);
-  const healthy = new Map<string, boolean>();
-  for await (const slice of slicesOf([...fleet.nodeIds()])) {
-    if (signal.aborted) break;
-    const [agents, reported, metrics] = await Promise.all([
-      projections.agents.getMany(slice),
-      telemetry.listeners(slice),
-      telemetry.reportedMetrics(slice),
-    ]);
-    for (const id of slice) {
-      count(nodes, statusOf(online.has(id), agents.get(id)));
-      const report = reported.get(id);
-      const states = report && statesOf(report);
-      if (states !== undefined) {
-        for (const key of fleet.liveListeners(id)) count(listeners, stateOf(states, key) ?? missing);
-      }
-      for (const upstream of metrics.get(id)?.report.gateway?.upstreams ?? []) {
-        healthy.set(upstream.cluster, upstream.healthy && healthy.get(upstream.cluster) !== false);
-      }
-    }
-  }
-  const known = [...healthy].filter(([cluster]) => fleet.upstream(cluster) !== undefined);
-  const { l4_upstreams } = await fleet.resourceCounts();
-  const well = known.filter(([, one]) => one).length;
-  const upstreams = new Map([
-    ['healthy', well],
-    ['unhealthy', known.length - well],
-    ['unknown', l4_upstreams.total - known.length],
-  ]);
-  return { nodes, listeners, upstreams };
-}
-
-function count(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
+async function countFleet(deps: Deps, signal: AbortSignal): Promise<FleetCounts> {
+  const at = timestamp(deps.clock.now());
+  const online = new Set((await deps.telemetry.online()).keys());
+  const nodes = await readReports(deps, [...deps.fleet.nodeIds()], { links: true }, signal);
+  const tally = await tallyFleet(deps, { at, online, nodes });
+  const { pending, online: present, offline } = tally.nodes;
+  return {
+    nodes: new Map(Object.entries({ pending, online: present, offline })),
+    listeners: tally.listenerStates,
+    chains: new Map(Object.entries(tally.chains)),
+    upstreams: new Map(Object.entries(tally.upstreams)),
+  };
 }

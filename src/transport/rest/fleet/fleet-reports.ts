@@ -53,9 +53,17 @@ export interface NodeReport {
   readonly traffic: Traffic;
   /** Its measurements of links that lose too much; undefined without any, or when links were not asked for. */
   readonly lossy: NodeSamples | undefined;
-  /** The upstreams that it reports as healthy, and those that it does not; empty when links were not asked for. */
-  readonly healthy: ReadonlySet<string>;
-  readonly unhealthy: ReadonlySet<string>;
+  /** Its newest metrics, of the upstreams that they name; undefined before any, or when links were not asked for. */
+  readonly upstreams: ReportedUpstreams | undefined;
+}
+
+export interface ReportedUpstreams {
+  /** RFC 3339. */
+  readonly at: string;
+  /** As in `ReportingProcess`. */
+  readonly runs: number | null;
+  /** Whether each is healthy, by cluster: that of a registered upstream is its id. */
+  readonly healthy: ReadonlyMap<string, boolean>;
 }
 
 export interface FleetReports {
@@ -97,14 +105,20 @@ export function createFleetReports(
   });
 }
 
-/** The reports of these nodes, in slices. @throws ServiceError `unavailable` */
+/**
+ * The reports of these nodes, in slices.
+ * @param signal ends the reading early, with the reports so far
+ * @throws ServiceError `unavailable`
+ */
 export async function readReports(
   { projections, telemetry }: Pick<RestDeps, 'projections' | 'telemetry'>,
   nodeIds: readonly string[],
   { links }: ReportOptions,
+  signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, NodeReport>> {
   const nodes = new Map<string, NodeReport>();
   for await (const slice of slicesOf(nodeIds)) {
+    if (signal?.aborted === true) break;
     const [agents, listeners, measured, metrics] = await Promise.all([
       projections.agents.getMany(slice),
       telemetry.listeners(slice),
@@ -115,7 +129,7 @@ export async function readReports(
       nodes.set(id, {
         ...shortOf(agents.get(id), listeners.get(id)),
         lossy: lossyOf(measured?.get(id)),
-        ...upstreamsOf(metrics?.get(id)),
+        upstreams: upstreamsOf(metrics?.get(id)),
       });
     }
   }
@@ -125,12 +139,12 @@ export async function readReports(
 function shortOf(
   agent: NodeAgentFacts | undefined,
   listeners: ReportedListeners | undefined,
-): Omit<NodeReport, 'lossy' | 'healthy' | 'unhealthy'> {
+): Omit<NodeReport, 'lossy' | 'upstreams'> {
   let traffic = addTraffic(noTraffic, listeners?.gone ?? {});
   for (const listener of listeners?.listeners ?? []) traffic = addTraffic(traffic, listener);
   return {
     agent: agent && agentInShort(agent),
-    listeners: listeners && statesOf(listeners),
+    listeners: listeners && statesOf(listeners, agent),
     traffic,
   };
 }
@@ -148,14 +162,9 @@ function lossyOf(reported: ReportedLinks | undefined): NodeSamples | undefined {
   return reported === undefined || links.length === 0 ? undefined : byResource({ ...reported, links });
 }
 
-const none: ReadonlySet<string> = new Set();
-
-/** A cluster of a registered upstream has the upstream's id as its name. */
-function upstreamsOf(reported: ReportedMetrics | undefined): Pick<NodeReport, 'healthy' | 'unhealthy'> {
-  const upstreams = reported?.report.gateway?.upstreams ?? [];
-  const those = (wanted: boolean): ReadonlySet<string> => {
-    const found = upstreams.filter(({ healthy }) => healthy === wanted);
-    return found.length === 0 ? none : new Set(found.map(({ cluster }) => cluster));
-  };
-  return { healthy: those(true), unhealthy: those(false) };
+function upstreamsOf(reported: ReportedMetrics | undefined): ReportedUpstreams | undefined {
+  if (reported === undefined) return undefined;
+  const { reported_at: at, runs_generation: runs, report } = reported;
+  const named = report.gateway?.upstreams ?? [];
+  return { at, runs, healthy: new Map(named.map(({ cluster, healthy }) => [cluster, healthy])) };
 }

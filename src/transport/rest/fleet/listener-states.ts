@@ -3,6 +3,8 @@
  * dashboard, nodes, chains and deployments compare the two here. Implements `docs/contract/rest.md#nodes`, `listeners`.
  */
 import { z } from 'zod';
+import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
+import { tellsOfApplied } from '../../../domain/agents/node-agent-facts.js';
 import { byListener, listenerKey, listenerOfKey } from '../../../domain/port-table/port-table.js';
 import { limits } from '../../../kernel/limits.js';
 import type { ReportedListeners, RuntimeListener } from '../../../telemetry/port.js';
@@ -10,24 +12,46 @@ import type { RestDeps } from '../deps.js';
 import { slicesOf } from '../answers/streamed-json.js';
 import { documented } from '../openapi/openapi-text.js';
 
-/** The listeners of a node's last heartbeat, as `listenerKey` names them, each in one of the two. */
+/** A route with a state of its own, such as `target_unreachable`. */
+interface RouteState {
+  readonly matchValue: string;
+  readonly state: string;
+}
+
+/** The listeners of a node's last heartbeat, as `listenerKey` names them, each running or not. */
 export interface ListenerStates {
   /** RFC 3339. */
   readonly reportedAt: string;
+  /** False for a report that is older than what the node has applied: it says nothing about the listeners of now. */
+  readonly current: boolean;
   readonly running: ReadonlySet<string>;
   /** With the agent's word for each. */
   readonly notRunning: ReadonlyMap<string, string>;
+  /** Of the few listeners that have such a route. */
+  readonly routes: ReadonlyMap<string, readonly RouteState[]>;
 }
 
-export function statesOf({ reported_at: reportedAt, listeners }: ReportedListeners): ListenerStates {
+const noRoutes: ListenerStates['routes'] = new Map();
+
+/** @param facts of the node's agent; undefined when the read models do not know the node yet */
+export function statesOf(
+  { reported_at: reportedAt, runs_generation, listeners }: ReportedListeners,
+  facts: Pick<NodeAgentFacts, 'applied'> | undefined,
+): ListenerStates {
   const running = new Set<string>();
+  const routes = new Map<string, readonly RouteState[]>();
   const notRunning = new Map<string, string>();
   for (const listener of listeners) {
     if (listener.state === 'running') running.add(reportedKey(listener));
     else notRunning.set(reportedKey(listener), listener.state);
+    const own = listener.routes.flatMap(({ match_value: matchValue, state }) =>
+      state === null ? [] : [{ matchValue, state }],
+    );
+    if (own.length > 0) routes.set(reportedKey(listener), own);
   }
   for (const key of running) notRunning.delete(key);
-  return { reportedAt, running, notRunning };
+  const current = tellsOfApplied(runs_generation, facts);
+  return { reportedAt, current, running, notRunning, routes: routes.size === 0 ? noRoutes : routes };
 }
 
 /** As `listenerKey` names it: agents may write an address in another notation. */
@@ -40,11 +64,12 @@ export function stateOf(states: ListenerStates | undefined, key: string): string
   return states?.running.has(key) === true ? 'running' : states?.notRunning.get(key);
 }
 
-/** How many of the listeners run. */
-export function countRunning({ running }: ListenerStates, keys: Iterable<string>): number {
-  let count = 0;
-  for (const key of keys) if (running.has(key)) count += 1;
-  return count;
+/**
+ * The state of a listener that is deployed, as answers show it: `missing` when the report has others only; null before a
+ * report, and while it is older than what the node has applied.
+ */
+export function stateNow(states: ListenerStates | undefined, key: string): string | null {
+  return states?.current === true ? (stateOf(states, key) ?? missing) : null;
 }
 
 /** The state of a listener that its node's last report does not have. */
@@ -52,12 +77,13 @@ export const missing = 'missing';
 
 /** The states of the nodes that have reported, read in slices. @throws ServiceError `unavailable` */
 export async function readStates(
-  { telemetry }: Pick<RestDeps, 'telemetry'>,
+  { projections, telemetry }: Pick<RestDeps, 'projections' | 'telemetry'>,
   nodeIds: readonly string[],
 ): Promise<ReadonlyMap<string, ListenerStates>> {
   const states = new Map<string, ListenerStates>();
   for await (const slice of slicesOf(nodeIds)) {
-    for (const [id, report] of await telemetry.listeners(slice)) states.set(id, statesOf(report));
+    const [agents, reports] = await Promise.all([projections.agents.getMany(slice), telemetry.listeners(slice)]);
+    for (const [id, report] of reports) states.set(id, statesOf(report, agents.get(id)));
   }
   return states;
 }
@@ -77,13 +103,14 @@ export const shownListeners = z
           })
           .meta({ id: 'FailedListener', description: 'A listener that is intended and does not run' }),
       ),
-      `The others, by transport, port and address, at most ${limits.rest.failedListeners}`,
+      `Those in another state, by transport, port and address, at most ${limits.rest.failedListeners}`,
     ),
   })
   .nullable()
   .meta({
     id: 'ShownListeners',
-    description: 'What is deployed beside what agents reported last; null before a report',
+    description:
+      'What is deployed beside what agents reported last; null before a report, and while it is older than the last apply',
   });
 export type ShownListeners = z.output<typeof shownListeners>;
 
@@ -94,19 +121,22 @@ interface Intended {
   readonly states: ListenerStates | undefined;
 }
 
-/** The listeners that are intended on nodes, beside their reports; null when none of the nodes has reported. */
+/**
+ * The listeners that are intended on nodes, beside their reports; null when no report counts. Where only some count, the
+ * listeners of the other nodes are intended, and neither running nor failed.
+ */
 export function listenersShown(nodes: readonly Intended[]): ShownListeners {
-  if (nodes.every(({ states }) => states === undefined)) return null;
-  let intended = 0;
+  if (nodes.every(({ states }) => states?.current !== true)) return null;
+  let [intended, running] = [0, 0];
   const failed: (ReturnType<typeof listenerOfKey> & { readonly state: string })[] = [];
   for (const { keys, states } of nodes) {
     for (const key of keys) {
       intended += 1;
-      const state = stateOf(states, key) ?? missing;
-      if (state !== 'running') failed.push({ ...listenerOfKey(key), state });
+      const state = stateNow(states, key);
+      if (state === 'running') running += 1;
+      else if (state !== null) failed.push({ ...listenerOfKey(key), state });
     }
   }
-  const running = intended - failed.length;
   const shown = failed.sort(byListener).slice(0, limits.rest.failedListeners);
   return {
     intended,

@@ -37,6 +37,11 @@ const runtimeListener = z
             matchKind: documented(z.string(), 'What it is chosen by', 'sni'),
             matchValue: documented(z.string(), 'The value that must match', 'app.example'),
             nextHop: documented(z.string(), 'Next endpoint, or name of an interface', 'edge-2.example:443'),
+            state: documented(
+              z.string().nullable(),
+              "Its own, such as `target_unreachable` or `target_unusable` of a REALITY hop; null for its listener's",
+              null,
+            ),
           })
           .meta({ id: 'RuntimeRoute', description: 'A route as an agent reports it' }),
       ),
@@ -56,6 +61,7 @@ const runtimeNode = z
     name: documented(z.string(), 'Its name', 'edge-1'),
     status: nodeStatus,
     reportedAt: documented(time.nullable(), 'When the heartbeat came; null for a node without a report', sample.later),
+    stale: documented(z.boolean(), 'The node is not online: this is what its agent said last', false),
     listeners: documented(z.array(runtimeListener), 'Those that match the query'),
   })
   .meta({ id: 'RuntimeNode', description: 'A node with the listeners of its last heartbeat' });
@@ -106,6 +112,7 @@ async function* runtimePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<s
       nodeId: id,
       name,
       status,
+      stale: status !== 'online',
       ...shownOf(reports.get(id), deps.fleet.liveListeners(id), wanted),
     }));
   });

@@ -7,11 +7,13 @@ import { z } from 'zod';
 import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import { matchKinds, routeSources } from '../../../domain/listeners/intent.js';
 import { listenerKey } from '../../../domain/port-table/port-table.js';
+import type { PortRow } from '../../../domain/port-table/port-table.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { oneOf, uuid } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
-import { readStates, stateOf } from './listener-states.js';
+import { missing, readStates, stateNow, stateOf } from './listener-states.js';
+import type { ListenerStates } from './listener-states.js';
 import { nodeOption, nodeOptions } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
@@ -44,7 +46,12 @@ const portItem = z
       ),
       'In the order of source, match kind and match value',
     ),
-    runtimeState: documented(z.string().nullable(), 'As the agent last reported it; null if it did not', 'running'),
+    runtimeState: documented(
+      z.string().nullable(),
+      `As the agent last reported it, \`${missing}\` for one that is deployed and that it did not report; null before a report, and while it is older than the last apply`,
+      'running',
+    ),
+    runtimeStale: documented(z.boolean(), 'The node is not online: this is what its agent said last', false),
   })
   .meta({ id: 'Port', description: 'A listener that is intended' });
 type PortItem = z.output<typeof portItem>;
@@ -95,7 +102,7 @@ async function* tablePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<str
   yield* listInPieces(all, (slice) => nodeOptions(deps, slice, online));
   yield ',"items":';
   const shown = wanted.node_id === undefined ? all : all.filter(({ id }) => id === wanted.node_id);
-  yield* listInPieces(shown, (slice) => itemsOf(deps, slice, wanted));
+  yield* listInPieces(shown, (slice) => itemsOf(deps, slice, wanted, online));
   yield `,"defaultPriorityOrder":${JSON.stringify(priorityLabels)}}`;
 }
 
@@ -104,6 +111,7 @@ async function itemsOf(
   deps: RestDeps,
   nodes: readonly { readonly id: string }[],
   { transport, listen_port, running }: Filters,
+  online: { has(nodeId: string): boolean },
 ): Promise<readonly PortItem[]> {
   const rows = nodes
     .flatMap(({ id }) => deps.fleet.portRows(id))
@@ -118,10 +126,17 @@ async function itemsOf(
     priorityOrder: [...row.priorityOrder],
     policySaved: row.policySaved,
     routes: [...row.routes],
-    runtimeState: stateOf(reported.get(row.nodeId), listenerKey(row)) ?? null,
+    runtimeState: runtimeState(row, reported.get(row.nodeId)),
+    runtimeStale: !online.has(row.nodeId),
   }));
   if (running === undefined) return items;
   return items.filter(({ runtimeState, routes }) =>
     running ? runtimeState === 'running' : runtimeState !== 'running' && routes.some(({ deployed }) => deployed),
   );
+}
+
+/** A listener that nothing deployed has is not missing. */
+function runtimeState(row: PortRow, states: ListenerStates | undefined): string | null {
+  if (row.routes.some(({ deployed }) => deployed)) return stateNow(states, listenerKey(row));
+  return states?.current === true ? (stateOf(states, listenerKey(row)) ?? null) : null;
 }

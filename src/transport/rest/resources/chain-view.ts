@@ -1,28 +1,23 @@
 /**
- * An L4 chain as answers show it: its definition beside what agents report of the deployed one, with its health.
- * `domain/chain/health.ts` judges the reports. Implements `docs/contract/rest.md#nodes`, `listeners` and `hop_status`,
- * and `docs/contract/rest.md#l4-chains`.
+ * An L4 chain as answers show it: its definition beside what agents report of the deployed one, with its health, which
+ * `fleet/fleet-health.ts` works out. Implements `docs/contract/rest.md#nodes`, `listeners` and `hop_status`, and
+ * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import type { ChainState, Hop } from '../../../domain/chain/chain.js';
-import { chainStatuses, definitionsOf, liveDefinition, nodesOf, upstreamOf } from '../../../domain/chain/chain.js';
-import type { ChainHealth, HopReport } from '../../../domain/chain/health.js';
-import { chainHealth, healthStates } from '../../../domain/chain/health.js';
+import { chainStatuses, definitionsOf, liveDefinition, nodesOf } from '../../../domain/chain/chain.js';
+import type { ChainHealth } from '../../../domain/chain/health.js';
+import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
-import { listenerOf } from '../../../domain/chain/transports.js';
-import { listenerKey } from '../../../domain/port-table/port-table.js';
-import { formatHostPort } from '../../../kernel/host-port.js';
-import { applyState } from '../fleet/apply-state.js';
 import { chainShape } from './chain-schema.js';
 import type { RestDeps } from '../deps.js';
-import type { FleetReports, NodeReport } from '../fleet/fleet-reports.js';
+import type { Reports } from '../fleet/fleet-health.js';
+import { healthOf, hopState, listenerKeyOf, nameOfNode, statusIn } from '../fleet/fleet-health.js';
+import type { FleetReports } from '../fleet/fleet-reports.js';
 import { readReports } from '../fleet/fleet-reports.js';
-import { measurement } from '../fleet/link-measurements.js';
 import type { ShownListeners } from '../fleet/listener-states.js';
-import { listenersShown, missing, shownListeners, stateOf } from '../fleet/listener-states.js';
-import { nodeStatus } from '../fleet/node-status.js';
-import type { NodeStatus } from '../fleet/node-status.js';
-import { presencesOf, statusOf } from '../fleet/node-status.js';
+import { listenersShown, missing, shownListeners } from '../fleet/listener-states.js';
+import { nodeStatus, presencesOf } from '../fleet/node-status.js';
 import { resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId, time } from '../schemas/shared-schemas.js';
@@ -31,15 +26,19 @@ const hopStatus = z
   .object({
     node_id: nodeId,
     node_name: documented(z.string(), 'Its name', 'edge-1'),
+    listen_addr: documented(z.string(), 'Where the hop listens', '0.0.0.0'),
+    listen_port: documented(z.int(), 'Its port', 443),
+    deployed: documented(z.boolean(), 'Whether the hop is deployed; false for one that only the draft has', true),
     status: nodeStatus,
     state: documented(
       z.string().nullable(),
-      `What the agent last reported of the listener that the chain has there as it is deployed, \`${missing}\` if it reported others only; null before a report, and where nothing of the chain is deployed`,
+      `What the agent last reported of the hop: its route's own state, such as \`target_unreachable\`, else its listener's, \`${missing}\` if it reported others only. Null before a report, while it is older than the last apply, for a hop that is not deployed, and of a disabled chain`,
       'running',
     ),
+    stale: documented(z.boolean(), 'The node is not online: this is what its agent said last', false),
     reported_at: documented(time.nullable(), 'When the last heartbeat came; null before one', sample.later),
   })
-  .meta({ id: 'HopStatus', description: 'The node of a hop, and what its agent reports of the chain' });
+  .meta({ id: 'HopStatus', description: 'A hop, and what the agent of its node reports of it' });
 
 const healthSchema = z
   .object({
@@ -54,7 +53,10 @@ const healthSchema = z
 
 export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, {
   id: idOf('Id, a UUID', sample.chain),
-  hop_status: documented(z.array(hopStatus), 'One for each of `hops`, in their order'),
+  hop_status: documented(
+    z.array(hopStatus),
+    'The deployed hops in their order, then those that only the draft has, by node, address and port',
+  ),
   listeners: documented(shownListeners, 'Of all hops; null also while nothing of the chain is deployed'),
   status: documented(
     z.enum(chainStatuses),
@@ -75,9 +77,6 @@ export interface ChainView extends ChainState {
   readonly deployed_version: number | null;
   readonly deployed_at: string | null;
 }
-
-/** The reports of the nodes of chains, and which of them are online. */
-type Reports = Pick<FleetReports, 'nodes'> & { readonly online: { has(nodeId: string): boolean } };
 
 /** Views of several chains, with one read of the reports of all their nodes. @throws ServiceError `unavailable` */
 export async function chainViews(deps: RestDeps, chains: readonly ChainState[]): Promise<ChainView[]> {
@@ -102,19 +101,9 @@ export function chainView(deps: RestDeps, chain: ChainState, reports: Reports): 
   return {
     ...chain,
     managed_by: chain.managed_by ?? null,
-    hop_status: chain.hops.map(({ node_id }) => {
-      const states = reports.nodes.get(node_id)?.listeners;
-      const hop = live.find((one) => one.node_id === node_id);
-      return {
-        node_id,
-        node_name: nameOf(deps, node_id),
-        status: statusIn(reports, node_id),
-        state: states === undefined || hop === undefined ? null : (stateOf(states, keyOf(hop)) ?? missing),
-        reported_at: states?.reportedAt ?? null,
-      };
-    }),
+    hop_status: hopStatuses(deps, chain, reports),
     listeners: listenersShown(
-      live.map((hop) => ({ keys: [keyOf(hop)], states: reports.nodes.get(hop.node_id)?.listeners })),
+      live.map((hop) => ({ keys: [listenerKeyOf(hop)], states: reports.nodes.get(hop.node_id)?.listeners })),
     ),
     status: chainStatus(chain),
     health: healthOf(deps, chain, reports),
@@ -123,72 +112,36 @@ export function chainView(deps: RestDeps, chain: ChainState, reports: Reports): 
   };
 }
 
-/** The health of a chain, made from the reports of all its nodes. */
-export function healthOf(deps: RestDeps, chain: ChainState, reports: Reports): ChainHealth {
-  const live = liveHops(chain);
-  const upstreamId = chain.deployed === null ? undefined : upstreamOf(chain.deployed);
-  const upstream = upstreamId === undefined ? undefined : deps.fleet.upstream(upstreamId);
-  const dialler = reports.nodes.get(live.at(-1)?.node_id ?? '');
-  return chainHealth(
-    chain,
-    live.map((hop, index) => hopReport(deps, chain, hop, live[index + 1], reports)),
-    upstream && { ...upstream, unhealthy: dialler?.unhealthy.has(upstream.id) ?? false },
-  );
+function hopStatuses(deps: RestDeps, chain: ChainState, reports: Reports): ChainView['hop_status'] {
+  const status = (hop: Hop, deployed: boolean): ChainView['hop_status'][number] => {
+    const { node_id, listen_addr, listen_port } = hop;
+    const states = reports.nodes.get(node_id)?.listeners;
+    const known = statusIn(reports, node_id);
+    return {
+      node_id,
+      node_name: nameOfNode(deps, node_id),
+      listen_addr,
+      listen_port,
+      deployed,
+      status: known,
+      state: deployed && chain.enabled ? hopState(deps, hop, states) : null,
+      stale: known !== 'online',
+      reported_at: states?.reportedAt ?? null,
+    };
+  };
+  const deployed = chain.deployed?.hops ?? [];
+  const drafted = chain.hops.filter((hop) => !deployed.some((one) => samePlace(one, hop)));
+  return [...deployed.map((hop) => status(hop, true)), ...drafted.map((hop) => status(hop, false))];
 }
+
+const samePlace = (a: Hop, b: Hop): boolean =>
+  a.node_id === b.node_id && a.listen_addr === b.listen_addr && a.listen_port === b.listen_port;
 
 /** The listeners that a chain has on a node as it is deployed, as `listenerKey` names them. */
 export function listenersOn(chain: ChainState, nodeId: string): readonly string[] {
   return liveHops(chain)
     .filter(({ node_id }) => node_id === nodeId)
-    .map(keyOf);
+    .map(listenerKeyOf);
 }
 
 const liveHops = (chain: ChainState): readonly Hop[] => liveDefinition(chain)?.hops ?? [];
-
-const keyOf = (hop: Hop): string => listenerKey(listenerOf(hop));
-
-const nameOf = ({ fleet }: RestDeps, id: string): string => fleet.node(id)?.name ?? id;
-
-function statusIn({ nodes, online }: Reports, id: string): NodeStatus {
-  return statusOf(online.has(id), nodes.get(id)?.agent);
-}
-
-function hopReport(deps: RestDeps, chain: ChainState, hop: Hop, next: Hop | undefined, reports: Reports): HopReport {
-  const { node_id: id, listen_addr, listen_port } = hop;
-  const report = reports.nodes.get(id);
-  return {
-    nodeName: nameOf(deps, id),
-    status: statusIn(reports, id),
-    listener: `${listenerOf(hop).transport} ${formatHostPort({ host: listen_addr, port: listen_port })}`,
-    state: stateNow(report, keyOf(hop)),
-    apply: applyOf(deps, id, report),
-    loss: next === undefined ? null : lossBetween(deps, chain, id, next.node_id, reports),
-  };
-}
-
-/**
- * The present state of a listener: unknown before the session's first heartbeat, and for a listener missing in the last
- * one if the agent has applied a snapshot since.
- */
-function stateNow(report: NodeReport | undefined, key: string): string | null {
-  const { agent, listeners } = report ?? {};
-  if (listeners === undefined || listeners.reportedAt < (agent?.session?.at ?? '')) return null;
-  const state = stateOf(listeners, key);
-  if (state === undefined && listeners.reportedAt < (agent?.applied?.at ?? '')) return null;
-  return state ?? missing;
-}
-
-function applyOf(deps: RestDeps, nodeId: string, report: NodeReport | undefined): HopReport['apply'] {
-  if (report?.agent === undefined) return 'behind';
-  const { state } = applyState(deps.fleet.generation(nodeId) ?? null, report.agent, undefined);
-  return state === 'applied' || state === 'rejected' ? state : 'behind';
-}
-
-/** The loss that either end reports of the chain's link, if it is worth telling. */
-function lossBetween(deps: RestDeps, chain: ChainState, fromId: string, toId: string, reports: Reports): number | null {
-  const [from, to] = [reports.nodes.get(fromId)?.lossy, reports.nodes.get(toId)?.lossy];
-  if (from === undefined && to === undefined) return null;
-  const link = deps.fleet.links(fromId).find((one) => one.toNodeId === toId && one.resourceId === chain.id);
-  if (link === undefined) return null;
-  return (measurement(from, link, 'from') ?? measurement(to, link, 'to'))?.loss_ratio ?? null;
-}

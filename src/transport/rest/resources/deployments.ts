@@ -52,7 +52,7 @@ const fields = {
           errors: applyErrors,
           listeners: documented(
             shownListeners,
-            'Of the chain on this node, as it is deployed now, beside what the agent reported last; null before a report',
+            'Of the chain on this node, as it is deployed now, beside what the agent reported last; null before a report, and while it is older than the last apply',
           ),
         })
         .meta({ id: 'DeploymentNode', description: 'How far a node is with a deployment' }),

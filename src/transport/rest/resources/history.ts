@@ -16,7 +16,7 @@ import { documented, sample } from '../openapi/openapi-text.js';
 import { readHeaders } from '../schemas/headers.js';
 import { instant, query } from '../schemas/query.js';
 import { timeOf } from '../schemas/shared-schemas.js';
-import { diallersOf } from './node-metrics.js';
+import { diallersOf } from '../fleet/fleet-health.js';
 
 const steps = {
   '5m': { ms: slotMs, keptMs: slotsKeptMs },
@@ -120,7 +120,7 @@ export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
     schema: schemaOf('getL4UpstreamHistory', 'an L4 upstream', 'l4-upstreams'),
     handler: async (request) => {
       const upstream = orNotFound(deps.fleet.upstream(pathId(request.params, 'L4 upstream')), 'L4 upstream');
-      const nodes = diallersOf(deps, upstream.id);
+      const nodes = [...diallersOf(deps.fleet, upstream.id)];
       return ok(await historyOf(deps, upstream, nodes, { rtt: 'highest', online: 'highest' }, request.query));
     },
   });

@@ -3,12 +3,12 @@
  * `docs/contract/rest.md#nodes` and `docs/contract/rest.md#l4-upstreams`.
  */
 import { z } from 'zod';
-import { liveDefinition, upstreamOf } from '../../../domain/chain/chain.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import type { MetricsFacts } from '../../../telemetry/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
+import { diallersOf } from '../fleet/fleet-health.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
@@ -152,7 +152,7 @@ export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const { id } = orNotFound(deps.fleet.upstream(pathId(request.params, 'L4 upstream')), 'L4 upstream');
-      const nodeIds = diallersOf(deps, id);
+      const nodeIds = [...diallersOf(deps.fleet, id)];
       const reports = await deps.telemetry.reportedMetrics(nodeIds);
       const items = nodeIds.map((node_id) => {
         const reported = reports.get(node_id);
@@ -182,17 +182,4 @@ function withUpstreams({ fleet }: RestDeps, gateway: Gateway) {
       return { ...reported, upstream_id: known?.id ?? null, upstream_name: known?.name ?? null };
     }),
   };
-}
-
-/** The nodes that dial an upstream: the last hops of the chains that are deployed with it. */
-export function diallersOf({ fleet }: RestDeps, upstreamId: string): readonly string[] {
-  const chains = fleet.referrers('l4_upstream', upstreamId).map(({ id }) => fleet.chain(id));
-  const lastHops = chains.flatMap((chain) => {
-    const live = chain && liveDefinition(chain);
-    const last = live?.hops.at(-1);
-    return live === undefined || live === null || last === undefined || upstreamOf(live) !== upstreamId
-      ? []
-      : [last.node_id];
-  });
-  return [...new Set(lastHops)];
 }

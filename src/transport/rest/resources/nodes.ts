@@ -19,7 +19,7 @@ import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { ApplyState } from '../fleet/apply-state.js';
 import { applyState, applyStates } from '../fleet/apply-state.js';
-import { readStates, stateOf } from '../fleet/listener-states.js';
+import { readStates, stateNow } from '../fleet/listener-states.js';
 import { nodeStatuses } from '../fleet/node-status.js';
 import type { NodeStatus } from '../fleet/node-status.js';
 import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerprint, pushFacts } from './node-view.js';
@@ -40,7 +40,7 @@ const filters = {
   }),
   listeners: oneOf(['missing'] as const)
     .optional()
-    .meta({ description: 'Only nodes that have not reported each listener of what is deployed as `running`' }),
+    .meta({ description: 'Only nodes whose `listeners` has a failed one' }),
   label: z
     .preprocess((value) => (typeof value === 'string' ? [value] : value), list(label, 1, limits.rest.labels))
     .optional()
@@ -238,7 +238,7 @@ async function missingListeners(deps: RestDeps, nodes: readonly NodeState[]): Pr
     nodes.map(({ id }) => id),
   );
   return nodes.filter(({ id }) =>
-    [...deps.fleet.liveListeners(id)].some((key) => stateOf(states.get(id), key) !== 'running'),
+    [...deps.fleet.liveListeners(id)].some((key) => (stateNow(states.get(id), key) ?? 'running') !== 'running'),
   );
 }
 

@@ -1,8 +1,15 @@
 /** L4 upstreams: where chains end. Implements `docs/contract/rest.md#l4-upstreams`. */
 import { z } from 'zod';
-import type { UpstreamDefinition } from '../../../domain/upstream/upstream.js';
+import type { Referrer } from '../../../domain/fleet/referrers.js';
+import { upstreamStatuses } from '../../../domain/upstream/health.js';
+import type { UpstreamStatus } from '../../../domain/upstream/health.js';
+import { upstreamKey } from '../../../domain/upstream/upstream.js';
+import type { UpstreamDefinition, UpstreamState } from '../../../domain/upstream/upstream.js';
 import { limits } from '../../../kernel/limits.js';
+import { orNotFound } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
+import { diallersOf, statusesOfUpstreams, statusOfUpstream } from '../fleet/fleet-health.js';
+import { createFleetReports, readReports } from '../fleet/fleet-reports.js';
 import {
   boolean,
   distinct,
@@ -10,14 +17,15 @@ import {
   endpoint,
   integer,
   name,
+  oneOf,
   upstreamReality,
   upstreamTls,
 } from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
-import { sample } from '../openapi/openapi-text.js';
-import { idOf, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
+import { documented, sample } from '../openapi/openapi-text.js';
+import { idOf, referrer, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 
 const interval = limits.rest.healthCheckIntervalMs;
 
@@ -73,7 +81,50 @@ const shape: Shape<UpstreamDefinition> = {
   },
 };
 
+const upstreamSchema = resourceSchema('L4Upstream', 'Where L4 chains end', shape, {
+  id: idOf('Id, a UUID', sample.upstream),
+  health: documented(
+    z.enum(upstreamStatuses),
+    '`unhealthy` when an online node that uses it says so, `healthy` when at least one reports and none says so',
+    'healthy',
+  ),
+  in_use_by: documented(
+    z.array(referrer),
+    `The chains that name it, in the current or the deployed definition, disabled ones too: the first ${limits.rest.usersShown} by name`,
+  ),
+  in_use_by_total: documented(z.int(), 'How many there are', 1),
+});
+
+const filters = {
+  health: oneOf(upstreamStatuses).optional().meta({ description: 'Only upstreams of this health' }),
+};
+type Filters = z.output<z.ZodObject<typeof filters>>;
+
+interface UpstreamView extends UpstreamState {
+  readonly health: UpstreamStatus;
+  readonly in_use_by: readonly Referrer[];
+  readonly in_use_by_total: number;
+}
+
 export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
+  const queries = deps.fleet.resources.l4_upstream;
+  const fleetReports = createFleetReports(deps, { reuseMs: 0, links: true });
+
+  const viewOf = (upstream: UpstreamState, health: UpstreamStatus): UpstreamView => {
+    const { items, total } = deps.fleet.firstReferrers(upstreamKey.type, upstream.id, limits.rest.usersShown);
+    return { ...upstream, health, in_use_by: items, in_use_by_total: total };
+  };
+  async function views(upstreams: readonly UpstreamState[]): Promise<readonly UpstreamView[]> {
+    const diallers = new Set(upstreams.flatMap(({ id }) => [...diallersOf(deps.fleet, id)]));
+    const [online, nodes] = await Promise.all([
+      deps.telemetry.online(),
+      readReports(deps, [...diallers], { links: true }),
+    ]);
+    return upstreams.map((upstream) => viewOf(upstream, statusOfUpstream(deps, upstream.id, { online, nodes })));
+  }
+  const view = async (upstream: UpstreamState): Promise<UpstreamView> =>
+    orNotFound((await views([upstream]))[0], 'L4 upstream');
+
   resourceRoutes(app, {
     path: '/api/l4-upstreams',
     what: 'L4 upstream',
@@ -91,11 +142,26 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
       update: '`name` is refused.',
     },
     shape,
-    schema: resourceSchema('L4Upstream', 'Where L4 chains end', shape, { id: idOf('Id, a UUID', sample.upstream) }),
-    ...deps.fleet.resources.l4_upstream,
+    schema: upstreamSchema,
+    filters,
+    async list(paged, checked) {
+      const { health } = checked as Filters;
+      if (health === undefined) {
+        const { items, total } = queries.list(paged);
+        return { items: await views(items), total };
+      }
+      const statuses = await statusesOfUpstreams(deps, await fleetReports());
+      const matches = ({ id }: UpstreamState): boolean => (statuses.get(id) ?? 'unknown') === health;
+      const { items, total } = queries.list({ ...paged, matches });
+      // By the same reports, so that every item shows what it was chosen for.
+      return { items: items.map((upstream) => viewOf(upstream, health)), total };
+    },
+    async get(id) {
+      const upstream = queries.get(id);
+      return upstream === undefined ? undefined : view(upstream);
+    },
     ...deps.commands.resources.l4_upstream,
-    // Answered as it is stored.
-    view: (upstream) => upstream,
-    createdView: (upstream) => upstream,
+    view,
+    createdView: view,
   });
 }
