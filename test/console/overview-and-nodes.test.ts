@@ -133,13 +133,12 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
     await site.admin.call('POST', `/api/l4-chains/${chain.id}/deploy`);
     // Without a reload.
     const attention = page.getByRole('region', { name: 'State of the fleet' });
-    await attention.getByText('Rejected their configuration: 1').waitFor();
-    await attention.getByRole('link', { name: 'edge-1' }).first().waitFor();
+    await attention
+      .getByText('Chain "front" is down because node "edge-1" has rejected its newest configuration')
+      .waitFor();
     await expectAccessible(page);
-    await attention.getByRole('link', { name: 'hops[0].listen_port' }).click();
-    await expectFocus(page).toBe('hops.0.listen_port');
-    await page.goBack();
-    await attention.getByRole('link', { name: 'edge-1' }).first().click();
+    await attention.getByRole('link', { name: 'front' }).click();
+    await page.getByRole('link', { name: 'edge-1' }).first().click();
     await page.getByText(/rejected generation/).waitFor();
     await expectAccessible(page);
 
@@ -147,6 +146,10 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
     const difference = page.getByRole('region', { name: /^From generation/ });
     await expectText(difference).toContain(String(takenPort));
     await expectAccessible(page);
+    await page.goBack();
+    await page.getByText(/rejected generation/).waitFor();
+    await page.getByRole('link', { name: 'hops[0].listen_port' }).click();
+    await expectFocus(page).toBe('hops.0.listen_port');
     taken.close();
   });
 

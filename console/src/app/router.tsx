@@ -5,6 +5,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { auditSearch } from '../audit/audit-search.js';
 import { chainFormSearch, chainsSearch } from '../chains/chains-search.js';
+import { upstreamsSearch } from '../upstreams/upstreams-search.js';
 import { credentialsSearch, newCredentialSearch } from '../credentials/credentials-search.js';
 import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
 import { nodeConfigSearch, nodesSearch } from '../nodes/nodes-search.js';
@@ -77,7 +78,7 @@ const routeTree = root.addChildren([
   createRoute({
     ...at,
     path: '/upstreams',
-    validateSearch: listSearch,
+    validateSearch: upstreamsSearch,
     component: lazyRouteComponent(() => import('../upstreams/upstreams-page.js'), 'UpstreamsPage'),
   }),
   createRoute({

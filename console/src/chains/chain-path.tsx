@@ -1,6 +1,6 @@
 /**
- * A chain as the path that traffic takes: clients, each hop with its node and listener, the target; between them what the
- * link uses and what agents have measured of it.
+ * A chain as the path that traffic takes, which is the deployed one: clients, each hop with its node and listener, the target;
+ * between them what the link uses and what agents have measured of it.
  */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -11,29 +11,51 @@ import { State } from '../shared/ui/state.js';
 import classes from './chain-path.module.css';
 import { HopNodeState, ListenerState, NodeProgress } from './chain-states.js';
 import { chainLinksQuery, deploymentsQuery, listenerQuery, targetHealthQuery, transportsQuery } from './chains.js';
-import type { Chain, Hop, Link } from './chains.js';
+import type { Chain, Definition, Hop, Link } from './chains.js';
 import { text } from './chains.text.js';
 
 /** So many hops have room beside one another. */
 const shortChain = 3;
+/** A link that loses more makes its chain degraded. */
+const tolerableLoss = 0.2;
+
+/** The definition that nodes run; of a chain that was never deployed, the one that they would. Undefined until it is known. */
+function usePath(chain: Chain): Definition | undefined {
+  const { data } = useQuery({ ...deploymentsQuery(chain.id), enabled: chain.status === 'modified' });
+  if (chain.status !== 'modified') return chain;
+  return data?.items.find(({ chain_version: version }) => version === chain.deployed_version)?.definition;
+}
 
 export function ChainPath({ chain }: { readonly chain: Chain }): ReactNode {
+  const path = usePath(chain);
+  return path === undefined ? null : <Path chain={chain} path={path} />;
+}
+
+function Path({ chain, path }: { readonly chain: Chain; readonly path: Definition }): ReactNode {
   const { data: links } = useQuery(chainLinksQuery(chain.id));
   const measuredInto = (index: number): Link | undefined =>
     links?.items.find(
       ({ from_node_id: from, to_node_id: to }) =>
-        from === chain.hops[index - 1]?.node_id && to === chain.hops[index]?.node_id,
+        from === path.hops[index - 1]?.node_id && to === path.hops[index]?.node_id,
     );
   return (
     <div className={classes.path}>
-      <ol data-short={chain.hops.length <= shortChain || undefined}>
+      {chain.status === 'modified' && <div className={classes.quiet}>{text.deployedPath}</div>}
+      <ol data-short={path.hops.length <= shortChain || undefined}>
         <li className={classes.stop} data-end>
           <span className={classes.name}>{text.clients}</span>
         </li>
-        {chain.hops.map((hop, index) => (
-          <HopStops key={hop.node_id} chain={chain} index={index} hop={hop} link={measuredInto(index)} />
+        {path.hops.map((hop, index) => (
+          <HopStops
+            key={hop.node_id}
+            chain={chain}
+            payload={path.payload}
+            index={index}
+            hop={hop}
+            link={measuredInto(index)}
+          />
         ))}
-        <TargetStops chain={chain} />
+        <TargetStops path={path} />
       </ol>
     </div>
   );
@@ -41,17 +63,21 @@ export function ChainPath({ chain }: { readonly chain: Chain }): ReactNode {
 
 interface HopStopsProps {
   readonly chain: Chain;
+  readonly payload: Definition['payload'];
   readonly index: number;
   readonly hop: Hop;
   readonly link: Link | undefined;
 }
 
-function HopStops({ chain, index, hop, link }: HopStopsProps): ReactNode {
-  const status = chain.hop_status[index];
+function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNode {
+  const status = chain.hop_status.find(
+    (one) => one.node_id === hop.node_id && one.listen_addr === hop.listen_addr && one.listen_port === hop.listen_port,
+  );
   const away = status?.status === 'offline' || (status?.state ?? 'running') !== 'running';
+  const lossy = (link?.loss_ratio ?? 0) > tolerableLoss;
   return (
     <>
-      <li className={classes.link} data-mood={away ? 'bad' : undefined}>
+      <li className={classes.link} data-mood={away || lossy ? 'bad' : undefined}>
         <div>{text.transport(hop.outer, hop.security)}</div>
         {hop.server_names !== undefined && (
           <div className={classes.quiet}>
@@ -78,7 +104,7 @@ function HopStops({ chain, index, hop, link }: HopStopsProps): ReactNode {
         <div className={classes.quiet}>
           {text.listens} {hop.listen_addr}:{hop.listen_port}
         </div>
-        <Sessions hop={hop} payload={chain.payload} />
+        <Sessions hop={hop} payload={payload} />
       </li>
     </>
   );
@@ -122,7 +148,7 @@ function Traffic({ forth, back }: { readonly forth: number; readonly back: numbe
 }
 
 /** Of the listener, which others may share. */
-function Sessions({ hop, payload }: { readonly hop: Hop; readonly payload: Chain['payload'] }): ReactNode {
+function Sessions({ hop, payload }: { readonly hop: Hop; readonly payload: Definition['payload'] }): ReactNode {
   const { data: transports = [] } = useQuery(transportsQuery);
   const listens = transports.find(
     (one) => one.payload === payload && one.outer === hop.outer && one.security === hop.security,
@@ -138,7 +164,7 @@ function Sessions({ hop, payload }: { readonly hop: Hop; readonly payload: Chain
   );
 }
 
-function TargetStops({ chain: { target, hops, payload } }: { readonly chain: Chain }): ReactNode {
+function TargetStops({ path: { target, hops, payload } }: { readonly path: Definition }): ReactNode {
   const upstreamId = 'upstream_id' in target ? target.upstream_id : undefined;
   const { data: health } = useQuery(targetHealthQuery(upstreamId));
   const last = hops.at(-1)?.node_id;

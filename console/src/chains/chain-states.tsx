@@ -1,6 +1,7 @@
 /** The states of a chain and of its deployments, each with its sign. */
 import type { ReactNode } from 'react';
 import { State } from '../shared/ui/state.js';
+import { When } from '../shared/ui/when.js';
 import type { Mood } from '../shared/ui/state.js';
 import type { Chain, DeploymentNode } from './chains.js';
 import { text } from './chains.text.js';
@@ -50,8 +51,17 @@ export function HopNodeState({ status }: Pick<Chain['hop_status'][number], 'stat
   return <State mood={nodeMoods[status]}>{text.nodeStates[status]}</State>;
 }
 
-/** The listener of a hop, in the agent's words where it does not listen. */
-export function ListenerState({ state, reported_at: reportedAt }: Chain['hop_status'][number]): ReactNode {
-  if (state === null) return <State mood="idle">{reportedAt === null ? text.noReport : text.notDeployedHere}</State>;
-  return state === 'running' ? <State mood="good">{text.running}</State> : <State mood="bad">{state}</State>;
+/** The listener of a hop, in the agent's words where it does not listen; grey where it is only last known. */
+export function ListenerState({ deployed, state, stale, reported_at: at }: Chain['hop_status'][number]): ReactNode {
+  if (!deployed) return <State mood="idle">{text.notDeployedHere}</State>;
+  if (state === null) return <State mood="idle">{at === null ? text.noReport : text.notToldYet}</State>;
+  const words = state === 'running' ? text.running : state;
+  if (stale) {
+    return (
+      <State mood="idle">
+        {words}, {text.lastKnown} <When at={at} />
+      </State>
+    );
+  }
+  return <State mood={state === 'running' ? 'good' : 'bad'}>{words}</State>;
 }

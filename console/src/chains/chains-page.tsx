@@ -45,7 +45,7 @@ const columns = column.columns([
     id: 'path',
     header: text.path,
     meta: { minor: true },
-    cell: ({ row: { original } }) => original.hop_status.map(({ node_name: name }) => name).join(text.to),
+    cell: ({ row: { original } }) => pathOf(original),
   }),
   column.display({
     id: 'deployed',
@@ -54,6 +54,12 @@ const columns = column.columns([
     cell: ({ row: { original } }) => <When at={original.deployed_at} />,
   }),
 ]);
+
+/** What runs; of a chain that was never deployed, what would. */
+function pathOf({ hop_status: hops }: Chain): string {
+  const deployed = hops.filter((hop) => hop.deployed);
+  return (deployed.length > 0 ? deployed : hops).map(({ node_name: name }) => name).join(text.to);
+}
 
 export function ChainsPage(): ReactNode {
   const search = useSearch({ from: '/chains' });

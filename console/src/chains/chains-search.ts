@@ -11,6 +11,8 @@ export const chainsSearch = (search: Search) => ({
   health: wordOf(search, 'health', healths),
   /** Only chains with a hop on this node. */
   node_id: textOf(search, 'node_id'),
+  /** Only chains that end in this upstream. */
+  upstream_id: textOf(search, 'upstream_id'),
 });
 
 export type ChainsSearch = ReturnType<typeof chainsSearch>;

@@ -18,8 +18,10 @@ interface Row {
   readonly users: readonly Pick<Schemas['PortRoute'], 'resourceType' | 'resourceId' | 'resourceName'>[];
   /** Whether a deployed definition has it. */
   readonly deployed: boolean;
-  /** The agent's word; null without a report. */
+  /** The agent's word; null while no report tells. */
   readonly state: string | null;
+  /** The node is not online: this is what its agent said last. */
+  readonly stale: boolean;
 }
 
 const keyOf = ({ transport, listenAddr, listenPort }: Row): string => `${transport} ${listenAddr} ${listenPort}`;
@@ -53,14 +55,16 @@ function Users({ users }: Pick<Row, 'users'>): ReactNode {
   ));
 }
 
-function Runs({ state, deployed, users }: Row): ReactNode {
+function Runs({ state, stale, deployed, users }: Row): ReactNode {
   const words = text.listenerStates;
+  if (deployed && state === null) return <State mood="idle">{words.untold}</State>;
+  if (stale) return <State mood="idle">{state === null ? words.untold : words.lastKnown(state)}</State>;
   if (users.length === 0) return <State mood="warning">{words.unexpected}</State>;
   if (state === 'running') {
     return deployed ? <State mood="good">{words.running}</State> : <State mood="warning">{words.unexpected}</State>;
   }
   if (!deployed) return <State mood="idle">{words.draft}</State>;
-  return <State mood="bad">{state ?? words.missing}</State>;
+  return <State mood="bad">{state}</State>;
 }
 
 export function Listeners({ nodeId }: { readonly nodeId: string }): ReactNode {
@@ -74,16 +78,17 @@ export function Listeners({ nodeId }: { readonly nodeId: string }): ReactNode {
       </Section>
     );
   }
-  const drawn = intended.data?.items.map(({ routes, runtimeState, ...listener }): Row => {
+  const drawn = intended.data?.items.map(({ routes, runtimeState, runtimeStale, ...listener }): Row => {
     const users = new Map(routes.map((route) => [route.resourceId, route]));
     const deployed = routes.some((route) => route.deployed);
-    return { ...listener, users: [...users.values()], deployed, state: runtimeState };
+    return { ...listener, users: [...users.values()], deployed, state: runtimeState, stale: runtimeStale };
   });
   // One that a draft has is there already.
   const known = new Set(drawn?.map(keyOf));
   const others = (unexpected.data?.nodes ?? [])
-    .flatMap(({ listeners }) => listeners)
-    .map((listener): Row => ({ ...listener, users: [], deployed: false }))
+    .flatMap(({ listeners, stale }) =>
+      listeners.map((listener): Row => ({ ...listener, users: [], deployed: false, stale })),
+    )
     .filter((row) => !known.has(keyOf(row)));
   const rows = drawn && [...drawn, ...others];
   return (

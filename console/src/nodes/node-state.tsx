@@ -25,7 +25,7 @@ export function ApplyState({ state }: Pick<Node['apply'], 'state'>): ReactNode {
 /** How many listeners run of those that should. */
 export function ListenerCount({ listeners }: Pick<Node, 'listeners'>): ReactNode {
   if (listeners === null) return none;
-  const { intended, running } = listeners;
+  const { intended, running, failed } = listeners;
   const counts = `${formatCount(running)} / ${formatCount(intended)}`;
-  return running < intended ? <State mood="warning">{counts}</State> : counts;
+  return failed.length > 0 ? <State mood="warning">{counts}</State> : counts;
 }

@@ -126,7 +126,13 @@ export const text = {
   listen: 'Listens on',
   usedFor: 'For',
   runs: 'Runs',
-  listenerStates: { running: 'running', missing: 'not reported', draft: 'not deployed', unexpected: 'not intended' },
+  listenerStates: {
+    running: 'running',
+    untold: 'no report yet',
+    lastKnown: (state: string) => `last known: ${state}`,
+    draft: 'not deployed',
+    unexpected: 'not intended',
+  },
 
   links: 'Links',
   linksCaption: 'Links with other nodes, and what agents have measured of them',

@@ -5,20 +5,18 @@
 import { SimpleGrid, Skeleton, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { useMay } from '../shared/session.js';
-import { Empty } from '../shared/ui/empty.js';
-import { LinkButton } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { Attention } from './attention.js';
+import { FirstSteps, hasCarried } from './first-steps.js';
 import { Figures } from './figures.js';
 import { dashboardQuery } from './overview.js';
 import { text } from './overview.text.js';
 import { Recent } from './recent.js';
 
 export function OverviewPage(): ReactNode {
-  const { data: stats, error, refetch } = useQuery(dashboardQuery);
-  const mayAdd = useMay('operator');
+  const { data, error, refetch } = useQuery(dashboardQuery);
+  const stats = data?.stats;
   return (
     <Page title={text.title}>
       {stats === undefined ? (
@@ -29,16 +27,8 @@ export function OverviewPage(): ReactNode {
         )
       ) : (
         <Stack>
-          {stats.nodes.total === 0 ? (
-            <Empty title={text.noNodes}>
-              <Stack align="center" gap="sm">
-                {text.noNodesHint}
-                {mayAdd && <LinkButton to="/nodes/new">{text.addNode}</LinkButton>}
-              </Stack>
-            </Empty>
-          ) : (
-            <Attention stats={stats} />
-          )}
+          <Attention stats={stats} stale={data?.stale ?? false} />
+          {!hasCarried(stats) && <FirstSteps stats={stats} />}
           <Figures stats={stats} />
           <Recent entries={stats.recent_audit} />
         </Stack>

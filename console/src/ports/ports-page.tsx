@@ -66,14 +66,21 @@ const columns = column.columns([
   }),
 ]);
 
-/** As the agent said last, and why it may have said nothing. */
-function ListenerState({ row: { runtimeState, routes, node } }: { readonly row: Row }): ReactNode {
-  if (runtimeState === 'running') return <State mood="good">{text.isRunning}</State>;
-  if (!routes.some(({ deployed }) => deployed)) return <State mood="idle">{text.notDeployed}</State>;
-  if (runtimeState !== null) return <State mood="bad">{runtimeState}</State>;
-  if (node?.status === 'offline') return <State mood="bad">{text.nodeOffline}</State>;
-  if (node?.status === 'pending') return <State mood="idle">{text.noReport}</State>;
-  return <State mood="bad">{text.notReported}</State>;
+/** As the agent said last, and why it may have said nothing; grey where it is only last known. */
+function ListenerState({ row: { runtimeState, runtimeStale, routes, node } }: { readonly row: Row }): ReactNode {
+  if (!routes.some(({ deployed }) => deployed) && runtimeState !== 'running') {
+    return <State mood="idle">{text.notDeployed}</State>;
+  }
+  if (node?.status === 'offline') {
+    return (
+      <State mood="idle">
+        {text.nodeOffline}
+        {runtimeState !== null && text.lastKnown(runtimeState)}
+      </State>
+    );
+  }
+  if (runtimeState === null || runtimeStale) return <State mood="idle">{text.noReport}</State>;
+  return <State mood={runtimeState === 'running' ? 'good' : 'bad'}>{runtimeState}</State>;
 }
 
 /** The resources behind a listener, each once. */

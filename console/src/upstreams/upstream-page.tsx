@@ -9,6 +9,7 @@ import { Empty } from '../shared/ui/empty.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
 import { Facts } from '../shared/ui/facts.js';
 import { formatCount, formatMilliseconds, none } from '../shared/ui/format.js';
+import { TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
@@ -17,20 +18,24 @@ import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import { securityOf } from './upstreams-page.js';
-import { chainsOfUpstreamQuery, deleteUpstream, upstreamHealthQuery, upstreamQuery } from './upstreams.js';
+import { HealthOfUpstream, securityOf } from './upstreams-page.js';
+import { deleteUpstream, upstreamHealthQuery, upstreamQuery } from './upstreams.js';
 import type { Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
 export function UpstreamPage(): ReactNode {
   const { id } = useParams({ from: '/upstreams/$id' });
   const { data: upstream, error, refetch } = useQuery(upstreamQuery(id));
-  const { data: chains } = useQuery(chainsOfUpstreamQuery(id));
   if (upstream === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
   return (
     <Page
       title={upstream.name}
-      aside={<EnabledState enabled={upstream.enabled} />}
+      aside={
+        <>
+          <HealthOfUpstream health={upstream.health} />
+          <EnabledState enabled={upstream.enabled} />
+        </>
+      }
       actions={
         <ResourceActions
           type="l4_upstream"
@@ -41,7 +46,7 @@ export function UpstreamPage(): ReactNode {
             run: () => deleteUpstream(id),
             meaning: text.removeMeaning,
             list: { to: '/upstreams' },
-            usedBy: chains?.items.map(({ id: chainId, name }) => ({ type: 'l4_chain', id: chainId, name })),
+            usedBy: upstream.in_use_by,
           }}
         />
       }
@@ -61,7 +66,7 @@ export function UpstreamPage(): ReactNode {
         />
       </Section>
       <Health id={id} />
-      <UsedBy id={id} />
+      <UsedBy upstream={upstream} />
     </Page>
   );
 }
@@ -142,20 +147,29 @@ function Health({ id }: { readonly id: string }): ReactNode {
   );
 }
 
-function UsedBy({ id }: { readonly id: string }): ReactNode {
-  const { data } = useQuery(chainsOfUpstreamQuery(id));
-  if (data === undefined) return null;
+function UsedBy({
+  upstream: { id, in_use_by: users, in_use_by_total: total },
+}: {
+  readonly upstream: Upstream;
+}): ReactNode {
   return (
     <Section title={text.usedBy}>
-      {data.items.length === 0 ? (
+      {users.length === 0 ? (
         text.unused
       ) : (
         <List size="sm">
-          {data.items.map((chain) => (
-            <List.Item key={chain.id}>
-              <ResourceLink type="l4_chain" id={chain.id} name={chain.name} />
+          {users.map((user) => (
+            <List.Item key={user.id}>
+              <ResourceLink {...user} />
             </List.Item>
           ))}
+          {total > users.length && (
+            <List.Item>
+              <TextLink to="/chains" search={{ upstream_id: id }}>
+                {text.more(formatCount(total - users.length))}
+              </TextLink>
+            </List.Item>
+          )}
         </List>
       )}
     </Section>

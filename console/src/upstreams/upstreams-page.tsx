@@ -9,6 +9,8 @@ import { formatMilliseconds } from '../shared/ui/format.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { ResourceList } from '../shared/ui/resource-list.js';
+import { State } from '../shared/ui/state.js';
+import type { Mood } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { upstreamsQuery } from './upstreams.js';
 import type { Upstream } from './upstreams.js';
@@ -23,6 +25,11 @@ const columns = column.columns([
     cell: ({ row: { original } }) => <ResourceLink type="l4_upstream" {...original} />,
   }),
   column.accessor('endpoint', { header: text.endpoint }),
+  column.display({
+    id: 'health',
+    header: text.healthState,
+    cell: ({ row: { original } }) => <HealthOfUpstream health={original.health} />,
+  }),
   column.display({
     id: 'enabled',
     header: text.state,
@@ -47,6 +54,12 @@ const columns = column.columns([
     cell: ({ row: { original } }) => <When at={original.updated_at} />,
   }),
 ]);
+
+const healthMoods: Readonly<Record<Upstream['health'], Mood>> = { healthy: 'good', unhealthy: 'bad', unknown: 'idle' };
+
+export function HealthOfUpstream({ health }: Pick<Upstream, 'health'>): ReactNode {
+  return <State mood={healthMoods[health]}>{text.healths[health]}</State>;
+}
 
 export function securityOf({ tls, reality }: Upstream): string {
   if (tls !== null) return text.tls;

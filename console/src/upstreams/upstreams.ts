@@ -3,42 +3,41 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf } from '../shared/api/client.js';
 import type { Done, Schemas } from '../shared/api/client.js';
 import type { Save } from '../shared/forms/resource-form.js';
-import type { ListSearch } from '../shared/search.js';
 import { pageSize } from '../shared/ui/data-table.js';
+import type { UpstreamsSearch } from './upstreams-search.js';
 
 export type Upstream = Schemas['L4Upstream'];
 
-export const upstreamsQuery = ({ q, sort, page }: ListSearch) =>
+/** Agents report health, without an event for each report. */
+const healthEveryMs = 10_000;
+const follows = ['agent', 'l4_chain'] as const;
+
+export const upstreamsQuery = ({ q, sort, page, health }: UpstreamsSearch) =>
   queryOptions({
-    queryKey: ['l4_upstream', 'list', q, sort, page],
+    queryKey: ['l4_upstream', 'list', q, sort, page, health],
     queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/l4-upstreams', { params: { query: { q, sort, page, page_size: pageSize } }, signal })),
+      dataOf(
+        api.GET('/api/l4-upstreams', { params: { query: { q, sort, page, health, page_size: pageSize } }, signal }),
+      ),
     placeholderData: keepPreviousData,
+    refetchInterval: healthEveryMs,
+    meta: { follows },
   });
 
 export const upstreamQuery = (id: string) =>
   queryOptions({
     queryKey: ['l4_upstream', 'one', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/l4-upstreams/{id}', { params: { path: { id } }, signal })),
+    refetchInterval: healthEveryMs,
+    meta: { follows },
   });
-
-/** Agents report it, without an event for each report. */
-const healthEveryMs = 10_000;
 
 export const upstreamHealthQuery = (id: string) =>
   queryOptions({
     queryKey: ['l4_upstream', 'health', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/l4-upstreams/{id}/health', { params: { path: { id } }, signal })),
     refetchInterval: healthEveryMs,
-    meta: { follows: ['agent', 'l4_chain'] },
-  });
-
-/** The chains that end there. */
-export const chainsOfUpstreamQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['l4_chain', 'of upstream', id],
-    queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/l4-chains', { params: { query: { upstream_id: id, page_size: pageSize } }, signal })),
+    meta: { follows },
   });
 
 export const createUpstream = ({ values, headers: header }: Save<Schemas['NewL4Upstream']>): Promise<Done<Upstream>> =>
