@@ -4,6 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigAnswer } from '../../src/delivery/port.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
+import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { instanceId, snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
@@ -25,6 +26,40 @@ afterEach(async () => {
 });
 
 const factTypes = (): string[] => fixture.facts.map(({ type }) => type);
+
+test('a report says what the process ran when it sent it, in the order of arrival', async () => {
+  const runs = (): readonly (number | null)[] => fixture.telemetry.heartbeats.map((one) => one.runs_generation);
+  const report = (generation: number, outcome: ConfigApplyStatus): void =>
+    stream.say({
+      $case: 'applyReport',
+      value: {
+        generation: BigInt(generation),
+        checksum: Buffer.alloc(32),
+        status: outcome,
+        errors: [],
+        durationMs: 1n,
+      },
+    });
+  const stream = await agent.connect();
+  stream.say(heartbeatOf(1));
+  // The process holds nothing.
+  stream.say(configRequestOf(0n));
+  stream.say(heartbeatOf(2));
+  report(7, ConfigApplyStatus.APPLIED);
+  stream.say(heartbeatOf(3));
+  // It was asked to reload, and still runs what it ran.
+  stream.say(configRequestOf(0n));
+  stream.say(heartbeatOf(4));
+  report(8, ConfigApplyStatus.REJECTED);
+  stream.say(heartbeatOf(5));
+  await eventually(runs).toEqual([null, 0, 7, 7, 7]);
+
+  // The same process on a new session says what it runs before it repeats its report.
+  const next = await agent.connect();
+  next.say(configRequestOf(7n, Buffer.alloc(32)));
+  next.say(heartbeatOf(1));
+  await eventually(runs).toEqual([null, 0, 7, 7, 7, 7]);
+});
 
 describe('a hello', () => {
   test('records the presence and one fact with its contents', async () => {

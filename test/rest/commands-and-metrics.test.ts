@@ -153,6 +153,7 @@ describe('metrics', () => {
     expect(await health()).toEqual([{ ...node, healthy: true, since, ...counted }]);
     const failed = await report(gateway({ cluster: id, healthy: false }));
     expect(await health()).toEqual([{ ...node, healthy: false, since: failed, ...counted }]);
+    await rest.connect(nodeId);
     const { state, reasons } = (await rest.data('GET', `/api/l4-chains/${chain.id}`)).health;
     expect(state).toBe('down');
     expect(reasons).toContain('upstream "web" is unhealthy, as "exit" reports');

@@ -19,7 +19,7 @@ import { documented, sample } from '../openapi/openapi-text.js';
 import { auditReader, entrySchema } from '../resources/audit.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { timeOf } from '../schemas/shared-schemas.js';
+import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 import { createFleetReports } from './fleet-reports.js';
 import { tallyFleet } from './fleet-tally.js';
@@ -137,7 +137,7 @@ const matterSchema = z
         z
           .object({
             type: documented(z.string(), 'Type', 'l4_chain'),
-            id: documented(z.string(), 'Id', sample.chain),
+            id: idOf('Its id, a UUID', sample.chain),
             name: documented(z.string(), 'Name', 'front'),
             reason: documented(z.string(), 'Why it is here', 'upstream "web" is unhealthy, as "exit-1" reports'),
           })
