@@ -66,7 +66,7 @@ export function prepareFile(folder: string, name: string, ending: string): Prepa
     } catch {
       // What could not be made need not go.
     }
-    throw usage(`${path}: ${(error as Error).message}`);
+    throw usage(`--psk-dir: ${path}: ${(error as Error).message}`);
   }
   return {
     path,

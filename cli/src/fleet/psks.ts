@@ -29,6 +29,8 @@ export function preparePsks(folder: string, { steps }: Plan): PreparedPsks {
     files.clear();
   };
   try {
+    // Said of a folder whether or not there is a new node.
+    prepareFile(folder, randomUUID(), '.env').drop();
     for (const { action, resource } of steps) {
       if (action !== 'create' || resource.type !== 'node') continue;
       files.set(resource.name, prepareFile(folder, resource.name, '.env'));
