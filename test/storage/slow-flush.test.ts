@@ -50,11 +50,7 @@ let goOn: () => void;
 const stop = new AbortController();
 
 async function follow(store: EventStore): Promise<void> {
-  for await (const item of store.subscribe({
-    streams: ['svc-a', 'svc-b', 'svc-c'],
-    after: 'start',
-    signal: stop.signal,
-  })) {
+  for await (const item of store.subscribe({ streams: ['svc-fleet'], after: 'start', signal: stop.signal })) {
     seen.push(...(item.kind === 'events' ? item.events.map(({ id }) => id) : [item.kind]));
   }
 }
