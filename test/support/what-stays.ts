@@ -42,7 +42,7 @@ export async function answers(site: SmallSite): Promise<unknown> {
   return {
     nodes,
     chains,
-    upstreams: await items('/api/l4-upstreams'),
+    upstreams: (await items('/api/l4-upstreams')).map(withoutReports),
     deployments: (await items(`/api/l4-chains/${String(chains[0]?.['id'])}/deployments`)).map((deployment) => ({
       ...deployment,
       nodes: (deployment['nodes'] as readonly Record<string, unknown>[]).map(withoutReports),
@@ -53,7 +53,7 @@ export async function answers(site: SmallSite): Promise<unknown> {
   };
 }
 
-/** A chain, or a node of a deployment, without what heartbeats say of it. */
+/** A chain, a node of a deployment, or an upstream, without what agents report of it. */
 function withoutReports({
   hop_status: _hops,
   listeners: _listeners,
