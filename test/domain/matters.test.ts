@@ -167,8 +167,9 @@ describe('matters', () => {
 
   describe('of any fleet', () => {
     const name = fc.constantFrom(...Array.from({ length: 30 }, (_, index) => `r${index}`));
+    const detailed = new Set<string>(['listener_missing', 'target_unusable', 'link_loss']);
     const cause = fc.tuple(fc.constantFrom(...healthCauses), name).map(([kind, of]): Cause => ({
-      ...nodeCause(kind, of, 'a detail'),
+      ...nodeCause(kind, of, detailed.has(kind) ? 'a detail' : undefined),
       type: kind.startsWith('upstream') ? 'l4_upstream' : 'node',
     }));
     const unwellChain = fc

@@ -99,6 +99,7 @@ export function healthOfFaults(faults: readonly Fault[]): ChainHealth {
 export function chainFaults(hops: readonly HopReport[], upstream: DeployedUpstream | undefined): readonly Fault[] {
   const faults = hops.flatMap((hop, index) => [...faultsOfHop(hop), ...faultsOfLink(hop, hops[index + 1])]);
   if (upstream !== undefined) faults.push(...faultsOfUpstream(upstream, hops.at(-1)));
+  if (faults.length < 2) return faults;
   return faultStates.flatMap((state) => faults.filter((fault) => fault.state === state));
 }
 

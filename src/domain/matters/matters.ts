@@ -162,7 +162,7 @@ export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
 }
 
 /** The worst kind first, and of one kind the one that concerns most. */
-function worstFirst(a: Matter, b: Matter): number {
+export function worstFirst(a: Matter, b: Matter): number {
   return (
     severities.indexOf(a.severity) - severities.indexOf(b.severity) ||
     matterKinds.indexOf(a.kind) - matterKinds.indexOf(b.kind) ||
@@ -209,34 +209,44 @@ function chainMatters(chains: readonly UnwellChain[], now: number): Matter[] {
   const byKindAndCause = new Map<string, Group[]>();
   for (const group of groups.values()) {
     const key = `${group.kind}/${group.cause?.kind ?? ''}`;
-    byKindAndCause.set(key, [...(byKindAndCause.get(key) ?? []), group]);
+    const alike = byKindAndCause.get(key);
+    if (alike === undefined) byKindAndCause.set(key, [group]);
+    else alike.push(group);
   }
   return [...byKindAndCause.values()].flatMap(inFullOrTogether);
 }
 
 function inFullOrTogether(groups: readonly Group[]): readonly Matter[] {
-  const most = groups.toSorted(
-    (a, b) =>
-      b.chains.length - a.chains.length || compareText(a.cause?.resource.name ?? '', b.cause?.resource.name ?? ''),
-  );
   const matter = ({ kind, cause, chains }: Group, others = 0): Matter =>
     matterOf(
       kind,
       cause,
       chains.length,
-      chains.map((one) => ({ ...one, type: 'l4_chain' as const })),
+      chains.map(({ id, name, reason }) => ({ type: 'l4_chain' as const, id, name, reason })),
       others,
     );
-  const [first] = most;
-  if (first === undefined || most.length <= causesInFull + 1) return most.map((group) => matter(group));
-  const rest = most.slice(causesInFull);
-  const together = { kind: first.kind, cause: rest[0]?.cause ?? null, chains: rest.flatMap(({ chains }) => chains) };
-  return [...most.slice(0, causesInFull).map((group) => matter(group)), matter(together, rest.length)];
+  if (groups.length <= causesInFull + 1) return groups.map((group) => matter(group));
+  const largest = firstOf(
+    groups,
+    causesInFull,
+    (a, b) =>
+      b.chains.length - a.chains.length || compareText(a.cause?.resource.name ?? '', b.cause?.resource.name ?? ''),
+  );
+  const shown = new Set(largest);
+  const rest = groups.filter((group) => !shown.has(group));
+  const [{ kind, cause } = { kind: groups[0]?.kind ?? 'chain_down', cause: null }] = rest;
+  const together = { kind, cause, chains: rest.flatMap(({ chains }) => chains) };
+  return [...largest.map((group) => matter(group)), matter(together, rest.length)];
 }
 
 /** @param others more than 0 for a matter that several resources have caused */
 function matterOf(kind: MatterKind, cause: Cause | null, count: number, all: readonly Concerned[], others = 0): Matter {
-  const resources = firstByName(all).map(({ type, id, name, reason }) => ({ type, id, name, reason }));
+  const resources = firstOf(all, limits.rest.matterResources, byName).map(({ type, id, name, reason }) => ({
+    type,
+    id,
+    name,
+    reason,
+  }));
   return {
     severity: severityOf[kind],
     kind,
@@ -255,16 +265,17 @@ function matterOf(kind: MatterKind, cause: Cause | null, count: number, all: rea
   };
 }
 
-/** As many as are shown, without sorting all of them. */
-function firstByName<R extends Named>(all: readonly R[]): readonly R[] {
-  const first: R[] = [];
-  const before = (a: Named, b: Named): number => compareText(a.name, b.name) || compareText(a.id, b.id);
+const byName = (a: Named, b: Named): number => compareText(a.name, b.name) || compareText(a.id, b.id);
+
+/** The first ones in an order, without sorting all of them. */
+function firstOf<T>(all: readonly T[], count: number, order: (a: T, b: T) => number): readonly T[] {
+  const first: T[] = [];
   for (const one of all) {
     const last = first.at(-1);
-    if (first.length === limits.rest.matterResources && last !== undefined && before(one, last) >= 0) continue;
-    const place = first.findIndex((other) => before(one, other) < 0);
+    if (first.length === count && last !== undefined && order(one, last) >= 0) continue;
+    const place = first.findIndex((other) => order(one, other) < 0);
     first.splice(place === -1 ? first.length : place, 0, one);
-    if (first.length > limits.rest.matterResources) first.pop();
+    if (first.length > count) first.pop();
   }
   return first;
 }

@@ -49,7 +49,7 @@ export const tuning = {
   /** An answer about all nodes yields to other work after this many. */
   nodesPerSlice: 25,
   /** A filter of chains yields to other work after this many. */
-  chainsPerTurn: 500,
+  chainsPerTurn: 250,
   /** The least length of the chunks in which an answer about all nodes is sent. */
   chunkChars: 64 * 1024,
   /** How long a refresh waits for its push, how often it polls, and when an agent that reads nothing counts as stalled. */

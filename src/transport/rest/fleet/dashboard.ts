@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { healthCauses } from '../../../domain/chain/health.js';
-import { matterKinds, mattersOf, severities } from '../../../domain/matters/matters.js';
+import { matterKinds, mattersOf, nothingUnwell, severities, worstFirst } from '../../../domain/matters/matters.js';
 import type { Matter, UnwellLists } from '../../../domain/matters/matters.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -21,7 +21,7 @@ import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
-import { createFleetReports } from './fleet-reports.js';
+import { createFleetReports, servesAgain } from './fleet-reports.js';
 import { tallyFleet } from './fleet-tally.js';
 import type { FleetTally } from './fleet-tally.js';
 import { listOf } from './matter-lists.js';
@@ -210,7 +210,8 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         recentEntries(deps, reader),
         callerOf(request).role === 'admin' ? stoppedWebhooks(deps) : [],
       ]);
-      const matters = mattersOf({ ...fleet.unwell, stoppedWebhooks: webhooks }, deps.clock.now());
+      const ofWebhooks = mattersOf({ ...nothingUnwell(), stoppedWebhooks: webhooks }, deps.clock.now());
+      const matters = [...fleet.matters, ...ofWebhooks].sort(worstFirst);
       return ok({
         nodes: fleet.nodes,
         ...resources,
@@ -231,18 +232,25 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
+interface TalliedFleet extends FleetTally {
+  readonly matters: readonly Matter[];
+  readonly sessions: number;
+  /** When the reports were read, RFC 3339. */
+  readonly at: string;
+}
+
 /** @returns a function that tallies the fleet as it is at the call, by reports that callers share */
-function createTally(deps: RestDeps): () => Promise<FleetTally & { readonly sessions: number; readonly at: string }> {
+function createTally(deps: RestDeps): () => Promise<TalliedFleet> {
   const { clock, fleet } = deps;
   const reports = createFleetReports(deps, { reuseMs: tuning.fleetReports.reuseMs, links: true });
   const make = async () => {
     const read = await reports();
-    return { ...(await tallyFleet(deps, read)), sessions: read.online.size, at: read.at };
+    const tally = await tallyFleet(deps, read);
+    return { ...tally, matters: mattersOf(tally.unwell, clock.now()), sessions: read.online.size, at: read.at };
   };
   return createShared(make, {
     stamp: fleet.revision,
-    isFresh: ({ stamp, begunAt }) =>
-      stamp === fleet.revision() && clock.monotonic() - begunAt < tuning.fleetReports.reuseMs,
+    isFresh: (begun) => begun.stamp === fleet.revision() && servesAgain(clock, begun, tuning.fleetReports.reuseMs),
     now: clock.monotonic,
   });
 }

@@ -150,7 +150,9 @@ const latest = (...times: readonly (string | undefined)[]): string =>
 
 /** The state that a hop's route has of its own, by one of the names that the route is chosen by. */
 function routeState(fleet: FleetQueries, hop: Hop, states: ListenerStates | undefined): string | null {
-  const routes = states?.routes.get(listenerKeyOf(hop));
+  // Hardly any node has such a route.
+  if (states === undefined || states.routes.size === 0) return null;
+  const routes = states.routes.get(listenerKeyOf(hop));
   if (routes === undefined) return null;
   const credential = hop.credential_id === undefined ? undefined : fleet.resources.credential.get(hop.credential_id);
   const own = hop.server_names ?? [];

@@ -5,8 +5,10 @@
  */
 import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
 import { tolerableLoss } from '../../../domain/chain/health.js';
+import type { Clock } from '../../../kernel/clock.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { createShared } from '../../../kernel/shared.js';
+import type { Begun } from '../../../kernel/shared.js';
 import type { ReportedLinks, ReportedListeners, ReportedMetrics } from '../../../telemetry/port.js';
 import type { RestDeps } from '../deps.js';
 import type { NodeSamples } from './link-measurements.js';
@@ -87,22 +89,23 @@ export function createFleetReports(
   deps: RestDeps,
   options: ReportOptions & { readonly reuseMs: number },
 ): () => Promise<FleetReports> {
-  const { costFactor, maxMs } = tuning.fleetReports;
-  const { clock } = deps;
-  const { reuseMs } = options;
   const read = async (): Promise<FleetReports> => {
-    const at = timestamp(clock.now());
+    const at = timestamp(deps.clock.now());
     const online = new Set((await deps.telemetry.online()).keys());
     return { at, online, nodes: await readReports(deps, [...deps.fleet.nodeIds()], options) };
   };
   return createShared(read, {
     stamp: () => 0,
-    isFresh({ begunAt, tookMs }) {
-      if (tookMs === undefined) return true;
-      return clock.monotonic() - begunAt < Math.min(maxMs, Math.max(reuseMs, tookMs * costFactor));
-    },
-    now: clock.monotonic,
+    isFresh: (begun) => servesAgain(deps.clock, begun, options.reuseMs),
+    now: deps.clock.monotonic,
   });
+}
+
+/** Whether what was made from reports may be given again: for at least `reuseMs`, and longer where it took long. */
+export function servesAgain(clock: Pick<Clock, 'monotonic'>, { begunAt, tookMs }: Begun, reuseMs: number): boolean {
+  const { costFactor, maxMs } = tuning.fleetReports;
+  if (tookMs === undefined) return true;
+  return clock.monotonic() - begunAt < Math.min(maxMs, Math.max(reuseMs, tookMs * costFactor));
 }
 
 /**
