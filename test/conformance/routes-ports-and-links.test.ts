@@ -79,7 +79,7 @@ it('what the agent reports is shown beside what is intended', async () => {
   const { api } = shared;
   const before = await api.ok('GET', `/api/nodes/ports/runtime?node_id=${edge.id}`);
   expect(before).toEqual({
-    nodes: [{ nodeId: edge.id, name: edge.name, status: 'online', reportedAt: null, listeners: [] }],
+    nodes: [{ nodeId: edge.id, name: edge.name, status: 'online', reportedAt: null, stale: false, listeners: [] }],
   });
   const used = { service: 'http', payload: 'tcp', outer: 'tcp', security: 'raw', matchKind: 'default' };
   const table = [
@@ -119,13 +119,14 @@ it('what the agent reports is shown beside what is intended', async () => {
     name: edge.name,
     status: 'online',
     reportedAt: expect.stringMatching(rfc3339),
+    stale: false,
     listeners: [
       {
         transport: 'tcp',
         listenAddr: '0.0.0.0',
         listenPort: 8080,
         state: 'running',
-        routes: [{ ...used, matchValue: 'www.example/', nextHop: '[2001:db8::7]:8080' }],
+        routes: [{ ...used, matchValue: 'www.example/', nextHop: '[2001:db8::7]:8080', state: null }],
         bytesIn: 12,
         bytesOut: 0,
         totalSessions: Number.MAX_SAFE_INTEGER,
