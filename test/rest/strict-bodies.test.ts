@@ -117,7 +117,7 @@ const refusals: readonly (readonly [string, object, string])[] = [
   [
     'POST /api/l4-chains',
     { ...chain, hops: [{ ...hop, listen_addr: 'a.example' }] },
-    'hops[0].listen_addr: expected an IPv4 or IPv6 address',
+    'hops[0].listen_addr: expected a unicast IPv4 or IPv6 address',
   ],
   ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, listen_addr: null }] }, 'hops[0].listen_addr: expected'],
   ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, node_id: 'n' }] }, 'hops[0].node_id: expected a UUID'],
