@@ -98,10 +98,12 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
     const found: RecordedCommand[] = [];
     let looked = 0;
     for await (const command of gateway.commandsFrom(revision)) {
-      const [{ type, data, metadata }] = command.events;
+      const [first] = command.events;
+      const { type, data, metadata } = first;
       looked += command.events.length;
       if (Date.parse(metadata.occurred_at) - at > tuning.severalWithinMs || looked > tuning.severalWithinEvents) break;
-      if (resourceOf(fleetEvent(command.events[0])).type !== fleetSetType || data['apply_id'] !== id) continue;
+      // Asked second: the stream also has events about no resource.
+      if (data['apply_id'] !== id || resourceOf(fleetEvent(first)).type !== fleetSetType) continue;
       found.push(command);
       if (type === 'FleetApplied' && data['part'] === data['parts']) break;
     }

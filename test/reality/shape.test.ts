@@ -8,7 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createCertificate } from '../support/certificate.js';
 import { freePort } from '../support/snapshots.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
@@ -64,7 +64,7 @@ beforeAll(async () => {
   said = front.said;
   fixture = await startRealityFixture(front.port);
   // The target is asked what it sends after a handshake, three times for each offer of protocols.
-  await eventually(() => said.length).toBe(9);
+  await vi.waitFor(() => expect(said.length).toBe(9), 20_000);
 });
 afterAll(async () => {
   await fixture.close();
@@ -222,7 +222,7 @@ describe.skipIf(!nginx)('before nginx', () => {
     server = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']);
     let output = '';
     server.stderr?.on('data', (bytes: Buffer) => (output += bytes.toString()));
-    await eventually(() => output).toContain('getrlimit');
+    await vi.waitFor(() => expect(output).toContain('getrlimit'), 20_000);
     between = await startFront(port);
     behind = await startRealityFixture(between.port, { probeMs: 1_000 });
   });

@@ -83,7 +83,7 @@ export interface Upstream {
 }
 
 export const upstreamFields =
-  'id name endpoint server_names health_check_interval_ms enabled tls reality managed_by created_at updated_at version'.split(
+  'id name endpoint server_names health_check_interval_ms enabled tls reality health in_use_by in_use_by_total managed_by created_at updated_at version'.split(
     ' ',
   );
 
