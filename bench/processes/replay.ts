@@ -53,17 +53,13 @@ async function fold(): Promise<Replayed> {
   return withInstallation(dataDir, async ({ eventStore, logChain }) => {
     const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
     const began = performance.now();
-    const folded = await openCommittedFleet({
-      eventStore,
-      logger: silentLogger,
-      logChain,
-      checkpointEvery: Number.MAX_SAFE_INTEGER,
-    });
-    const follower = followInMemory({ eventStore, logger: silentLogger, folds: [folded] });
+    const folded = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
+    const checkpointEvery = Number.MAX_SAFE_INTEGER;
+    const follower = followInMemory({ eventStore, logger: silentLogger, folds: [folded], checkpointEvery });
     const reached = await folded.until(() => folded.fleet().revision.value >= head, 600_000);
     const ms = performance.now() - began;
     await follower.close();
-    await folded.close();
+    folded.close();
     if (!reached) throw new Error('the fold did not reach the head of the log in 10 minutes');
     return { events: head + 1, ms, peakBytes: peakBytes() };
   });

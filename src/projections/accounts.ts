@@ -92,7 +92,7 @@ export function openAccounts(
 
   return {
     accounts,
-    stream: streams.accounts,
+    streams: [streams.accounts],
     revision: () => accounts.revision.value,
     position: () => accounts.position.value,
     apply,

@@ -8,22 +8,27 @@ import { errorText, unreachable } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
+import { limits } from '../kernel/limits.js';
 import type { EventStore, ResumePoint } from '../storage/event-store.js';
 import { BrokenLogError, ForeignEventError } from '../storage/broken-log.js';
 import { commandsAfter, followLog } from '../storage/follow.js';
+import { createCheckpointWriter } from './checkpoints.js';
+import type { StoredFold } from './checkpoints.js';
 import type { LogDistance } from './log-connection.js';
 import { createLogConnection } from './log-connection.js';
 import { tuning } from './tuning.js';
 
-/** Something folded in memory from one stream. */
+/** Something folded in memory from some streams. */
 export interface LogFold {
-  readonly stream: string;
-  /** Revision of the last event that is folded; -1 before any. */
-  revision(): number;
-  /** Log position of that event. */
+  readonly streams: readonly string[];
+  /** Revision of the last event of one of its streams that is folded; -1 before any. */
+  revision(stream: string): number;
+  /** Log position of the last event that is folded; 0 before any. */
   position(): number;
+  /** Present on a fold that begins at a stored checkpoint. */
+  readonly save?: StoredFold['save'];
   /**
-   * Folds whole commands of its stream, each wholly or not at all, and skips those that it holds.
+   * Folds whole commands of its streams, each wholly or not at all, and skips those that it holds.
    * @throws MissingEventsError, BrokenChainError, UnknownEventError
    */
   apply(commands: readonly RecordedCommand[]): void;
@@ -39,8 +44,13 @@ export class MissingEventsError extends Error {}
 export interface LogFollowerDeps {
   readonly eventStore: EventStore;
   readonly logger: Logger;
-  /** The first may begin at a checkpoint. The subscription begins where it ends, and the others are read up to there. */
-  readonly folds: readonly [LogFold, ...LogFold[]];
+  /**
+   * Those with `save` may begin at a checkpoint: the subscription begins where the oldest of these ends, and the others are
+   * read up to there.
+   */
+  readonly folds: readonly LogFold[];
+  /** Events between two checkpoints. */
+  readonly checkpointEvery?: number | undefined;
   /** How long a dropped subscription still counts as near the end of the log, in milliseconds. */
   readonly graceMs?: number | undefined;
 }
@@ -60,16 +70,24 @@ class FoldError extends Error {
 }
 
 /** Begins to follow the log. */
-export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollowerDeps): LogFollower {
+export function followInMemory({ eventStore, logger, folds, ...options }: LogFollowerDeps): LogFollower {
   const stop = new AbortController();
-  const [first] = folds;
+  const stored = folds.filter(isStored);
+  const checkpoints = createCheckpointWriter({
+    folds: stored,
+    logger,
+    every: options.checkpointEvery ?? limits.events.foldCheckpointEvery,
+    everyStart: tuning.replayWorthCheckpoint,
+  });
   let followed: readonly LogFold[] = folds;
   const tell = (caughtUp: boolean): void => {
     for (const fold of followed) fold.moved(connection.distance(), caughtUp);
+    // A fold that has stopped is not stored any more, and a start needs all of them.
+    if (connection.distance() === 'live' && followed.length === folds.length) checkpoints.writeIfDue();
   };
   const connection = createLogConnection({
     logger,
-    graceMs: graceMs ?? tuning.dropGraceMs,
+    graceMs: options.graceMs ?? tuning.dropGraceMs,
     onGraceEnd: () => tell(false),
   });
   /** Everything up to here is folded. */
@@ -77,7 +95,7 @@ export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollow
 
   /** @throws FoldError */
   function give(fold: LogFold, commands: readonly RecordedCommand[]): void {
-    const own = commands.filter(({ stream }) => stream === fold.stream);
+    const own = commands.filter(({ stream }) => fold.streams.includes(stream));
     if (own.length === 0) return;
     try {
       fold.apply(own);
@@ -86,26 +104,28 @@ export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollow
     }
   }
 
-  /** Reads the events before the checkpoint in other streams: the subscription begins behind it. @throws FoldError, ServiceError */
+  /** Reads what lies before the oldest checkpoint into the other folds. @throws FoldError, ServiceError */
   async function readOthers(): Promise<void> {
-    if (first.revision() < 0) return;
-    const begin = pointOf(first);
+    const begin = oldestOf(stored);
+    if (begin === 'start') return;
     for (const fold of followed) {
-      if (fold === first) continue;
-      for await (const commands of commandsAfter(eventStore, fold.stream, fold.revision())) give(fold, commands);
+      if (isStored(fold)) continue;
+      for (const stream of fold.streams) {
+        for await (const commands of commandsAfter(eventStore, stream, fold.revision(stream))) give(fold, commands);
+      }
     }
     point = begin;
   }
 
   /** @throws FoldError, BrokenLogError */
   async function subscribe(): Promise<void> {
-    const streams = followed.map(({ stream }) => stream);
-    const options = { streams, after: point, signal: stop.signal };
-    for await (const item of followLog(eventStore, options)) {
+    const streams = [...new Set(followed.flatMap((fold) => fold.streams))];
+    for await (const item of followLog(eventStore, { streams, after: point, signal: stop.signal })) {
       switch (item.kind) {
         case 'commands':
           connection.heard();
           for (const fold of followed) give(fold, item.commands);
+          checkpoints.folded(item.commands.reduce((sum, { events }) => sum + events.length, 0));
           point = item.point;
           break;
         case 'checkpoint':
@@ -146,7 +166,7 @@ export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollow
         const isLoss = cause instanceof MissingEventsError || cause instanceof BrokenLogError;
         if (cause instanceof ForeignEventError) {
           end(
-            followed.filter(({ stream }) => stream === cause.event.stream),
+            followed.filter(({ streams }) => streams.includes(cause.event.stream)),
             cause,
           );
         } else if (fold === undefined && !isLoss) {
@@ -171,12 +191,26 @@ export function followInMemory({ eventStore, logger, folds, graceMs }: LogFollow
     async close() {
       stop.abort();
       connection.close();
-      await running;
+      await Promise.all([running, checkpoints.close()]);
     },
   };
 }
 
+function isStored(fold: LogFold): fold is LogFold & StoredFold {
+  return fold.save !== undefined;
+}
+
 function pointOf(fold: LogFold): ResumePoint | 'start' {
   const at = fold.position();
-  return fold.revision() < 0 ? 'start' : { commit: at, prepare: at };
+  return at === 0 ? 'start' : { commit: at, prepare: at };
+}
+
+/** The oldest of the places where folds stand. */
+function oldestOf(folds: readonly LogFold[]): ResumePoint | 'start' {
+  let oldest: ResumePoint | 'start' | undefined;
+  for (const point of folds.map(pointOf)) {
+    if (point === 'start') return point;
+    if (oldest === undefined || oldest === 'start' || point.commit < oldest.commit) oldest = point;
+  }
+  return oldest ?? 'start';
 }

@@ -1,7 +1,8 @@
 /** When checkpoints of the fold are written, and which are taken at a start. */
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createCheckpointWriter, loadFleet } from '../../src/projections/fleet/fold-checkpoint.js';
+import { createCheckpointWriter } from '../../src/projections/checkpoints.js';
+import { loadFleet, saveFleet } from '../../src/projections/fleet/fold-checkpoint.js';
 import { foldVersion } from '../../src/domain/fleet/checkpoint.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
@@ -29,108 +30,117 @@ const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** @param save what the store does with a checkpoint */
-function writer(
-  every: number,
-  from: number,
-  save: () => Promise<void> = () => Promise.resolve(),
-  everyStart: number = every,
-) {
-  const saved: FoldCheckpoint[] = [];
-  const stop = new AbortController();
+/** Writes checkpoints of two folds. @param save what the store does with one of them */
+function writer(every: number, save: () => Promise<void> = () => Promise.resolve(), everyStart: number = every) {
+  /** The events that were folded when each round was written. */
+  const saved: number[] = [];
+  const other: number[] = [];
+  let events = 0;
   const checkpoints = createCheckpointWriter({
-    eventStore: {
-      async saveFoldCheckpoint(_name, checkpoint) {
-        saved.push(checkpoint);
-        await save();
+    folds: [
+      {
+        async save() {
+          saved.push(events);
+          await save();
+        },
       },
-    },
+      {
+        save() {
+          other.push(events);
+          return Promise.resolve();
+        },
+      },
+    ],
     logger,
-    logChain,
     every,
     everyStart,
-    from,
-    signal: stop.signal,
   });
-  return { checkpoints, saved, stop };
+  const fold = async (more: number): Promise<void> => {
+    events += more;
+    checkpoints.folded(more);
+    checkpoints.writeIfDue();
+    await turns();
+  };
+  return { checkpoints, fold, saved, other };
 }
 
 describe('a checkpoint', () => {
-  it('is written once enough events have passed since the last one', async () => {
-    const { checkpoints, saved } = writer(10, 5);
-    for (const revision of [14, 15, 16, 24, 25, 26]) {
-      checkpoints.writeIfDue(fleetAt(revision));
-      await turns();
-    }
-    expect(saved.map(({ revision }) => revision)).toEqual([15, 25]);
+  it('of each fold is written once enough events have passed since the last one', async () => {
+    const { fold, saved, other } = writer(10);
+    for (const more of [9, 1, 1, 8, 1, 1]) await fold(more);
+    expect(saved).toEqual([10, 20]);
+    expect(other).toEqual(saved);
     expect(warnings).toEqual([]);
   });
 
   it('is written sooner when a start has replayed events, so that the next start need not', async () => {
-    const revisions = async (from: number, ...seen: readonly number[]): Promise<readonly number[]> => {
-      const { checkpoints, saved } = writer(10, from, undefined, 3);
-      for (const revision of seen) {
-        checkpoints.writeIfDue(fleetAt(revision));
-        await turns();
-      }
-      return saved.map(({ revision }) => revision);
+    const written = async (...events: readonly number[]): Promise<readonly number[]> => {
+      const { fold, saved } = writer(10, undefined, 3);
+      for (const more of events) await fold(more);
+      return saved;
     };
-    expect(await revisions(5, 8, 11, 17, 18)).toEqual([8, 18]);
-    expect(await revisions(5, 7, 8, 14, 15)).toEqual([15]);
+    expect(await written(3, 3, 6, 1)).toEqual([3, 13]);
+    expect(await written(2, 1, 6, 1)).toEqual([10]);
   });
 
   it('is written one at a time, and close waits for it', async () => {
     let finish = (): void => undefined;
-    const { checkpoints, saved } = writer(10, -1, () => new Promise((resolve) => (finish = resolve)));
-    checkpoints.writeIfDue(fleetAt(10));
-    checkpoints.writeIfDue(fleetAt(30));
+    const { checkpoints, fold, saved } = writer(10, () => new Promise((resolve) => (finish = resolve)));
+    await fold(10);
+    await fold(20);
+    expect(saved).toEqual([10]);
+    finish();
     await turns();
-    checkpoints.writeIfDue(fleetAt(40));
-    await turns();
-    expect(saved).toHaveLength(1);
+    await fold(0);
+    expect(saved).toEqual([10, 30]);
     let closed = false;
     const closing = checkpoints.close().then(() => (closed = true));
     await turns();
     expect(closed).toBe(false);
     finish();
     await closing;
-    checkpoints.writeIfDue(fleetAt(50));
-    await turns();
-    expect(saved.map(({ revision }) => revision)).toEqual([10, 50]);
-    finish();
+    await fold(10);
+    expect(saved).toEqual([10, 30]);
   });
 
   it('that cannot be written is told, and the next one is written in its time', async () => {
     let away = true;
-    const { checkpoints, saved } = writer(10, -1, () => (away ? Promise.reject(new Error('full')) : Promise.resolve()));
-    checkpoints.writeIfDue(fleetAt(10));
-    await turns();
+    const { fold, saved, other } = writer(10, () => (away ? Promise.reject(new Error('full')) : Promise.resolve()));
+    await fold(10);
     expect(warnings).toEqual(['{"error":"Error: full"}']);
     away = false;
-    checkpoints.writeIfDue(fleetAt(15));
-    checkpoints.writeIfDue(fleetAt(20));
-    await turns();
-    expect(saved.map(({ revision }) => revision)).toEqual([10, 20]);
+    await fold(5);
+    await fold(5);
+    expect(saved).toEqual([10, 20]);
+    expect(other).toEqual(saved);
   });
 
-  it('is not written once the fold is stopped', async () => {
-    const { checkpoints, saved, stop } = writer(10, -1);
-    checkpoints.writeIfDue(fleetAt(10));
+  it('is not stored once it is stopped', async () => {
+    const stop = new AbortController();
+    const stored: FoldCheckpoint[] = [];
+    const saving = saveFleet(storing(stored), logChain, fleetAt(10), stop.signal);
     stop.abort();
-    await checkpoints.close();
-    expect(saved).toEqual([]);
+    await saving;
+    expect(stored).toEqual([]);
   });
 });
 
+const storing = (stored: FoldCheckpoint[]) => ({
+  saveFoldCheckpoint(_name: string, checkpoint: FoldCheckpoint) {
+    stored.push(checkpoint);
+    return Promise.resolve();
+  },
+});
+
+async function storedFleet(revision = 9): Promise<FoldCheckpoint> {
+  const stored: FoldCheckpoint[] = [];
+  await saveFleet(storing(stored), logChain, fleetAt(revision), new AbortController().signal);
+  const [checkpoint] = stored;
+  if (checkpoint === undefined) throw new Error('no checkpoint was written');
+  return checkpoint;
+}
+
 describe('a stored checkpoint', () => {
-  const stored = async (revision = 9): Promise<FoldCheckpoint> => {
-    const { checkpoints, saved } = writer(1, -1);
-    checkpoints.writeIfDue(fleetAt(revision));
-    await turns();
-    const [checkpoint] = saved;
-    if (checkpoint === undefined) throw new Error('no checkpoint was written');
-    return checkpoint;
-  };
   const load = (checkpoint: FoldCheckpoint | undefined) => {
     const store = {
       loadFoldCheckpoint: () => Promise.resolve(checkpoint),
@@ -151,9 +161,9 @@ describe('a stored checkpoint', () => {
   };
 
   it('gives the fleet back', async () => {
-    const fleet = await load(await stored());
+    const fleet = await load(await storedFleet());
     expect([fleet?.revision.value, fleet?.position.value]).toEqual([9, 109]);
-    expect(await load(rewritten(await stored(), (lines) => lines))).toBeDefined();
+    expect(await load(rewritten(await storedFleet(), (lines) => lines))).toBeDefined();
     expect(await load(undefined)).toBeUndefined();
     expect(warnings).toEqual([]);
   });
@@ -165,13 +175,10 @@ describe('a stored checkpoint', () => {
     ['only later commands', { revision: 10, metadata: { link: { mac: 'm9' } } }, false],
     ['fewer commands', undefined, false],
   ])('of a chained log is used only if the log holds %s', async (_name, event, used) => {
-    const fleet = fleetAt(9);
-    const { checkpoints, saved } = writer(1, -1);
-    checkpoints.writeIfDue(fleet);
-    await turns();
+    const checkpoint = await storedFleet();
     const asked: unknown[] = [];
     const store = {
-      loadFoldCheckpoint: () => Promise.resolve(saved[0]),
+      loadFoldCheckpoint: () => Promise.resolve(checkpoint),
       async *read(stream: string, { from }: { readonly from: number }) {
         asked.push([stream, from]);
         if (event !== undefined) yield { stream, ...event } as RecordedEvent;
@@ -202,7 +209,7 @@ describe('a stored checkpoint', () => {
       },
     ],
   ])('with %s is not used, and that is told with its revision', async (_name, change) => {
-    expect(await load(change(await stored()))).toBeUndefined();
+    expect(await load(change(await storedFleet()))).toBeUndefined();
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain('"revision":');
   });

@@ -44,9 +44,9 @@ afterEach(async () => {
   await close();
 });
 
-type Choices = Partial<CommittedFleetDeps & Pick<LogFollowerDeps, 'graceMs'>>;
+type Choices = Partial<CommittedFleetDeps & Pick<LogFollowerDeps, 'graceMs' | 'checkpointEvery'>>;
 
-async function follow({ graceMs, ...over }: Choices = {}): Promise<CommittedFleet> {
+async function follow({ graceMs, checkpointEvery, ...over }: Choices = {}): Promise<CommittedFleet> {
   const logger = {
     ...silentLogger,
     error: (fields: object, message: string) => void lines.push(`${JSON.stringify(fields)} ${message}`),
@@ -61,7 +61,7 @@ async function follow({ graceMs, ...over }: Choices = {}): Promise<CommittedFlee
   fold.onBatch(({ touched }) => void told.push(`touched ${touched.size}`));
   fold.onStateChange(({ kind }) => void told.push(kind));
   fold.onUpToDate(() => void told.push('up to date'));
-  open.push(followInMemory({ eventStore: log.store, logger, folds: [fold], graceMs }), fold);
+  open.push(followInMemory({ eventStore: log.store, logger, folds: [fold], graceMs, checkpointEvery }), fold);
   return fold;
 }
 /** As at a shutdown. */
@@ -310,7 +310,7 @@ describe('several folds on one subscription', () => {
     return {
       seen,
       ended: undefined,
-      stream: streams.accounts,
+      streams: [streams.accounts],
       revision: () => seen.at(-1) ?? -1,
       position: () => third.events[0].position + seen.length,
       apply(commands) {
@@ -329,8 +329,8 @@ describe('several folds on one subscription', () => {
   async function both(other: LogFold): Promise<CommittedFleet> {
     const logger = silentLogger;
     const options = { eventStore: log.store, logger, logChain: testLogChain(), compilerVersion: ownVersion };
-    const fleet = await openCommittedFleet({ ...options, checkpointEvery: 1 });
-    open.push(followInMemory({ eventStore: log.store, logger, folds: [fleet, other] }), fleet);
+    const fleet = await openCommittedFleet(options);
+    open.push(followInMemory({ eventStore: log.store, logger, folds: [fleet, other], checkpointEvery: 1 }), fleet);
     return fleet;
   }
 

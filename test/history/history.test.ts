@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { saveFleet } from '../../src/projections/fleet/fold-checkpoint.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
-import { captureFleet } from '../../src/domain/fleet/checkpoint.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { createHistory } from '../../src/projections/history/history.js';
 import type { History, HistoryOptions } from '../../src/projections/history/history.js';
@@ -91,7 +90,7 @@ describe('a checkpoint', () => {
       fold.logChain.set(logChain.follow(fold.logChain.value, command));
       applyCommand(fold, command);
     }
-    await saveFleet(fixture.stores.eventStore, logChain, captureFleet(fold), new AbortController().signal);
+    await saveFleet(fixture.stores.eventStore, logChain, fold, new AbortController().signal);
   });
 
   it('saves reading what is before it', async () => {

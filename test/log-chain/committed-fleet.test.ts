@@ -59,8 +59,8 @@ async function start(
     },
   };
   const logger = silentLogger;
-  const committed = await openCommittedFleet({ eventStore, logger, logChain: chain, checkpointEvery: 5 });
-  opened.push(followInMemory({ eventStore, logger, folds: [committed] }), committed);
+  const committed = await openCommittedFleet({ eventStore, logger, logChain: chain });
+  opened.push(followInMemory({ eventStore, logger, folds: [committed], checkpointEvery: 5 }), committed);
   return { committed, from };
 }
 

@@ -31,7 +31,7 @@ export interface StartedDelivery extends DeliveryService {
 /** What differs from the fixture's, for delivery and the committed fleet. */
 export type DeliveryChoices = Partial<DeliveryDeps> &
   Partial<CommittedFleetDeps> &
-  Partial<Pick<LogFollowerDeps, 'graceMs'>> & {
+  Partial<Pick<LogFollowerDeps, 'graceMs' | 'checkpointEvery'>> & {
     /** Folds that follow the log beside the committed fleet. */
     readonly also?: readonly LogFold[];
   };
@@ -108,7 +108,7 @@ function recordedReportsOf(
 }
 
 async function startDelivery(
-  deps: Omit<DeliveryDeps, 'committed'> & CommittedFleetDeps & Pick<DeliveryChoices, 'committed' | 'also' | 'graceMs'>,
+  deps: Omit<DeliveryDeps, 'committed'> & CommittedFleetDeps & Pick<DeliveryChoices, 'committed' | 'also' | 'graceMs' | 'checkpointEvery'>,
 ): Promise<StartedDelivery> {
   const committed = deps.committed ?? (await openCommittedFleet(deps));
   const delivery = await createDelivery({ ...deps, committed });
@@ -119,7 +119,7 @@ async function startDelivery(
     async close() {
       await follower.close();
       await delivery.close();
-      await committed.close();
+      committed.close();
     },
   };
 }

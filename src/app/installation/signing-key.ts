@@ -73,7 +73,7 @@ export function foldSigningKey({ keyring, logChain, tokens, logger, ...options }
   }
 
   return {
-    stream: streams.service,
+    streams: [streams.service],
     state: () => at,
     revision: () => at.revision,
     position: () => at.position,

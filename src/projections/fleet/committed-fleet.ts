@@ -1,7 +1,7 @@
 /**
  * The committed fleet: folded from a checkpoint and the events of the log behind it. It holds whole commands only, and
  * tells its listeners what each batch of them did. It decides nothing: the gateway decides on a draft over it, and
- * hands it what the log has taken. `fold-batch.ts` applies commands, `fold-checkpoint.ts` saves it.
+ * hands it what the log has taken. `fold-batch.ts` applies commands, `fold-checkpoint.ts` stores and loads it.
  *
  * It may serve configuration while it is near the end of the log (`../log-connection.ts` tells how near), knows every
  * event, has found its chain unbroken, and has the compiler version that the log is at. That version may rise and fall
@@ -16,7 +16,6 @@ import { errorText } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import { createListeners } from '../../kernel/listeners.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { createWaiters } from '../../kernel/waiters.js';
@@ -25,11 +24,10 @@ import type { EventStore } from '../../storage/event-store.js';
 import { commandsAfter } from '../../storage/follow.js';
 import type { LogDistance } from '../log-connection.js';
 import type { LogFold } from '../log-follower.js';
-import { createCheckpointWriter, loadFleet } from './fold-checkpoint.js';
+import { loadFleet, saveFleet } from './fold-checkpoint.js';
 import { applyToFold, emptyFoldBatch, foldedFleet } from './fold-batch.js';
 import type { FoldBatch } from './fold-batch.js';
 import type { ServingState } from '../port.js';
-import { tuning } from '../tuning.js';
 import { isMismatch, mismatchText } from './compiler-mismatch.js';
 
 export interface CommittedFleet extends LogFold {
@@ -48,16 +46,14 @@ export interface CommittedFleet extends LogFold {
   passed(revision: number, timeoutMs: number): Promise<boolean>;
   /** Resolves true once the condition holds, false after `timeoutMs` or on close. Checked after each batch. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
-  /** Ends every wait, and waits for the checkpoint that is being written. */
-  close(): Promise<void>;
+  /** Ends every wait. */
+  close(): void;
 }
 
 export interface CommittedFleetDeps {
   readonly eventStore: EventStore;
   readonly logger: Logger;
   readonly logChain: LogChain;
-  /** Fleet events between two checkpoints. */
-  readonly checkpointEvery?: number | undefined;
   /** This release's compiler version; tests pass another. */
   readonly compilerVersion?: number | undefined;
 }
@@ -65,7 +61,6 @@ export interface CommittedFleetDeps {
 /** Loads the checkpoint. `followInMemory` then keeps the fleet at the end of the log. @throws ServiceError `unavailable` */
 export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<CommittedFleet> {
   const { eventStore, logger, logChain } = deps;
-  const stop = new AbortController();
   const waiters = createWaiters();
   const onListenerError = (error: unknown): void =>
     logger.error({ error: errorText(error) }, 'a listener of the committed fleet failed');
@@ -76,15 +71,6 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
   const folded = foldedFleet((await loadFleet(eventStore, logChain, logger)) ?? emptyFleet());
   const { fleet } = folded;
   let distance: LogDistance = 'behind';
-  const checkpoints = createCheckpointWriter({
-    eventStore,
-    logger,
-    logChain,
-    every: deps.checkpointEvery ?? limits.events.foldCheckpointEvery,
-    everyStart: tuning.replayWorthCheckpoint,
-    from: fleet.revision.value,
-    signal: stop.signal,
-  });
   const state = createServingState({
     logger,
     ownVersion: deps.compilerVersion ?? compilerVersion,
@@ -114,15 +100,15 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
   }
 
   return {
-    stream: streams.fleet,
+    streams: [streams.fleet],
     revision: () => fleet.revision.value,
     position: () => fleet.position.value,
+    save: (signal) => saveFleet(eventStore, logChain, fleet, signal),
     apply,
     moved(now, caughtUp) {
       distance = now;
       refresh();
       if (caughtUp && upToDate()) tellUpToDate();
-      if (distance === 'live' && !stop.signal.aborted) checkpoints.writeIfDue(fleet);
     },
     stopped(error) {
       const unknown = error instanceof UnknownEventError;
@@ -150,11 +136,7 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
     },
     passed: (revision, timeoutMs) => waiters.until(() => fleet.revision.value >= revision, timeoutMs),
     until: waiters.until,
-    async close() {
-      stop.abort();
-      waiters.close();
-      await checkpoints.close();
-    },
+    close: () => waiters.close(),
   };
 }
 

@@ -1,0 +1,64 @@
+/**
+ * When the folds in memory are stored: after a fixed number of events, all together, in the background and one round at a
+ * time; the first round sooner, so that no start replays what the start before it has replayed. They are stored together
+ * because the log is read again from the oldest of them. Implements `docs/contract/domain.md#commands-and-events`.
+ */
+import { errorText } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+
+/** A fold whose state can be stored. */
+export interface StoredFold {
+  /** Captures the state at once, and stores it. @throws ServiceError `unavailable` */
+  save(signal: AbortSignal): Promise<void>;
+}
+
+export interface CheckpointWriter {
+  /** Events have been folded. */
+  folded(events: number): void;
+  /** Stores the folds if enough events have passed. The first call is made when a start has caught up with the log. */
+  writeIfDue(): void;
+  /** Ends the write that is running, and waits for it. */
+  close(): Promise<void>;
+}
+
+export interface CheckpointWriterDeps {
+  readonly folds: readonly StoredFold[];
+  readonly logger: Logger;
+  /** Events between two checkpoints. */
+  readonly every: number;
+  /** Events that are worth a checkpoint when a start has replayed them. */
+  readonly everyStart: number;
+}
+
+export function createCheckpointWriter({ folds, logger, every, everyStart }: CheckpointWriterDeps): CheckpointWriter {
+  const stop = new AbortController();
+  let passed = 0;
+  let started = false;
+  let writing: Promise<void> | undefined;
+
+  async function write(): Promise<void> {
+    const saving = folds.map((fold) => fold.save(stop.signal));
+    for (const outcome of await Promise.allSettled(saving)) {
+      if (outcome.status === 'fulfilled') continue;
+      logger.warn({ error: errorText(outcome.reason) }, 'a fold checkpoint was not written');
+    }
+    writing = undefined;
+  }
+
+  return {
+    folded(events) {
+      passed += events;
+    },
+    writeIfDue() {
+      const due = started ? every : Math.min(every, everyStart);
+      started = true;
+      if (writing !== undefined || stop.signal.aborted || passed < due) return;
+      passed = 0;
+      writing = write();
+    },
+    async close() {
+      stop.abort();
+      await writing;
+    },
+  };
+}
