@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { collectable } from '../scripts/stack/service.js';
 import { systemClock } from '../src/kernel/clock.js';
-import { agentShards, shardStream } from '../src/kernel/event.js';
+import { agentStreams } from '../src/kernel/event.js';
 import { silentLogger } from '../src/kernel/logger.js';
 import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
 import { startChild } from './child.js';
@@ -129,8 +129,7 @@ async function bytesAfter(dataDir: string, position: number): Promise<number> {
   let bytes = 0;
   try {
     const after = { commit: position, prepare: position };
-    const shards = Array.from({ length: agentShards }, (_, shard) => shardStream(shard));
-    for await (const item of eventStore.subscribe({ streams: shards, after, signal: stop.signal })) {
+    for await (const item of eventStore.subscribe({ streams: agentStreams, after, signal: stop.signal })) {
       if (item.kind === 'caught_up') break;
       for (const event of item.kind === 'events' ? item.events : []) bytes += JSON.stringify(event).length;
     }

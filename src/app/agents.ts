@@ -86,7 +86,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     config.agents,
   );
   closers.add('agent transport', () => transport.close(shutdownMs));
-  projections.onAgentFact((fact, at) => {
+  core.agentFacts.onFact(({ fact, at }) => {
     // Facts written again belong to sessions that were opened long ago.
     if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;
     const { node_id, session_id, instance_id } = fact.data;
@@ -96,7 +96,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     fleet: queries,
     eventStore,
     readStore,
-    projections,
+    facts: core.agentFacts,
     telemetry,
     instanceId,
     clock: clocks.shared,

@@ -44,6 +44,8 @@ import { fleetQueries } from '../projections/fleet/fleet-queries.js';
 import { followInMemory } from '../projections/log-follower.js';
 import type { FleetQueries, Projections } from '../projections/port.js';
 import { startProjections } from '../projections/projections.js';
+import { openAgentFacts } from '../reports/facts.js';
+import type { AgentFacts } from '../reports/facts.js';
 import type { PasswordHasher } from '../security/passwords.js';
 import { createPasswordHasher } from '../security/passwords.js';
 import type { Tokens } from '../security/tokens.js';
@@ -82,6 +84,7 @@ export interface Core extends Installation {
   readonly signingKey: SigningKeyFold;
   readonly projections: Projections;
   readonly committed: CommittedFleet;
+  readonly agentFacts: AgentFacts;
   readonly queries: FleetQueries;
   readonly followers: Followers;
   readonly feed: Feed;
@@ -143,7 +146,10 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('projections', () => projections.close());
   const committed = await openCommittedFleet({ eventStore, logger, logChain });
   closers.add('committed fleet', () => committed.close());
-  const followers = createFollowers({ eventStore, committed, projections, accounts: accountsView, logChain, clock });
+  const agentFacts = await openAgentFacts({ eventStore, sealing: logChain, logger });
+  closers.add('agent facts', () => agentFacts.close());
+  const folds = { committed, accounts: accountsView, agentFacts };
+  const followers = createFollowers({ eventStore, ...folds, projections, logChain, clock });
 
   // Commands.
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
@@ -172,11 +178,11 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
       await fleet.execute(command, agentContext(nodeId, 'config request'), () => undefined);
     },
     recordFact: facts.agent,
-    nodeFacts: projections.agents.get,
+    nodeFacts: agentFacts.of,
     compileEarlier: history.compileEarlier,
   });
   closers.add('delivery', () => delivery.close());
-  const inMemory = followInMemory({ eventStore, logger, folds: [committed, accountsView, signingKey] });
+  const inMemory = followInMemory({ eventStore, logger, folds: [committed, agentFacts, accountsView, signingKey] });
   closers.add('log follower', () => inMemory.close());
   await followers.caughtUp(logger);
   const headOf: HeadOf = (stream) => {
@@ -242,6 +248,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     signingKey,
     projections,
     committed,
+    agentFacts,
     queries: fleetQueries(committed, clock),
     followers,
     feed,

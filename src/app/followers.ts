@@ -1,6 +1,6 @@
 /**
- * Everything that follows the log on this instance, as one value: the committed fleet and the accounts in memory, and
- * the stored read models. It answers what only all of them together can: may this instance write, should it get
+ * Everything that follows the log on this instance, as one value: the committed fleet, the accounts and the facts about agents
+ * in memory, and the stored read models. It answers what only all of them together can: may this instance write, should it get
  * traffic, does a GET show a command. It neither starts nor closes them. Implements
  * `docs/contract/rest.md#consistency`.
  */
@@ -14,6 +14,7 @@ import type { CommittedAccounts } from '../projections/accounts.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import { isMismatch, mismatchText } from '../projections/fleet/compiler-mismatch.js';
 import type { Projections } from '../projections/port.js';
+import type { AgentFacts } from '../reports/facts.js';
 import type { EventStore } from '../storage/event-store.js';
 import { lastRevision } from '../storage/event-store.js';
 
@@ -22,6 +23,7 @@ export interface FollowerParts {
   readonly committed: Pick<CommittedFleet, 'fleet' | 'state' | 'passed' | 'until'>;
   readonly projections: Pick<Projections, 'status'>;
   readonly accounts: Pick<CommittedAccounts, 'accounts' | 'failure' | 'damage' | 'caughtUp' | 'until'>;
+  readonly agentFacts: Pick<AgentFacts, 'failure' | 'caughtUp'>;
   readonly logChain: Pick<LogChain, 'broken'>;
   readonly clock: Clock;
 }
@@ -51,7 +53,7 @@ const progressEveryMs = 5_000;
 const pollMs = 20;
 
 export function createFollowers(parts: FollowerParts): Followers {
-  const { eventStore, committed, projections, accounts, logChain, clock } = parts;
+  const { eventStore, committed, projections, accounts, agentFacts, logChain, clock } = parts;
   const positions = (): readonly [fleet: number, accounts: number] => [
     committed.fleet().position.value,
     accounts.accounts.position.value,
@@ -67,7 +69,7 @@ export function createFollowers(parts: FollowerParts): Followers {
 
   function readOnlyReason(): string | undefined {
     // Accounts that are out of date would go on accepting tokens that a password change has ended.
-    const reason = damage() ?? accounts.failure();
+    const reason = damage() ?? accounts.failure() ?? agentFacts.failure();
     if (reason !== undefined) return `this instance is read-only: ${reason}`;
     const state = committed.state();
     const unknown = state.kind === 'unknown_event' ? state.eventType : projections.status().unknownEvent;
@@ -78,15 +80,15 @@ export function createFollowers(parts: FollowerParts): Followers {
 
   const foldsStopped = (): boolean => ['unknown_event', 'broken_log'].includes(committed.state().kind);
 
-  /** True when the folds in memory have reached a revision of the fleet, or have stopped for good: the instance is read-only then. */
+  /**
+   * True when the folds in memory have reached a revision of the fleet, or have stopped for good: the instance is read-only
+   * then. The facts too, because an agent that is admitted earlier could be sent again what it has rejected.
+   */
   const memoryHolds = (head: number): boolean =>
     (foldsStopped() || committed.fleet().revision.value >= head) &&
-    (accounts.caughtUp() || accounts.failure() !== undefined);
+    [accounts, agentFacts].every((fold) => fold.caughtUp() || fold.failure() !== undefined);
 
-  /**
-   * The stored read models too, because an agent that is admitted earlier could be sent again what it has rejected; or they,
-   * or the log itself, have stopped for good.
-   */
+  /** The stored read models too; or they, or the log itself, have stopped for good. */
   const storedHold = (): boolean =>
     projections.status().caughtUp ||
     projections.status().unknownEvent !== null ||

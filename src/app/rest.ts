@@ -51,7 +51,7 @@ export async function createRest(
   const { telemetry, membership } = agents;
   const readStoreAway = (): boolean => health.away('read store') !== undefined;
   const commands = await createHandlers(core, agents, webhooks.handlers, readStoreAway);
-  const reports = lastKnown({ agents: projections.agents, telemetry, away: readStoreAway });
+  const reports = lastKnown({ telemetry, away: readStoreAway });
   const readiness = (): Readiness => {
     const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...core.signingKey.problems()];
     const ready = reasons.length === 0 && health.away('event store') === undefined;
@@ -65,13 +65,7 @@ export async function createRest(
     requests: createRequestCounts(),
   };
   const gauges = startFleetGauges(
-    {
-      clock,
-      fleet: queries,
-      projections: { ...projections, agents: reports.agents },
-      telemetry: reports.telemetry,
-      logger,
-    },
+    { clock, fleet: queries, agentFacts: core.agentFacts, telemetry: reports.telemetry, logger },
     tuning.fleetGaugesEveryMs,
   );
   closers.add('fleet gauges', () => gauges.close());
@@ -90,7 +84,8 @@ export async function createRest(
       ...rest,
       commands,
       fleet: queries,
-      projections: { ...projections, agents: reports.agents },
+      projections,
+      agentFacts: core.agentFacts,
       held: followers,
       feed: core.feed,
       webhooks: webhooks.service,

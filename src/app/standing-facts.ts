@@ -1,18 +1,17 @@
 /**
  * Keeps the standing facts of all nodes younger than the log keeps facts: the loop around `src/commands/standing-facts.ts`,
- * with what it reads from the read models and from presence, and its metrics.
+ * with what it reads of the facts and of presence, and its metrics.
  */
 import { createStandingFacts } from '../commands/standing-facts.js';
-import type { KnownNode } from '../commands/standing-facts.js';
 import { tuning } from '../commands/tuning.js';
-import { neverConnected } from '../domain/agents/node-agent-facts.js';
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { NumberSource } from '../instance/metrics.js';
-import type { FleetQueries, Projections } from '../projections/port.js';
+import type { FleetQueries } from '../projections/port.js';
+import type { AgentFacts } from '../reports/facts.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import type { Telemetry } from '../telemetry/port.js';
@@ -21,7 +20,7 @@ interface StandingFactsOptions {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
   readonly fleet: Pick<FleetQueries, 'nodeIds'>;
-  readonly projections: Pick<Projections, 'agents' | 'applied'>;
+  readonly facts: Pick<AgentFacts, 'of' | 'holds'>;
   readonly telemetry: Pick<Telemetry, 'online'>;
   readonly instanceId: string;
   readonly clock: Clock;
@@ -37,11 +36,7 @@ interface StandingFactsKeeper {
 }
 
 export function keepStandingFacts(options: StandingFactsOptions): StandingFactsKeeper {
-  const { clock, fleet, ids, instanceId, logger, projections } = options;
-  const nodes = async (nodeIds: readonly string[]): Promise<readonly KnownNode[]> => {
-    const agents = await projections.agents.getMany(nodeIds);
-    return nodeIds.map((id) => ({ id, agent: agents.get(id) ?? neverConnected }));
-  };
+  const { clock, facts, fleet, ids, instanceId, logger } = options;
   const standing = createStandingFacts({
     eventStore: options.eventStore,
     leases: options.readStore.leases,
@@ -49,10 +44,9 @@ export function keepStandingFacts(options: StandingFactsOptions): StandingFactsK
     clock,
     ids,
     logger,
-    page: (number, size) => nodes([...fleet.nodeIds()].slice((number - 1) * size, number * size)),
-    nodes,
+    facts,
+    nodeIds: fleet.nodeIds,
     online: () => options.telemetry.online(),
-    applied: (stream, revision, timeoutMs) => projections.applied(stream, revision, timeoutMs),
   });
   let nextAt = 0;
   const loop = startLoop(

@@ -12,7 +12,7 @@ import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import type { Actor, ProposedEvent } from '../kernel/event.js';
-import { agentShards, agentsStream, streams } from '../kernel/event.js';
+import { agentShards, agentStreams, agentsStream, streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
@@ -37,10 +37,7 @@ export interface FactRecorderOptions {
 
 /** Retention of the streams that the log does not keep whole. */
 export const retentions: readonly { readonly stream: string; readonly retention: Retention }[] = [
-  ...Array.from({ length: agentShards }, (_, shard) => ({
-    stream: `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`,
-    retention: { maxAgeSeconds: limits.events.agentsMaxAgeSeconds },
-  })),
+  ...agentStreams.map((stream) => ({ stream, retention: { maxAgeSeconds: limits.events.agentsMaxAgeSeconds } })),
   { stream: streams.signins, retention: { maxAgeSeconds: limits.events.signinsMaxAgeSeconds } },
   { stream: streams.webhooks, retention: { maxAgeSeconds: limits.events.webhooksMaxAgeSeconds } },
   { stream: streams.keyring, retention: { maxCount: 1 } },

@@ -24,8 +24,8 @@ import type { EventStore, ExpectedRevision } from '../storage/event-store.js';
 import type { Leases } from '../storage/read-store.js';
 import { tuning } from './tuning.js';
 
-/** A node with what the read models hold of its agent. */
-export interface KnownNode {
+/** A node with the facts about its agent. */
+interface KnownNode {
   readonly id: string;
   readonly agent: NodeAgentFacts;
 }
@@ -37,13 +37,14 @@ export interface StandingFactsDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** One page of all nodes, in a stable order; pages count from 1. A shorter page is the last one. */
-  page(number: number, size: number): Promise<readonly KnownNode[]>;
-  nodes(ids: readonly string[]): Promise<readonly KnownNode[]>;
+  readonly facts: {
+    of(nodeId: string): NodeAgentFacts;
+    /** True once an event of the log is among them, false after `timeoutMs`. */
+    holds(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
+  };
+  nodeIds(): Iterable<string>;
   /** The instance that holds the session of each node that is online. */
   online(): Promise<ReadonlyMap<string, { readonly instance_id: string }>>;
-  /** True once the read models hold an event, false after `timeoutMs`. */
-  applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
 }
 
 export interface StandingFacts {
@@ -71,7 +72,8 @@ function ageOf({ written_since }: NodeAgentFacts, now: number): number | undefin
 }
 
 export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
-  const { clock, eventStore, ids, instanceId, leases, logger } = deps;
+  const { clock, eventStore, facts, ids, instanceId, leases, logger } = deps;
+  const known = (id: string): KnownNode => ({ id, agent: facts.of(id) });
   let written = 0;
   let oldestSeconds = 0;
 
@@ -121,15 +123,15 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
     let tries = 0;
     while (tries < tuning.standingFactsTries && !signal.aborted) {
       const head = await lastRevision(eventStore, stream);
-      if (head !== undefined && !(await deps.applied(stream, head, tuning.standingFactsWaitMs))) return;
-      const due = (await deps.nodes(nodeIds)).filter(isDue);
+      if (head !== undefined && !(await facts.holds(stream, head, tuning.standingFactsWaitMs))) return;
+      const due = nodeIds.map(known).filter(isDue);
       if (due.length === 0) return;
       const { taken, events } = group(due);
       const outcome = await eventStore.append(stream, head ?? unreadable, events);
       if (outcome.kind === 'appended') {
         written += taken;
         tries = 0;
-        await deps.applied(stream, outcome.revision, tuning.standingFactsWaitMs);
+        await facts.holds(stream, outcome.revision, tuning.standingFactsWaitMs);
         await sleep(tuning.standingFactsPauseMs, signal);
         continue;
       }
@@ -158,19 +160,15 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
         if (holder === instanceId) return age >= tuning.standingFactsHeldDays * day;
         return leads && age >= tuning.standingFactsDays * day;
       };
-      let oldest = 0;
-      for (let number = 1; !signal.aborted; number += 1) {
-        const nodes = await deps.page(number, tuning.standingFactsPage);
-        const byStream = new Map<string, string[]>();
-        for (const node of nodes.filter(isDue)) {
-          const stream = agentsStream(node.id);
-          byStream.set(stream, [...(byStream.get(stream) ?? []), node.id]);
-        }
-        for (const [stream, nodeIds] of byStream) await writeStream(stream, nodeIds, isDue, signal);
-        const left = byStream.size === 0 ? nodes : await deps.nodes(nodes.map(({ id }) => id));
-        for (const { agent } of left) oldest = Math.max(oldest, ageOf(agent, clock.now()) ?? 0);
-        if (nodes.length < tuning.standingFactsPage) break;
+      const byStream = new Map<string, string[]>();
+      for (const node of Array.from(deps.nodeIds(), known)) {
+        if (!isDue(node)) continue;
+        const stream = agentsStream(node.id);
+        byStream.set(stream, [...(byStream.get(stream) ?? []), node.id]);
       }
+      for (const [stream, nodeIds] of byStream) await writeStream(stream, nodeIds, isDue, signal);
+      let oldest = 0;
+      for (const id of deps.nodeIds()) oldest = Math.max(oldest, ageOf(facts.of(id), clock.now()) ?? 0);
       oldestSeconds = Math.round(oldest / 1000);
       if (written > before) logger.info({ nodes: written - before }, 'standing facts were written again');
       return written - before;

@@ -36,7 +36,6 @@ export const tuning = {
   standingFactsFirstMs: 60_000,
   standingFactsEveryMs: 30 * 60_000,
   /** Nodes looked at together; the time between two appends; how long one waits for the read models; its tries. */
-  standingFactsPage: 500,
   standingFactsPauseMs: 100,
   standingFactsWaitMs: 10_000,
   standingFactsTries: 5,

@@ -3,7 +3,6 @@
  * Loaded when the node's first session needs it, from the recorded facts and the last-good snapshots. Rejects and their
  * times of retry outlive the session. Implements `docs/contract/agent-protocol.md#configuration`.
  */
-import { neverConnected } from '../domain/agents/node-agent-facts.js';
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import { createLru } from '../kernel/lru.js';
@@ -43,7 +42,7 @@ export interface ApplyHistories {
 
 export interface ApplyHistoriesDeps {
   readonly lastGood: Pick<LastGoodSnapshots, 'stamp'>;
-  nodeFacts(nodeId: string): Promise<RecordedApplyReports | undefined>;
+  nodeFacts(nodeId: string): RecordedApplyReports;
 }
 
 interface Active {
@@ -52,8 +51,8 @@ interface Active {
 }
 
 /** When what is recorded was reported last; 0 for a node that never did. */
-function reportedAt(facts: RecordedApplyReports | undefined): number {
-  return Math.max(0, ...[facts?.applied, facts?.rejected].flatMap((report) => (report ? [Date.parse(report.at)] : [])));
+function reportedAt(facts: RecordedApplyReports): number {
+  return Math.max(0, ...[facts.applied, facts.rejected].flatMap((report) => (report ? [Date.parse(report.at)] : [])));
 }
 
 export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
@@ -63,22 +62,21 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   });
 
   const read = async (nodeId: string): Promise<ApplyHistoryRecord> => {
-    const reading = Promise.all([deps.nodeFacts(nodeId), deps.lastGood.stamp(nodeId)]);
-    const answer = await withDeadline(reading, tuning.requestWaitMs);
-    if (answer === timedOut) throw new ServiceError('unavailable', 'the read store does not answer');
-    const [facts, lastGood] = answer;
+    const lastGood = await withDeadline(deps.lastGood.stamp(nodeId), tuning.requestWaitMs);
+    if (lastGood === timedOut) throw new ServiceError('unavailable', 'the read store does not answer');
+    const facts = deps.nodeFacts(nodeId);
     const remembered = released.get(nodeId);
     released.delete(nodeId);
-    const conflict = (facts?.version_conflict_at ?? null) !== null;
+    const conflict = facts.version_conflict_at !== null;
     const recorded = !conflict && remembered?.recorded !== false;
-    // The node may have been on another instance since. But what was recorded a moment ago may not be in the read model yet.
+    // The node may have been on another instance since. But what was recorded a moment ago may not be folded yet.
     if (remembered !== undefined && remembered.reportedAt >= reportedAt(facts)) {
       // The record itself: a fact that is still being written says in it what became of it.
       remembered.history = { ...remembered.history, lastGood };
       remembered.recorded = recorded;
       return remembered;
     }
-    const history = applyHistoryOf(facts ?? neverConnected, lastGood);
+    const history = applyHistoryOf(facts, lastGood);
     return { nodeId, history, recorded, reportedAt: 0, retry: remembered?.retry };
   };
 

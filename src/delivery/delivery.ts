@@ -60,7 +60,7 @@ export interface DeliveryDeps {
   /** Records a fact that an agent told on a session; resolves once the fact is recorded or dropped. */
   readonly recordFact: RecordFact;
   /** The node's last apply and last reject, from the log; undefined for a node without facts. */
-  readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;
+  readonly nodeFacts: (nodeId: string) => RecordedApplyReports;
   /** Compiles a node at an earlier generation, secrets sealed (`src/projections/history/`). */
   readonly compileEarlier: (nodeId: string, generation: number) => Promise<NodeSnapshot | undefined>;
   /** From 0 to 1; spreads the retries of drained agents. */

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { agentShards, shardStream, streams } from '../kernel/event.js';
+import { agentStreams, streams } from '../kernel/event.js';
 import type { StoredEvent } from '../kernel/event.js';
 
 /** What a cursor says of its event. */
@@ -29,7 +29,7 @@ const numbered: readonly string[] = [
   streams.accounts,
   streams.service,
   streams.signins,
-  ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
+  ...agentStreams,
 ];
 
 /** The streams that the feed reads. */

@@ -20,9 +20,11 @@ export const streams = {
 
 export const agentShards = 16;
 
-export function shardStream(shard: number): string {
-  return `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`;
-}
+/** The streams of facts about agents, by shard. */
+export const agentStreams: readonly string[] = Array.from(
+  { length: agentShards },
+  (_, shard) => `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`,
+);
 
 /** The streams that have a log chain (`docs/log-chain.md`). */
 export const chainedStreams: readonly string[] = [streams.fleet, streams.accounts, streams.service];
@@ -30,7 +32,7 @@ export const chainedStreams: readonly string[] = [streams.fleet, streams.account
 const factStreams: ReadonlySet<string> = new Set([
   streams.signins,
   streams.webhooks,
-  ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
+  ...agentStreams,
 ]);
 
 /** All streams of an installation, by their exact names: another stream is somebody else's, whatever it begins with. */
@@ -46,7 +48,7 @@ export const expires = (stream: string): boolean => stream === streams.keyring |
 export function agentsStream(nodeId: string): string {
   let hash = 0;
   for (let index = 0; index < nodeId.length; index += 1) hash = (hash * 31 + nodeId.charCodeAt(index)) >>> 0;
-  return shardStream(hash % agentShards);
+  return agentStreams[hash % agentShards] ?? streams.agentsPrefix;
 }
 
 export type Actor =

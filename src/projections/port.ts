@@ -3,8 +3,6 @@
  * are. Types only. Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and
  * `docs/architecture.md#read-models`.
  */
-import type { AgentEvent } from '../domain/agents/facts.js';
-import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import type { AnyState, PlainType, StateOf } from '../domain/fleet/resources.js';
 import type { ChainDefinition, ChainState } from '../domain/chain/chain.js';
 import type { DeployPlan } from '../domain/compile/plan.js';
@@ -218,13 +216,6 @@ export interface FleetQueries {
 }
 
 export interface Projections {
-  /** Facts about the agents of nodes. A node that was created a moment ago may have no facts yet. */
-  readonly agents: {
-    get(nodeId: string): Promise<NodeAgentFacts | undefined>;
-    getMany(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeAgentFacts>>;
-    /** The nodes whose agent has connected at least once. */
-    connected(): Promise<ReadonlySet<string>>;
-  };
   readonly deployments: {
     ofChain(chainId: string): Promise<readonly StoredDeployment[]>;
   };
@@ -256,10 +247,5 @@ export interface Projections {
   revision(stream: string): number | undefined;
   /** The latest time of an event that was applied since the start, in milliseconds since the epoch. */
   newestAt(): number | undefined;
-  /**
-   * Calls back with each applied agent fact and when it happened, RFC 3339. A deploy with `?wait=applied` waits for them.
-   * @returns how to stop
-   */
-  onAgentFact(listener: (fact: AgentEvent, at: string) => void): () => void;
   close(): Promise<void>;
 }

@@ -4,14 +4,12 @@
  * Implements `docs/architecture.md#read-models`, blue/green.
  */
 import { randomUUID } from 'node:crypto';
-import type { AgentEvent } from '../domain/agents/facts.js';
 import { sleep, startLoop, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
-import { agentQueries } from './models/agents.js';
 import { auditQueries, auditTrail } from './models/audit-queries.js';
 import { deploymentQueries } from './models/deployments.js';
 import { namesAt } from './models/names.js';
@@ -54,27 +52,16 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   const models = options.models ?? readModels;
   const stop = new AbortController();
   const reader = randomUUID();
-  const factListeners = createListeners<{ readonly fact: AgentEvent; readonly at: string }>((error) =>
-    logger.error({ error: shortError(error) }, 'a listener for agent facts failed'),
-  );
   const statusListeners = createListeners<ProjectionStatus>((error) =>
     logger.error({ error: shortError(error) }, 'a listener for the status of the projections failed'),
   );
   const retiring = new Map<Group, Promise<void>>();
-  let lastFactPosition = -1;
   /** The group that is queried, and the one that replaces it. */
   let current: Group | undefined;
   let next: Group | undefined;
 
-  /** During a switch two groups follow the log, so each fact is reported only once. */
-  function reportFact(fact: AgentEvent, at: string, position: number): void {
-    if (position <= lastFactPosition) return;
-    lastFactPosition = position;
-    factListeners.tell({ fact, at });
-  }
-
   async function start(layout?: Layout): Promise<Group> {
-    const group = await startGroup({ ...options, release, models, layout, onAgentFact: reportFact });
+    const group = await startGroup({ ...options, release, models, layout });
     group.onStatusChange((status) => {
       if (group === current) statusListeners.tell(status);
     });
@@ -127,7 +114,6 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   const loop = startLoop(options.layoutPollMs ?? tuning.layoutPollMs, followLayout, logFailure);
 
   return {
-    agents: agentQueries(() => inUse().queries().agents),
     deployments: deploymentQueries(() => inUse().queries().deployments),
     audit: auditQueries(eventStore, () => inUse().queries()),
     names: async (lookups) => namesAt(inUse().queries().names, lookups),
@@ -138,7 +124,6 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     revision: (stream) => inUse().revision(stream),
     newestAt: () => inUse().newestAt(),
     applied: (stream, revision, timeoutMs) => inUse().applied(stream, revision, timeoutMs),
-    onAgentFact: (listener) => factListeners.add(({ fact, at }) => listener(fact, at)),
     async close() {
       stop.abort();
       const groups = [current, next];

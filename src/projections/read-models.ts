@@ -3,8 +3,6 @@
  * are from the same position. Opens their collections. Implements `docs/architecture.md#read-models`.
  */
 import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
-import { agents } from './models/agents.js';
-import type { AgentFields } from './models/agents.js';
 import { audit } from './models/audit.js';
 import type { AuditFields } from './models/audit.js';
 import { deployments } from './models/deployments.js';
@@ -22,12 +20,7 @@ export const groupName = 'read_models';
  */
 export const groupVersion = 3;
 
-export const readModels: readonly ReadModel[] = [
-  agents as ReadModel,
-  deployments as ReadModel,
-  names as ReadModel,
-  audit as ReadModel,
-];
+export const readModels: readonly ReadModel[] = [deployments as ReadModel, names as ReadModel, audit as ReadModel];
 
 /** The version of a read model's collection (`engine/layout.ts`). */
 export type VersionOf = (model: string) => number;
@@ -51,7 +44,6 @@ export async function openCollections(
 
 /** The same collections, typed, for queries. */
 export interface QueryCollections {
-  readonly agents: Collection<AgentFields>;
   readonly deployments: Collection<DeploymentFields>;
   readonly names: Collection<NameFields>;
   readonly audit: Collection<AuditFields>;
@@ -60,14 +52,12 @@ export interface QueryCollections {
 export async function openForQueries(store: ReadStore, versionOf: VersionOf): Promise<QueryCollections> {
   const open = <F extends Fields>({ name, index }: ReadModel<F>): Promise<Collection<F>> =>
     store.collection<F>({ name, index, version: versionOf(name) });
-  const [agentsOpened, deploymentsOpened, namesOpened, auditOpened] = await Promise.all([
-    open(agents),
+  const [deploymentsOpened, namesOpened, auditOpened] = await Promise.all([
     open(deployments),
     open(names),
     open(audit),
   ]);
   return {
-    agents: agentsOpened,
     deployments: deploymentsOpened,
     names: namesOpened,
     audit: auditOpened,

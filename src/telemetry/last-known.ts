@@ -1,5 +1,5 @@
 /**
- * The last known reports of each node, for as long as the read store is away: presence, facts and telemetry. A read
+ * The last known reports of each node, for as long as the read store is away: presence and telemetry. A read
  * that fails is answered from here, and says so by `stale`. Holds no more than was read; a node that was never asked
  * for is shown as one that has told nothing. Implements `docs/contract/rest.md#errors`, `x-telemetry-stale`.
  */
@@ -12,29 +12,21 @@ const rememberedNodes = 20_000;
 
 type ByNode<V> = (nodeIds: readonly string[]) => Promise<ReadonlyMap<string, V>>;
 
-interface AgentFacts<F> {
-  get(nodeId: string): Promise<F | undefined>;
-  getMany: ByNode<F>;
-  connected(): Promise<ReadonlySet<string>>;
-}
-
 type Told = Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links' | 'reportedMetrics'>;
 
-interface Sources<F> {
-  readonly agents: AgentFacts<F>;
+interface Sources {
   readonly telemetry: Told & Pick<Telemetry, 'held'>;
   /** Whether the read store is known to be away: it is then not asked, so that nobody waits for it. */
   away(): boolean;
 }
 
-export interface LastKnown<F> {
-  readonly agents: AgentFacts<F>;
+export interface LastKnown {
   readonly telemetry: Told;
   /** True while reads are answered from earlier results. */
   stale(): boolean;
 }
 
-export function lastKnown<F>({ agents, telemetry, away }: Sources<F>): LastKnown<F> {
+export function lastKnown({ telemetry, away }: Sources): LastKnown {
   /** The newest read has failed. */
   let failing = false;
 
@@ -71,21 +63,10 @@ export function lastKnown<F>({ agents, telemetry, away }: Sources<F>): LastKnown
       );
   }
 
-  let connected: ReadonlySet<string> = new Set();
   let online: ReadonlyMap<string, PresenceFacts> = new Map();
   // A session that this instance holds is online, whatever the store said last.
   const knownOnline = (): ReadonlyMap<string, PresenceFacts> => new Map([...online, ...telemetry.held()]);
-  const getMany = remembered((nodeIds) => agents.getMany(nodeIds));
   return {
-    agents: {
-      get: async (nodeId) => (await getMany([nodeId])).get(nodeId),
-      getMany,
-      connected: () =>
-        read(
-          async () => (connected = await agents.connected()),
-          () => connected,
-        ),
-    },
     telemetry: {
       presence: (nodeId) =>
         read(

@@ -8,12 +8,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createFactRecorder } from '../../src/commands/facts.js';
 import type { FactRecorder } from '../../src/commands/port.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
+import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { agentsStream } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { Projections } from '../../src/projections/port.js';
-import { startProjections } from '../../src/projections/projections.js';
+import { followFacts } from '../support/agent-facts.js';
+import type { FollowedFacts } from '../support/agent-facts.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { readAll } from '../storage/contract/appending.js';
 import { createShiftedClock, startAgentFixture } from '../support/agent-fixture.js';
@@ -40,7 +41,7 @@ interface Instance {
 let clock: ShiftedClock;
 let stores: TemporaryStores;
 let cutStore: ScriptedEventStore;
-let projections: Projections;
+let told: FollowedFacts;
 let cut: Instance;
 let other: Instance;
 let instances: Instance[];
@@ -48,16 +49,10 @@ let instances: Instance[];
 beforeEach(async () => {
   clock = createShiftedClock();
   stores = await openTemporaryStores(clock);
-  const { eventStore, readStore } = stores;
+  const { eventStore } = stores;
   await (await createFleetLog(eventStore)).createNode(nodeId);
   cutStore = scriptedEventStore(eventStore);
-  projections = await startProjections({
-    eventStore,
-    readStore,
-    clock,
-    logger: silentLogger,
-    deletionTime: () => undefined,
-  });
+  told = await followFacts(eventStore);
   const secret = randomBytes(32);
   const start = async (instanceId: string, store: EventStore): Promise<Instance> => {
     const facts = createFactRecorder({ eventStore: store, clock, ids: randomIds, logger: silentLogger });
@@ -67,7 +62,7 @@ beforeEach(async () => {
   };
   [cut, other] = [await start('cut', cutStore), await start('other', eventStore)];
   instances = [cut, other];
-  projections.onAgentFact((fact, at) => {
+  told.onFact(({ fact, at }) => {
     if (fact.type !== 'AgentSessionOpened') return;
     const { session_id, instance_id } = fact.data;
     for (const { fixture, follows } of instances) {
@@ -82,7 +77,7 @@ afterEach(async () => {
     await fixture.close();
     await facts.close();
   }
-  await projections.close();
+  await told.stop();
   await stores.close();
 });
 
@@ -94,7 +89,7 @@ const rejected = (generation: number): AgentEvent => ({
   type: 'AgentConfigRejected',
   data: { node_id: nodeId, generation, checksum: `c${generation}`, errors: [] },
 });
-const shown = (): ReturnType<Projections['agents']['get']> => projections.agents.get(nodeId);
+const shown = (): NodeAgentFacts => told.of(nodeId);
 const versionsInLog = async (): Promise<unknown[]> =>
   (await readAll(stores.eventStore, agentsStream(nodeId))).flatMap(({ data }) => data['agent_version'] ?? []);
 
@@ -114,15 +109,15 @@ test('what it writes late is older: generations, rejects and versions that the n
   const live = await opened(other, 'new');
   await other.facts.agent(nodeId, rejected(8), live.id);
   await other.facts.agent(nodeId, applied(7), live.id);
-  await eventually(async () => (await shown())?.applied?.generation).toBe(7);
+  await eventually(() => shown().applied?.generation).toBe(7);
 
   cutStore.always(undefined);
   expect(await Promise.all(writings)).toEqual(['recorded', 'recorded']);
   await eventually(versionsInLog).toEqual(['new', 'old']);
   // A fact behind them: the read models hold all of them by then.
   await other.facts.agent(nodeId, { type: 'AgentVersionConflict', data: { node_id: nodeId, reported: '1' } }, live.id);
-  await eventually(async () => (await shown())?.version_conflict_at !== null).toBe(true);
-  expect(await shown()).toMatchObject({
+  await eventually(() => shown().version_conflict_at !== null).toBe(true);
+  expect(shown()).toMatchObject({
     agent_version: 'new',
     applied: { generation: 7 },
     rejected: { generation: 8 },
@@ -133,7 +128,7 @@ test('what it writes late is older: generations, rejects and versions that the n
 
 test('what waits there is dropped when it learns that its session is superseded', async () => {
   const old = await opened(cut, 'old');
-  await eventually(async () => (await shown())?.agent_version).toBe('old');
+  await eventually(() => shown().agent_version).toBe('old');
   cutStore.always(unavailable);
   const late = cut.facts.agent(nodeId, applied(5), old.id);
   clock.advance(1_000);
@@ -165,13 +160,13 @@ test('a node that says so itself may run a lower generation than it did', async 
   await other.facts.agent(nodeId, applied(7), live.id);
   const fallen: AgentEvent = { ...applied(5), data: { ...applied(5).data, falls_from: 7 } } as AgentEvent;
   await other.facts.agent(nodeId, fallen, live.id);
-  await eventually(async () => (await shown())?.applied?.generation).toBe(5);
+  await eventually(() => shown().applied?.generation).toBe(5);
   // Written late, a fall from what is no longer recorded counts for nothing.
   const later: AgentEvent = { ...applied(4), data: { ...applied(4).data, falls_from: 7 } } as AgentEvent;
   await other.facts.agent(nodeId, later, live.id);
   await other.facts.agent(nodeId, rejected(9), live.id);
-  await eventually(async () => (await shown())?.rejected?.generation).toBe(9);
-  expect((await shown())?.applied?.generation).toBe(5);
+  await eventually(() => shown().rejected?.generation).toBe(9);
+  expect(shown().applied?.generation).toBe(5);
 });
 
 test('a rekey that lands on another instance, and back again, supersedes nothing and counts as no duplicate', async () => {
@@ -187,7 +182,7 @@ test('a rekey that lands on another instance, and back again, supersedes nothing
     clock.advance(10);
     current.say(helloOf({ agentVersion: `round ${round}` }));
     // The session is recorded, and every instance has read that.
-    await eventually(async () => (await shown())?.agent_version).toBe(`round ${round}`);
+    await eventually(() => shown().agent_version).toBe(`round ${round}`);
     current.say(heartbeatOf(1));
     await eventually(() => current.heard.length).toBe(1);
   }

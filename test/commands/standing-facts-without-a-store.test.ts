@@ -1,7 +1,7 @@
 /** Which standing facts are due, in which appends they are written again, and what a refused append leads to. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createStandingFacts } from '../../src/commands/standing-facts.js';
-import type { KnownNode, StandingFactsDeps } from '../../src/commands/standing-facts.js';
+import type { StandingFactsDeps } from '../../src/commands/standing-facts.js';
 import { tuning } from '../../src/commands/tuning.js';
 import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
 import { neverConnected } from '../../src/domain/agents/node-agent-facts.js';
@@ -60,12 +60,13 @@ const leads = (has: boolean): StandingFactsDeps['leases'] => ({
   release: async () => undefined,
 });
 
+/** The facts of `nodes`. @param holds whether an event of the log is among them */
+const factsOf = (holds: StandingFactsDeps['facts']['holds']): StandingFactsDeps['facts'] => ({
+  of: (id) => nodes.get(id) ?? neverConnected,
+  holds,
+});
+
 function job(over: Partial<StandingFactsDeps> = {}) {
-  const known = (ids: Iterable<string>): readonly KnownNode[] =>
-    [...ids].flatMap((id) => {
-      const agent = nodes.get(id);
-      return agent === undefined ? [] : [{ id, agent }];
-    });
   const logger = {
     ...silentLogger,
     warn: (fields: object) => void lines.push(`warn ${JSON.stringify(fields)}`),
@@ -99,10 +100,9 @@ function job(over: Partial<StandingFactsDeps> = {}) {
     clock,
     ids: { next: () => `id ${(ids += 1)}` },
     logger,
-    page: async (number, size) => known([...nodes.keys()].slice((number - 1) * size, number * size)),
-    nodes: async (wanted) => known(wanted),
+    facts: factsOf(async () => true),
+    nodeIds: () => nodes.keys(),
     online: async () => online,
-    applied: async () => true,
     ...over,
   });
 }
@@ -257,23 +257,6 @@ describe('an append', () => {
   });
 });
 
-test('all nodes are looked at, page by page, up to the first short page', async () => {
-  const pages: number[] = [];
-  const names = Array.from({ length: 2 * tuning.standingFactsPage }, (_, index) => `m${index}`);
-  for (const id of names) nodes.set(id, { ...connected, written_since: new Date(start + 50 * day).toISOString() });
-  nodes.set(names.at(-1) ?? '', connected);
-  clock.advance(50 * day);
-  const standing = job({
-    async page(number, size) {
-      pages.push(number);
-      const ids = [...nodes.keys()].slice((number - 1) * size, number * size);
-      return ids.map((id) => ({ id, agent: nodes.get(id) ?? connected }));
-    },
-  });
-  expect(await standing.turn(never)).toBe(1);
-  expect(pages).toEqual([1, 2, 3]);
-});
-
 test('the age of the oldest facts that a turn leaves is told, in seconds', async () => {
   const since = (days: number) => ({ ...connected, written_since: new Date(start + days * day).toISOString() });
   nodes.set('younger', since(30));
@@ -341,52 +324,45 @@ describe('while the stream goes on', () => {
     let appended = false;
     outcomes.push(...four);
     const standing = job({
-      async applied() {
+      facts: factsOf(async () => {
         // Behind the first append that was written.
         if (heads.size > 0 && !appended) {
           appended = true;
           outcomes.push(...four);
         }
         return true;
-      },
+      }),
     });
     expect(await standing.turn(never)).toBe(limits.events.appendEvents + 1);
     expect(new Set(appends.map(({ events }) => events.length))).toEqual(new Set([limits.events.appendEvents, 1]));
   });
 
-  test('nothing is written before the read models hold what is in the stream', async () => {
+  test('nothing is written before the facts hold what is in the stream', async () => {
     heads.set(agentsStream('n'), 3);
     const waits: unknown[] = [];
-    const standing = job({ applied: async (...wait) => waits.push(wait) < 0 });
+    const standing = job({ facts: factsOf(async (...wait) => waits.push(wait) < 0) });
     expect(await standing.turn(never)).toBe(0);
     expect([appends, waits]).toEqual([[], [[agentsStream('n'), 3, tuning.standingFactsWaitMs]]]);
   });
 
-  test('an append is followed by a wait for the read models', async () => {
+  test('an append is followed by a wait for its facts', async () => {
     const waits: unknown[] = [];
-    await job({ applied: async (...wait) => waits.push(wait) > 0 }).turn(never);
+    await job({ facts: factsOf(async (...wait) => waits.push(wait) > 0) }).turn(never);
     // The second is the look whether more is due.
     expect(waits).toEqual(Array(2).fill([agentsStream('n'), 0, tuning.standingFactsWaitMs]));
   });
 
-  test('a shutdown ends the turn before the next append and the next page', async () => {
+  test('a shutdown ends the turn before the next append', async () => {
     const stop = new AbortController();
     outcomes.push(() => {
       stop.abort();
       return unknown;
     });
-    const pages: number[] = [];
-    neighbours(tuning.standingFactsPage);
-    const standing = job({
-      async page(number, size) {
-        pages.push(number);
-        const ids = [...nodes.keys()].slice((number - 1) * size, number * size);
-        return ids.map((id) => ({ id, agent: nodes.get(id) ?? connected }));
-      },
-    });
+    neighbours(limits.events.appendEvents + 1);
+    const standing = job();
     await standing.turn(stop.signal);
-    expect([appends.length, pages]).toEqual([1, [1]]);
+    expect(appends.length).toBe(1);
     await standing.turn(stop.signal);
-    expect([appends.length, pages]).toEqual([1, [1]]);
+    expect(appends.length).toBe(1);
   });
 });

@@ -6,16 +6,17 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createFactRecorder, setRetentions } from '../../src/commands/facts.js';
 import type { FactRecorder } from '../../src/commands/port.js';
 import { createStandingFacts } from '../../src/commands/standing-facts.js';
-import type { KnownNode, StandingFacts } from '../../src/commands/standing-facts.js';
+import type { StandingFacts } from '../../src/commands/standing-facts.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
 import { agentsStream } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { Projections } from '../../src/projections/port.js';
 import { readAll } from '../storage/contract/appending.js';
 import { createFleetLog } from '../support/fleet-log.js';
 import type { FleetLog } from '../support/fleet-log.js';
+import { followFacts } from '../support/agent-facts.js';
+import type { FollowedFacts } from '../support/agent-facts.js';
 import { openReadSide } from '../support/read-side.js';
 import type { ReadSide } from '../support/read-side.js';
 
@@ -24,7 +25,7 @@ const never = new AbortController().signal;
 let side: ReadSide;
 let fleet: FleetLog;
 let facts: FactRecorder;
-let shown: Projections;
+let shown: FollowedFacts;
 let online: Map<string, { instance_id: string }>;
 
 beforeEach(async () => {
@@ -33,22 +34,23 @@ beforeEach(async () => {
   await setRetentions(eventStore);
   fleet = await createFleetLog(eventStore);
   facts = createFactRecorder({ eventStore, clock: side.clock, ids: randomIds, logger: silentLogger });
-  shown = await side.started();
+  shown = await followFacts(eventStore);
   online = new Map();
 });
 afterEach(async () => {
   await facts.close();
+  await shown.stop();
   await side.close();
 });
 
-/** These nodes, with what `from` shows of their agents. */
-const known = async (from: Projections, ids: readonly string[]): Promise<readonly KnownNode[]> => {
-  const agents = await from.agents.getMany(ids);
-  return ids.flatMap((id) => {
-    const agent = agents.get(id);
-    return agent === undefined ? [] : [{ id, agent }];
-  });
-};
+interface KnownNode {
+  readonly id: string;
+  readonly agent: NodeAgentFacts;
+}
+
+/** All nodes, with their facts. */
+const known = (from: FollowedFacts): readonly KnownNode[] =>
+  [...fleet.fleet.tables.node.ids()].map((id) => ({ id, agent: from.of(id) }));
 
 /** The job of one instance. */
 function job(instanceId: string): StandingFacts {
@@ -60,16 +62,13 @@ function job(instanceId: string): StandingFacts {
     clock: side.clock,
     ids: randomIds,
     logger: silentLogger,
-    page: (page, size) => known(shown, [...fleet.fleet.tables.node.ids()].slice((page - 1) * size, page * size)),
-    nodes: (ids) => known(shown, ids),
+    facts: shown,
+    nodeIds: () => fleet.fleet.tables.node.ids(),
     online: async () => online,
-    applied: (stream, revision, timeoutMs) => shown.applied(stream, revision, timeoutMs),
   });
 }
 
-async function settled(): Promise<void> {
-  expect(await shown.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-}
+const settled = (): Promise<void> => shown.settled();
 
 async function tell(nodeId: string, ...events: readonly AgentEvent[]): Promise<void> {
   for (const event of events) {
@@ -110,15 +109,16 @@ const conflict = (node_id: string): AgentEvent => ({
   data: { node_id, reported: '9007199254740993' },
 });
 
-const agentOf = (from: Projections, nodeId: string): Promise<NodeAgentFacts | undefined> => from.agents.get(nodeId);
-
 /** The nodes as a fresh fold of what the log still holds shows them. */
 async function rebuilt(): Promise<readonly KnownNode[]> {
-  await side.stores.eventStore.trim();
-  const fresh = await side.started({ version: 2 + Math.floor(Math.random() * 1e6) });
-  return known(fresh, [...fleet.fleet.tables.node.ids()]);
+  const { eventStore } = side.stores;
+  await eventStore.trim();
+  const fresh = await followFacts({ ...eventStore, loadFoldCheckpoint: () => Promise.resolve(undefined) });
+  const nodes = known(fresh);
+  await fresh.stop();
+  return nodes;
 }
-const all = (): Promise<readonly KnownNode[]> => known(shown, [...fleet.fleet.tables.node.ids()]);
+const all = (): readonly KnownNode[] => known(shown);
 
 test('after 200 days a rebuild of a log that has dropped its old facts gives what is shown', async () => {
   for (const id of ['applied', 'rejects', 'both', 'conflict', 'never', 'busy']) await fleet.createNode(id);
@@ -127,7 +127,7 @@ test('after 200 days a rebuild of a log that has dropped its old facts gives wha
   await tell('both', openedBy('both'), applied('both', 4), rejected('both', 7));
   await tell('conflict', openedBy('conflict'), applied('conflict', 3), conflict('conflict'));
   await tell('busy', openedBy('busy'), applied('busy', 1));
-  const before = await all();
+  const before = all();
   const standing = job('one');
   for (let days = 0; days < 200; days += 4) {
     side.clock.advance(4 * day);
@@ -138,7 +138,7 @@ test('after 200 days a rebuild of a log that has dropped its old facts gives wha
     expect(standing.oldestSeconds()).toBeLessThan(60 * 24 * 3600);
     await side.stores.eventStore.trim();
   }
-  const after = await all();
+  const after = all();
   expect(await rebuilt()).toEqual(after);
   for (const id of ['applied', 'rejects', 'both', 'conflict']) {
     const kept = await readAll(side.stores.eventStore, agentsStream(id));
@@ -147,8 +147,8 @@ test('after 200 days a rebuild of a log that has dropped its old facts gives wha
   const asShown = (nodes: readonly KnownNode[]) =>
     nodes.filter(({ id }) => id !== 'busy').map(({ id, agent: { written_since: _, ...agent } }) => ({ id, agent }));
   expect(asShown(after)).toEqual(asShown(before));
-  expect((await agentOf(shown, 'never'))?.connected_once).toBe(false);
-  expect((await agentOf(shown, 'conflict'))?.version_conflict).toBe('9007199254740993');
+  expect(shown.of('never').connected_once).toBe(false);
+  expect(shown.of('conflict').version_conflict).toBe('9007199254740993');
   // Bounded: five nodes, four times at the most.
   expect(standing.written()).toBeLessThanOrEqual(5 * 4);
   await standing.close();
@@ -221,9 +221,9 @@ describe('facts are written again', () => {
     const [, told] = await Promise.all([standing.turn(never), facts.agent('n', rejected('n', 6), 'session')]);
     expect(told).toBe('recorded');
     await settled();
-    expect(await agentOf(shown, 'n')).toMatchObject({ applied: { generation: 5 }, rejected: { generation: 6 } });
+    expect(shown.of('n')).toMatchObject({ applied: { generation: 5 }, rejected: { generation: 6 } });
     side.clock.advance(1000);
-    expect((await rebuilt()).map(({ agent }) => agent)).toEqual([await agentOf(shown, 'n')]);
+    expect((await rebuilt()).map(({ agent }) => agent)).toEqual([shown.of('n')]);
   });
 
   test('not for a node that was deleted', async () => {
@@ -242,6 +242,6 @@ describe('facts are written again', () => {
     side.clock.advance(100 * day);
     expect(await job('one').turn(never)).toBe(1);
     await settled();
-    expect((await rebuilt()).map(({ agent }) => agent)).toEqual([await agentOf(shown, 'n')]);
+    expect((await rebuilt()).map(({ agent }) => agent)).toEqual([shown.of('n')]);
   });
 });

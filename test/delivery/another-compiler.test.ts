@@ -12,6 +12,7 @@ import { streams } from '../../src/kernel/event.js';
 import { createDeliveryFixture, decoded, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
+import { readsBehind } from '../support/switched-read-store.js';
 
 const newer = compilerVersion + 1;
 /** The newer release's compiler: it gives another output for the same fleet. */
@@ -118,11 +119,10 @@ describe('an instance of the older release', () => {
     let answering = false;
     const delivery = await fixture.start({
       // The answer waits here, after it was begun and before it reads the fleet.
-      nodeFacts: async () => {
+      readStore: readsBehind(fixture.stores.readStore, async () => {
         answering = true;
         await held;
-        return undefined;
-      },
+      }),
     });
     const answer = openSession(delivery, 'n1').ask();
     await until(() => answering);

@@ -1,4 +1,5 @@
 /** The apply histories of nodes: loaded for a node's first session, shared by its sessions, remembered while it matters. */
+import { neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createApplyHistories } from '../../src/delivery/apply-history.js';
 import type { ApplyHistoriesDeps } from '../../src/delivery/apply-history.js';
@@ -23,7 +24,7 @@ const rejectedOf = (generation: number): RecordedApplyReports => recordedOf(null
 const histories = (deps: Partial<ApplyHistoriesDeps> = {}) =>
   createApplyHistories({
     lastGood: { stamp: () => Promise.resolve(undefined) },
-    nodeFacts: () => Promise.resolve(undefined),
+    nodeFacts: () => neverConnected,
     ...deps,
   });
 
@@ -34,7 +35,7 @@ describe('the apply history of a node', () => {
     let reads = 0;
     const { load, peek } = histories({
       lastGood: { stamp: () => Promise.resolve(stamp(3)) },
-      nodeFacts: async () => {
+      nodeFacts: () => {
         reads += 1;
         return recordedOf(4, 5);
       },
@@ -61,7 +62,8 @@ describe('the apply history of a node', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     let answers = false;
     const { load, peek } = histories({
-      nodeFacts: () => (answers ? Promise.resolve(rejectedOf(2)) : new Promise(() => undefined)),
+      nodeFacts: () => rejectedOf(2),
+      lastGood: { stamp: () => (answers ? Promise.resolve(undefined) : new Promise(() => undefined)) },
     });
     const loading = load('n1').catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(5_000);
@@ -75,10 +77,12 @@ describe('the apply history of a node', () => {
     const fail: (() => void)[] = [];
     let away = true;
     const { load, peek, release } = histories({
-      nodeFacts: () =>
-        away
-          ? new Promise((_resolve, reject) => fail.push(() => reject(new Error('away'))))
-          : Promise.resolve(undefined),
+      lastGood: {
+        stamp: () =>
+          away
+            ? new Promise((_resolve, reject) => fail.push(() => reject(new Error('away'))))
+            : Promise.resolve(undefined),
+      },
     });
     const first = load('n1').catch(() => 'failed');
     release('n1');
@@ -122,15 +126,13 @@ describe('the apply history of a node', () => {
 
   it('records the next apply, even a repeat, while a version conflict is shown', async () => {
     const conflict = (since: string | null) => ({ ...recordedOf(1, null), version_conflict_at: since });
-    expect((await histories({ nodeFacts: async () => conflict('2025-01-01T00:00:00Z') }).load('n1')).recorded).toBe(
-      false,
-    );
-    expect((await histories({ nodeFacts: async () => conflict(null) }).load('n1')).recorded).toBe(true);
-    expect((await histories({ nodeFacts: async () => rejectedOf(1) }).load('n1')).recorded).toBe(true);
+    expect((await histories({ nodeFacts: () => conflict('2025-01-01T00:00:00Z') }).load('n1')).recorded).toBe(false);
+    expect((await histories({ nodeFacts: () => conflict(null) }).load('n1')).recorded).toBe(true);
+    expect((await histories({ nodeFacts: () => rejectedOf(1) }).load('n1')).recorded).toBe(true);
   });
 
   it('is what this instance was told last while the facts of the log lag behind that', async () => {
-    const { load, release } = histories({ nodeFacts: async () => recordedOf(7, null) });
+    const { load, release } = histories({ nodeFacts: () => recordedOf(7, null) });
     const record = await load('n1');
     Object.assign(record, { history: { ...emptyApplyHistory, rejected: [reject(7)] }, reportedAt: Date.parse(at) });
     release('n1');
@@ -138,7 +140,7 @@ describe('the apply history of a node', () => {
   });
 
   it('is what another instance recorded when that came later', async () => {
-    const { load, release } = histories({ nodeFacts: async () => recordedOf(7, null) });
+    const { load, release } = histories({ nodeFacts: () => recordedOf(7, null) });
     const record = await load('n1');
     Object.assign(record, { history: { ...emptyApplyHistory, rejected: [reject(7)] }, reportedAt: Date.parse(at) - 1 });
     release('n1');

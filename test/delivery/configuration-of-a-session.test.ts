@@ -21,6 +21,7 @@ import {
 import { eventually } from '../support/eventually.js';
 import type { DeliveryFixture, TestSession } from '../support/delivery-fixture.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
+import { readsBehind } from '../support/switched-read-store.js';
 
 let fixture: DeliveryFixture;
 beforeEach(async () => {
@@ -169,10 +170,9 @@ describe('a ConfigRequest', () => {
   it('is drained while the read store is out of reach, and answered when it is back', async () => {
     let away = true;
     const delivery = await fixture.start({
-      nodeFacts: async () => {
+      readStore: readsBehind(fixture.stores.readStore, async () => {
         if (away) throw new ServiceError('unavailable', 'away');
-        return undefined;
-      },
+      }),
     });
     const session = openSession(delivery, 'n1');
     const answer = await session.ask();

@@ -1,4 +1,5 @@
 /** What the sessions of a node are offered, beside answers that are still being made. */
+import { neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Answerer } from '../../src/delivery/answer.js';
 import { createApplyHistories } from '../../src/delivery/apply-history.js';
@@ -33,7 +34,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
   const registry = createSessionRegistry();
   const histories = createApplyHistories({
     lastGood: { stamp: () => Promise.resolve(undefined) },
-    nodeFacts: () => Promise.resolve(undefined),
+    nodeFacts: () => neverConnected,
   });
   const newest = (): Newest<SnapshotPush> => {
     const push = pushOf(generation ?? 0);

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { freePorts, startProgram } from '../../scripts/stack/process.js';
 import { prepareService } from '../../scripts/stack/service.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { shardStream } from '../../src/kernel/event.js';
+import { agentStreams } from '../../src/kernel/event.js';
 import { startEventStoreDb } from '../servers/eventstoredb/server.js';
 import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
 import { eventually } from '../support/eventually.js';
@@ -84,7 +84,7 @@ async function addNode(name: string): Promise<void> {
 }
 
 const others = ['svc-orders-1', 'svc-fleet-2', 'svc-agents-16'];
-const facts = ['svc-signins', shardStream(3), 'svc-webhooks'];
+const facts = ['svc-signins', agentStreams[3]!, 'svc-webhooks'];
 
 test('streams of others and foreign facts stop nothing: a first start, a running service, a restart, and each command', async () => {
   for (const stream of [...others, ...facts]) write(stream, 'withoutMetadata');

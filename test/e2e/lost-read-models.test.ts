@@ -55,7 +55,7 @@ describe.skipIf(!externalStoresBuilt())('lost read models', () => {
 
       // Only the documents: the checkpoint still says that they are there.
       await site.service.stop();
-      expect(await drop((name) => /^(agents|deployments|resource_names|audit)__/.test(name))).toBe(4);
+      expect(await drop((name) => /^(deployments|resource_names|audit)__/.test(name))).toBe(3);
       const checked = await runScript('projections-rebuild', ['--check'], env);
       expect(checked).toMatchObject({ code: 1, out: expect.stringMatching(/^DIFFERENT: /) });
       await command('projections-rebuild', [], env);

@@ -231,10 +231,10 @@ describe('an installation', () => {
 
   it('gets its read models rebuilt, one or all, and compared', async () => {
     const outcomes = await runScripts(
-      [[], ['agents'], [], ['--check']].map((args) => ({ name: 'projections-rebuild', args, env: inFolder(first) })),
+      [[], ['audit'], [], ['--check']].map((args) => ({ name: 'projections-rebuild', args, env: inFolder(first) })),
     );
     expect(outcomes).toMatchObject([
-      ...['all read models', 'agents', 'all read models'].map((what) => ({
+      ...['all read models', 'audit', 'all read models'].map((what) => ({
         code: 0,
         out: expect.stringMatching(new RegExp(`^Rebuilt ${what} from \\d+`)),
       })),

@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { placeOf, writeLayoutRecord } from '../../src/projections/engine/layout.js';
 import { groupVersion, readModels } from '../../src/projections/read-models.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
-import { openReadSide, planned, sessionOpened } from '../support/read-side.js';
+import { nameOf, nodeCreated, nodeRenamed, openReadSide, planned } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
 import { shortSleeps } from '../support/short-sleeps.js';
 import { tuning } from '../../src/projections/tuning.js';
@@ -16,10 +16,7 @@ import { eventually } from '../support/eventually.js';
 
 const release = groupVersion;
 const node = uuidFromName('a node');
-const created = (): Planned =>
-  planned(streams.fleet, [
-    { type: 'NodeCreated', data: { node_id: node, name: 'one', description: null, address: null, labels: {} } },
-  ]);
+const created = (): Planned => nodeCreated(node, 'one');
 
 let side: ReadSide;
 let lines: string[];
@@ -48,7 +45,7 @@ const moveTo = (number: number): Promise<void> =>
 const readers = async (): Promise<unknown[]> =>
   (await side.stores.readStore.leases.list('read_model_readers')).map(({ data }) => data);
 const collectionOf = (number: number) =>
-  side.stores.readStore.collection({ name: 'agents', version: placeOf(release, number) });
+  side.stores.readStore.collection({ name: 'resource_names', version: placeOf(release, number) });
 
 /** The read store, with some of its calls refused while the test wants it. */
 function troubled() {
@@ -141,15 +138,15 @@ describe('a layout that changes', () => {
     const { eventStore, held, letThrough } = watchedLog();
     const projections = await side.started({ ...polling, eventStore });
     held.upTo = await side.stores.eventStore.headPosition();
-    await side.append([sessionOpened(node)]);
+    await side.append([nodeRenamed(node, 'two')]);
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 2_000)).toBe(true);
     await moveTo(1);
-    await eventually(async () => (await (await collectionOf(1)).get(node)) !== undefined).toBe(true);
+    await eventually(async () => (await (await collectionOf(1)).get(`node/${node}`)) !== undefined).toBe(true);
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect([told('following the new').length, told('queries now read').length]).toEqual([1, 0]);
     letThrough();
     await eventually(() => told('queries now read').length).toBe(1);
-    expect((await projections.agents.get(node))?.agent_version).toBe('1.0.0');
+    expect(await nameOf(projections, node)).toBe('two');
   });
 
   it('that is still being filled is closed with the rest, and so is one that is read no more', async () => {
@@ -196,33 +193,28 @@ describe('a layout that changes', () => {
   });
 
   it('is followed beside the old one, and queried once it is as far', async () => {
-    await side.append([created(), sessionOpened(node)]);
+    await side.append([created(), nodeRenamed(node, 'two')]);
     const projections = await side.started(polling);
     const states: boolean[] = [];
     projections.onStatusChange(({ caughtUp }) => void states.push(caughtUp));
-    const facts: string[] = [];
-    projections.onAgentFact(({ type }) => void facts.push(type));
     await moveTo(1);
     await eventually(() => told('queries now read the rebuilt').length).toBe(1);
     expect([...told('following the new collections'), ...told('queries now read')]).toEqual([
       expect.stringMatching(/^info .*{"layout":1}$/),
       expect.stringMatching(/^info .*{"layout":1}$/),
     ]);
-    expect((await projections.agents.get(node))?.agent_version).toBe('1.0.0');
+    expect(await nameOf(projections, node)).toBe('two');
     // The new collections are filled, and the ones that are read: what is written there is shown.
-    expect(await (await collectionOf(1)).get(node)).toBeDefined();
-    await (await collectionOf(0)).remove([node]);
-    expect((await projections.agents.get(node))?.agent_version).toBe('1.0.0');
+    expect(await (await collectionOf(1)).get(`node/${node}`)).toBeDefined();
+    await (await collectionOf(0)).remove([`node/${node}`]);
+    expect(await nameOf(projections, node)).toBe('two');
     expect(projections.status()).toMatchObject({ caughtUp: true, lastError: null });
     expect(states).toEqual([true]);
-    // Facts from before are not told again.
-    expect(facts).toEqual([]);
     // Both are announced: callers may still wait for the old one.
     await eventually(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [1, 0] }]));
-    await side.append([sessionOpened(node, '2.0.0')]);
-    await eventually(() => facts).toEqual(['AgentSessionOpened']);
+    await side.append([nodeRenamed(node, 'three')]);
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 2_000)).toBe(true);
-    expect(projections.revision(streams.fleet)).toBe(0);
+    expect(projections.revision(streams.fleet)).toBe(2);
   });
 
   it('is not followed by an instance that closes', async () => {
@@ -237,19 +229,13 @@ describe('a layout that changes', () => {
 
 it('a listener that fails does not keep the others from being told', async () => {
   const projections = await side.started(polling);
-  const facts: string[] = [];
   const states: boolean[] = [];
   const fails = (): never => {
     throw new Error('a fault');
   };
-  projections.onAgentFact(fails);
   projections.onStatusChange(fails);
-  projections.onAgentFact(({ type }, at) => void facts.push(`${type} ${at}`));
   const stop = projections.onStatusChange(({ caughtUp }) => void states.push(caughtUp));
-  const fact = sessionOpened(node);
-  await side.append([created(), fact]);
-  await eventually(() => facts).toEqual([`AgentSessionOpened ${fact.at}`]);
-  expect(told('error a listener for agent facts failed')).toEqual([expect.stringContaining('a fault')]);
+  await side.append([created()]);
   await moveTo(1);
   await eventually(() => states).toEqual([true]);
   expect(told('error a listener for the status of the projections failed')).toEqual([

@@ -7,13 +7,14 @@ import { deployments } from '../../src/projections/models/deployments.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { agents } from '../../src/projections/models/agents.js';
+import { audit } from '../../src/projections/models/audit.js';
+import { names } from '../../src/projections/models/names.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, readModels } from '../../src/projections/read-models.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { eventually } from '../support/eventually.js';
-import { append, openReadSide, planned, sessionOpened } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
+import { append, nameOf, nodeCreated, nodeRenamed, openReadSide, planned } from '../support/read-side.js';
+import type { ReadSide } from '../support/read-side.js';
 
 let side: ReadSide;
 let errors: object[];
@@ -25,16 +26,10 @@ beforeEach(async () => {
 afterEach(() => side.close());
 
 const [sick, healthy] = ['sick', 'healthy'].map((name) => uuidFromName(name));
-const created = (node_id: string): Planned =>
-  planned(streams.fleet, [
-    { type: 'NodeCreated', data: { node_id, name: node_id, description: null, address: null, labels: {} } },
-  ]);
-const renamed = (node_id: string, to: string): Planned =>
-  planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id, changes: { name: { from: '', to } } } }]);
 
-/** The read models of this release, with a fold of agents that fails for one version. */
+/** The read models of this release, with a fold of names that fails for one of them. */
 const withPoison: readonly ReadModel[] = readModels.map((model) =>
-  model.name !== agents.name
+  model.name !== names.name
     ? model
     : {
         ...model,
@@ -47,49 +42,49 @@ const withPoison: readonly ReadModel[] = readModels.map((model) =>
 
 describe('an entity that an event cannot be applied to', () => {
   it('is the only one parked, is logged, and stays parked after a restart', async () => {
-    await side.append([created(sick!), created(healthy!)]);
+    await side.append([nodeCreated(sick!), nodeCreated(healthy!)]);
     const projections = await side.started({ models: withPoison });
-    const { position } = await append(side.stores.eventStore, sessionOpened(sick!, 'poison'));
-    await side.append([sessionOpened(sick!, 'after'), renamed(sick!, 'named'), sessionOpened(healthy!, 'well')]);
+    const { position } = await append(side.stores.eventStore, nodeRenamed(sick!, 'poison'));
+    await side.append([nodeRenamed(sick!, 'after'), nodeRenamed(healthy!, 'well')]);
     const head = await side.stores.eventStore.headPosition();
     expect(await projections.reached(head, 10_000)).toBe(true);
-    const parked = { projection: 'agents', id: sick, position, error: 'TypeError: no fold for this' };
+    const parked = { projection: names.name, id: `node/${sick}`, position, error: 'TypeError: no fold for this' };
     expect(projections.status()).toMatchObject({ caughtUp: true, parked: [parked] });
     expect(errors).toEqual([parked]);
-    expect((await projections.agents.get(sick!))?.agent_version).toBeNull();
-    expect((await projections.agents.get(healthy!))?.agent_version).toBe('well');
+    expect(await nameOf(projections, sick!)).toBe(sick);
+    expect(await nameOf(projections, healthy!)).toBe('well');
     // Other read models still project it.
     expect(
       (await projections.audit.list({ page: 1, pageSize: 9, resourceId: sick, includeAccounts: true })).total,
-    ).toBe(2);
+    ).toBe(3);
     await projections.close();
 
     const again = await side.started({ models: withPoison });
-    await side.append([sessionOpened(sick!, 'later'), sessionOpened(healthy!, 'better')]);
+    await side.append([nodeRenamed(sick!, 'later'), nodeRenamed(healthy!, 'better')]);
     expect(await again.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
     expect(again.status().parked).toEqual([parked]);
-    expect((await again.agents.get(sick!))?.agent_version).toBeNull();
-    expect((await again.agents.get(healthy!))?.agent_version).toBe('better');
+    expect(await nameOf(again, sick!)).toBe(sick);
+    expect(await nameOf(again, healthy!)).toBe('better');
   });
 
   it('is also parked when the store refuses its document', async () => {
     const models = readModels.map((model): ReadModel =>
-      model.name === agents.name
+      model.name === audit.name
         ? {
             ...model,
             evolve(fields, event, command, id) {
               const next = model.evolve(fields, event, command, id);
-              return JSON.stringify(event.data).includes('poison') ? { ...next, since: 'no order: \n' } : next;
+              return JSON.stringify(event.data).includes('poison') ? { ...next, order: 'no order: \n' } : next;
             },
           }
         : model,
     );
-    await side.append([created(sick!), created(healthy!)]);
+    await side.append([nodeCreated(sick!), nodeCreated(healthy!)]);
     const projections = await side.started({ models });
-    await side.append([sessionOpened(sick!, 'poison'), sessionOpened(healthy!, 'well')]);
+    await side.append([nodeRenamed(sick!, 'poison'), nodeRenamed(healthy!, 'well')]);
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect(projections.status().parked).toMatchObject([{ projection: 'agents', id: sick }]);
-    expect((await projections.agents.get(healthy!))?.agent_version).toBe('well');
+    expect(projections.status().parked).toMatchObject([{ projection: audit.name }]);
+    expect(await nameOf(projections, healthy!)).toBe('well');
   });
 
   it('is not parked when the store goes away while the documents are tried one by one', async () => {
@@ -101,7 +96,7 @@ describe('an entity that an event cannot be applied to', () => {
       ...readStore,
       async collection<F extends Fields>(spec: Parameters<ReadStore['collection']>[0]): Promise<Collection<F>> {
         const collection = await readStore.collection<F>(spec);
-        if (spec.name !== agents.name) return collection;
+        if (spec.name !== names.name) return collection;
         return {
           ...collection,
           async write(writes) {
@@ -117,24 +112,23 @@ describe('an entity that an event cannot be applied to', () => {
       },
     };
     const projections = await side.started({ readStore: fussy });
-    await append(side.stores.eventStore, created(sick!), created(healthy!));
+    await append(side.stores.eventStore, nodeCreated(sick!), nodeCreated(healthy!));
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
     expect(alone, 'both documents came in one write').toBeGreaterThan(outages + 3);
     expect(projections.status().parked).toEqual([]);
-    expect((await projections.agents.get(sick!))?.agent_version).toBeNull();
-    expect((await projections.agents.get(healthy!))?.agent_version).toBeNull();
+    expect([await nameOf(projections, sick!), await nameOf(projections, healthy!)]).toEqual([sick, healthy]);
   });
 
   it('stops the first fill of a version with an error that names it; queries read the old version', async () => {
-    await side.append([created(healthy!), created(sick!), sessionOpened(sick!, 'poison')]);
+    await side.append([nodeCreated(healthy!), nodeCreated(sick!), nodeRenamed(sick!, 'poison')]);
     const current = await side.started();
     const version = groupVersion + 1;
     const filling = await side.start({ version, models: withPoison });
-    await eventually(() => filling.status().lastError).toContain('the rebuild of agents stopped at position');
+    await eventually(() => filling.status().lastError).toContain('the rebuild of resource_names stopped at position');
     expect(filling.status()).toMatchObject({ caughtUp: false, parked: [] });
-    await expect(filling.agents.get(healthy!)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(nameOf(filling, healthy!)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await side.stores.readStore.activeVersion(groupName)).toBe(groupVersion);
-    expect((await current.agents.get(sick!))?.agent_version).toBe('poison');
+    expect(await nameOf(current, sick!)).toBe('poison');
   });
 });
 
@@ -143,27 +137,27 @@ describe('an unknown event', () => {
     ['an unknown type', { type: 'NodeTeleported', schema: 1 }],
     ['a newer shape', { type: 'NodeConfigRefreshed', schema: 99 }],
   ])('of %s stops the projections before it, and the status names it', async (_, { type, schema }) => {
-    await side.append([created(healthy!)]);
+    await side.append([nodeCreated(healthy!)]);
     const projections = await side.started();
     const seen: (string | null)[] = [];
     projections.onStatusChange(({ unknownEvent }) => seen.push(unknownEvent));
-    const { position: good } = await append(side.stores.eventStore, sessionOpened(healthy!, 'well'));
+    const { position: good } = await append(side.stores.eventStore, nodeRenamed(healthy!, 'well'));
     const { position: unknown } = await append(
       side.stores.eventStore,
       planned(streams.fleet, [{ type, data: { node_id: healthy } }], { schema }),
     );
-    await side.append([sessionOpened(healthy!, 'never')]);
+    await side.append([nodeRenamed(healthy!, 'never')]);
     await eventually(() => projections.status().unknownEvent).toBe(type);
     expect(projections.status()).toMatchObject({ caughtUp: false, position: good });
     expect(seen.at(-1)).toBe(type);
     expect(errors).toMatchObject([{ unknownEvent: type }]);
-    expect((await projections.agents.get(healthy!))?.agent_version).toBe('well');
+    expect(await nameOf(projections, healthy!)).toBe('well');
     expect(await projections.reached(unknown!, 50)).toBe(false);
     await projections.close();
     // A restart does not skip it either.
     const again = await side.start();
     await eventually(() => again.status().unknownEvent).toBe(type);
-    expect((await again.agents.get(healthy!))?.agent_version).toBe('well');
+    expect(await nameOf(again, healthy!)).toBe('well');
   });
 });
 
@@ -180,7 +174,7 @@ describe('a read model that cannot name the entities of an event', () => {
         : model,
     );
     const projections = await side.started({ models });
-    await side.append([created(healthy!)]);
+    await side.append([nodeCreated(healthy!)]);
     await eventually(() => projections.status().lastError).toContain(
       'deployments cannot name the entities that an event concerns',
     );

@@ -14,7 +14,7 @@ import { tuning } from '../../src/projections/tuning.js';
 import type { Checkpoint, Collection, ReadStore } from '../../src/storage/read-store.js';
 import { caughtUp, delivered, drivenLog } from '../support/driven-log.js';
 import type { DrivenLog } from '../support/driven-log.js';
-import { asRecorded, planned, sessionOpened } from '../support/read-side.js';
+import { asRecorded, planned } from '../support/read-side.js';
 import type { Planned } from '../support/read-side.js';
 import { eventually } from '../support/eventually.js';
 
@@ -100,7 +100,6 @@ function start(over: Partial<RunnerDeps> = {}) {
     status,
     after: 'start',
     onCaughtUp: async () => void told.push('caught up'),
-    onAgentFact: (fact, at, position) => void told.push(`${fact.type} ${at} ${position}`),
     ...over,
   });
   runners.push(runner);
@@ -161,18 +160,6 @@ describe('the runner', () => {
     expect(log.subscriptions.map(({ after }) => after)).toEqual([{ commit: 1, prepare: 1, anchors: [] }]);
     await runner.close();
     expect(checkpoints.at(-1)).toEqual({ commit: 90, prepare: 89, anchors: [] });
-  });
-
-  it('tells facts of agents once their documents are written, with their time and place, and of no other stream', async () => {
-    const { status } = start();
-    log.give(caughtUp);
-    await eventually(() => status.current().caughtUp).toBe(true);
-    const commands = asRecorded([refreshed(), sessionOpened('n')]);
-    log.give(delivered(...commands));
-    const [fact] = commands[1]?.events ?? [];
-    await eventually(() => told.at(-1)).toBe(`AgentSessionOpened ${fact?.metadata.occurred_at} ${fact?.position}`);
-    expect(told.filter((what) => what.startsWith('Node'))).toEqual([]);
-    expect(documents.get('n')).toEqual({ events: 2 });
   });
 });
 

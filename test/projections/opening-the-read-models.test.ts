@@ -52,7 +52,6 @@ async function open(over: Partial<GroupOptions> = {}): Promise<Group> {
     release,
     models: readModels,
     deletionTime: (newest) => newest,
-    onAgentFact: () => undefined,
     ...over,
   });
   groups.push(group);
@@ -110,7 +109,7 @@ describe('a read store that is away at the start', () => {
     expect(group.status().caughtUp).toBe(false);
     subscriptions.release();
     await caughtUp(group);
-    expect((await group.queries().agents.get(node))?.fields.agent).toMatchObject({ connected_once: false });
+    expect(await group.queries().names.get(`node/${node}`)).toBeDefined();
     expect(group.number()).toBe(0);
   });
 
@@ -160,10 +159,10 @@ describe('queries', () => {
     }
     const group = await open();
     await caughtUp(group);
-    const { agents, deployments, names, audit } = group.queries();
-    const held = await Promise.all([agents, deployments, audit, names].map((one) => one.list(undefined, 10)));
-    expect(held.slice(0, 3).map((documents) => documents.length)).toEqual([1, 1, 4]);
-    expect(held[3]).not.toEqual([]);
+    const { deployments, names, audit } = group.queries();
+    const held = await Promise.all([deployments, audit, names].map((one) => one.list(undefined, 10)));
+    expect(held.slice(0, 2).map((documents) => documents.length)).toEqual([1, 4]);
+    expect(held[2]).not.toEqual([]);
   });
 
   it('of an older release are answered, and the pointer of the newer one stays', async () => {
@@ -187,7 +186,7 @@ describe('queries', () => {
 
 describe('an entity that an event cannot be applied to', () => {
   const fussy = readModels.map((model) =>
-    model.name === 'agents'
+    model.name === 'resource_names'
       ? {
           ...model,
           evolve(...args: Parameters<typeof model.evolve>) {
@@ -200,22 +199,22 @@ describe('an entity that an event cannot be applied to', () => {
 
   it('stops a version that is filled for the first time, and is parked in one that is in use', async () => {
     await append(stores.eventStore, created());
-    await append(stores.eventStore, sessionOpened(node, 'poison'));
+    await append(stores.eventStore, renamed('poison'));
     const filling = await open({ models: fussy });
-    await eventually(() => filling.status().lastError).toContain('the rebuild of agents stopped');
+    await eventually(() => filling.status().lastError).toContain('the rebuild of resource_names stopped');
     await filling.close();
     await stores.readStore.activate(groupName, release);
     const group = await open({ models: fussy });
     await caughtUp(group);
-    expect(group.status().parked).toMatchObject([{ projection: 'agents', id: node }]);
+    expect(group.status().parked).toMatchObject([{ projection: 'resource_names', id: `node/${node}` }]);
   });
 
   it('stops a version above the one in use, and is parked in one below it', async () => {
     await append(stores.eventStore, created());
-    await append(stores.eventStore, sessionOpened(node, 'poison'));
+    await append(stores.eventStore, renamed('poison'));
     await stores.readStore.activate(groupName, release - 1);
     const filling = await open({ models: fussy });
-    await eventually(() => filling.status().lastError).toContain('the rebuild of agents stopped');
+    await eventually(() => filling.status().lastError).toContain('the rebuild of resource_names stopped');
     await filling.close();
     await stores.readStore.activate(groupName, release + 1);
     const older = await open({ models: fussy });
@@ -227,7 +226,7 @@ describe('an entity that an event cannot be applied to', () => {
     await append(stores.eventStore, created());
     const group = await open({ models: fussy });
     await caughtUp(group);
-    await append(stores.eventStore, sessionOpened(node, 'poison'));
+    await append(stores.eventStore, renamed('poison'));
     await eventually(() => group.status().parked.length).toBe(1);
   });
 });
@@ -235,7 +234,7 @@ describe('an entity that an event cannot be applied to', () => {
 describe('a layout', () => {
   it('is the one in use unless another is given, with its own checkpoint', async () => {
     await append(stores.eventStore, created());
-    const layout = { number: 3, places: new Map([['agents', placeOf(release, 3)]]) };
+    const layout = { number: 3, places: new Map([['resource_names', placeOf(release, 3)]]) };
     const group = await open({ layout });
     expect(group.number()).toBe(3);
     await caughtUp(group);
@@ -245,7 +244,7 @@ describe('a layout', () => {
     expect(await stores.readStore.loadCheckpoint(groupName, release)).toBeUndefined();
     // Only this read model has moved.
     const collections = await openCollections(stores.readStore, readModels, release);
-    expect(await collections.get('agents')?.list(undefined, 10)).toEqual([]);
+    expect(await collections.get('resource_names')?.list(undefined, 10)).toEqual([]);
     expect(await collections.get('audit')?.list(undefined, 10)).toHaveLength(1);
   });
 });
@@ -336,14 +335,12 @@ describe('a caller that waits', () => {
   });
 });
 
-it('facts of agents are told by the group, and the end of another log stops it with a sentence', async () => {
-  const facts: string[] = [];
+it('the end of another log stops the group with a sentence', async () => {
   const sentences: string[] = [];
   await append(stores.eventStore, created());
-  const group = await open({ onAgentFact: ({ type }) => void facts.push(type) });
-  await caughtUp(group);
   await append(stores.eventStore, sessionOpened(node));
-  await eventually(() => facts).toEqual(['AgentSessionOpened']);
+  const group = await open();
+  await caughtUp(group);
   await group.close();
   const other = storesInMemory().eventStore;
   await append(other, created('two'));

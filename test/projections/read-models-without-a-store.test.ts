@@ -9,7 +9,6 @@ import type { Actor, RecordedCommand, RecordedEvent } from '../../src/kernel/eve
 import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
 import { foldEntity, workOf } from '../../src/projections/engine/fold.js';
-import { agentQueries, agents } from '../../src/projections/models/agents.js';
 import { auditQueries, auditTrail, readCommands } from '../../src/projections/models/audit-queries.js';
 import { actorOf } from '../../src/projections/models/audit-entry.js';
 import { audit } from '../../src/projections/models/audit.js';
@@ -183,60 +182,6 @@ function storeOf(log: readonly RecordedCommand[], without: (event: RecordedEvent
 
 const keysOf = (model: { keys(event: RecordedEvent): readonly string[] }, ...written: readonly Written[]) =>
   logOf(...written).flatMap(({ events }) => events.map((event) => model.keys(event)));
-
-describe('the read model of agents', () => {
-  it('concerns a node by the facts of its agent, and where its life begins and ends', () => {
-    const facts = [nodeCreated('n'), session('n'), renamed('n', 'm'), nodeDeleted('n'), signedIn('u', 'ada')];
-    expect(keysOf(agents, ...facts)).toEqual([['n'], ['n'], [], ['n'], []]);
-  });
-
-  it('holds what the agent did, of nodes that exist', () => {
-    const log = logOf(nodeCreated('n'), session('n', '2.0.0'), session('nobody'));
-    expect([...documentsOf(agents, log).values()]).toMatchObject([
-      { agent: { agent_version: '2.0.0', connected_once: true }, group: 'connected' },
-    ]);
-  });
-
-  it('forgets a deleted node and its facts, and begins a new one under its id without any', () => {
-    expect(documentsOf(agents, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'))).size).toBe(0);
-    const again = documentsOf(agents, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'), nodeCreated('n')));
-    expect(again.get('n')).toMatchObject({
-      group: null,
-      agent: { connected_once: false, agent_version: null, applied: null },
-    });
-  });
-
-  it('keeps the same document when a fact tells nothing new', () => {
-    const [created, opened] = logOf(nodeCreated('n'), session('n'));
-    const before = documentsOf(agents, [created!, opened!]).get('n');
-    const [event] = opened!.events;
-    const late = {
-      ...event,
-      metadata: { ...event.metadata, occurred_at: '1960-01-01T00:00:00.000Z' },
-    };
-    expect(agents.evolve(before, late, opened!, 'n')).toBe(before);
-    expect(agents.evolve(undefined, event, opened!, 'n')).toBeUndefined();
-  });
-
-  const site = () => documentsOf(agents, logOf(...['a', 'b', 'c'].map((id) => nodeCreated(id)), session('a')));
-
-  it('is asked for one node and for many', async () => {
-    const queries = agentQueries(() => collectionOf(site()).collection);
-    expect((await queries.get('a'))?.connected_once).toBe(true);
-    expect(await queries.get('gone')).toBeUndefined();
-    expect([...(await queries.getMany(['a', 'gone', 'c'])).keys()].sort()).toEqual(['a', 'c']);
-  });
-
-  it('is walked in steps for those that have connected', async () => {
-    const [connected] = site().values();
-    const ids = Array.from({ length: tuning.scanDocuments * 2 }, (_, index) => `n${index}`);
-    const { collection, queries } = collectionOf(new Map(ids.map((id) => [id, connected!])), agents.index);
-    expect(await agentQueries(() => collection).connected()).toEqual(new Set(ids));
-    expect(queries.map(({ skip, limit }) => [skip, limit])).toEqual(
-      [0, 1, 2].map((step) => [step * tuning.scanDocuments, tuning.scanDocuments]),
-    );
-  });
-});
 
 describe('the read model of deployments', () => {
   const deployed = (chain_id: string, to: object | null = {}): Written =>

@@ -14,7 +14,7 @@ import {
   openReadSide,
   planned,
   randomLog,
-  sessionOpened,
+  nameOf,
   someUsers,
   userCreated,
 } from '../support/read-side.js';
@@ -159,10 +159,10 @@ describe('an outage of the read store', () => {
     readStore.mode = 'out';
     await side.append([nodeCreated()]);
     const projections = await side.start({ readStore });
-    await expect(projections.agents.get(node)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(nameOf(projections, node)).rejects.toMatchObject({ code: 'unavailable' });
     readStore.mode = 'works';
     await eventually(() => projections.status().caughtUp).toBe(true);
-    expect(await projections.agents.get(node)).toBeDefined();
+    expect(await nameOf(projections, node)).not.toBeNull();
   });
 });
 
@@ -180,7 +180,7 @@ describe('reading your own writes', () => {
     const { revision, position } = await append(side.stores.eventStore, created);
     expect(revision).toBe(1);
     expect(await waiting).toBe(true);
-    expect(await projections.agents.get(node)).toBeDefined();
+    expect(await nameOf(projections, node)).not.toBeNull();
     expect(await projections.reached(position!, 10_000)).toBe(true);
     expect(await projections.applied(streams.fleet, revision, 0)).toBe(true);
     expect(await projections.applied(streams.fleet, 0, 0)).toBe(true);
@@ -205,7 +205,7 @@ describe('reading your own writes', () => {
     // Later events are applied as before.
     const { position } = await append(side.stores.eventStore, nodeCreated());
     expect(await projections.reached(position!, 10_000)).toBe(true);
-    expect(await projections.agents.get(node)).toBeDefined();
+    expect(await nameOf(projections, node)).not.toBeNull();
   });
 
   it('gives up at its timeout, and on close', async () => {
@@ -215,19 +215,5 @@ describe('reading your own writes', () => {
     const waiting = [projections.reached(1_000_000, 60_000), projections.applied(streams.fleet, 9, 60_000)];
     await projections.close();
     expect(await Promise.all(waiting)).toEqual([false, false]);
-  });
-
-  it('calls listeners for agent facts once a query shows the fact', async () => {
-    const projections = await side.started();
-    const seen: unknown[] = [];
-    const called = new Promise<void>((resolve) => {
-      projections.onAgentFact(async (fact) => {
-        seen.push(fact.type, (await projections.agents.get(fact.data.node_id))?.agent_version);
-        resolve();
-      });
-    });
-    await side.append([nodeCreated(), sessionOpened(node, '7.0.0')]);
-    await called;
-    expect(seen).toEqual(['AgentSessionOpened', '7.0.0']);
   });
 });

@@ -4,11 +4,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { agents } from '../../src/projections/models/agents.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
 import { createPurge } from '../../src/projections/engine/removals.js';
-import { append, dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
+import { append, dump, nameOf, nodeRenamed, openReadSide, planned, randomLog } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
 
 let side: ReadSide;
@@ -50,7 +49,7 @@ describe('a raised version', () => {
       },
     } as typeof readStore;
     const next = await side.start({ version: groupVersion + 1, readStore: slow });
-    await expect(next.agents.getMany([])).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(nameOf(next, node)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await readStore.activeVersion(groupName)).toBe(groupVersion);
     release();
     await expect.poll(() => next.status().caughtUp, { timeout: 20_000 }).toBe(true);
@@ -58,28 +57,22 @@ describe('a raised version', () => {
     expect(await dump(readStore, groupVersion + 1)).toEqual(before);
 
     // The older release still reads its own version, after a restart too, and does not take the pointer back.
-    await side.append([created(), sessionOpened(node, 'one')]);
+    await side.append([created(), nodeRenamed(node, 'one')]);
     expect(await old.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect((await old.agents.get(node))?.agent_version).toBe('one');
+    expect(await nameOf(old, node)).toBe('one');
     await old.close();
     const oldAgain = await side.started();
-    expect((await oldAgain.agents.get(node))?.agent_version).toBe('one');
+    expect(await nameOf(oldAgain, node)).toBe('one');
     expect(await readStore.activeVersion(groupName)).toBe(groupVersion + 1);
   });
 });
 
-describe('a deleted node', () => {
-  it('loses its facts: later ones are ignored, and a node restored with the same id starts without any', async () => {
-    const projections = await side.started();
-    await side.append([created(), sessionOpened(node)]);
-    await side.append([deleted(), sessionOpened(node, '2.0.0')]);
-    await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
-    expect(await projections.agents.get(node)).toBeUndefined();
-    await side.append([created()]);
-    await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
-    expect(await projections.agents.get(node)).toMatchObject({ connected_once: false });
-  });
-});
+/** A read model whose documents are deleted: one for each node that exists. */
+const lives: ReadModel = {
+  name: 'lives',
+  keys: ({ type, data }) => (type === 'NodeCreated' || type === 'NodeDeleted' ? [String(data['node_id'])] : []),
+  evolve: (_fields, { type }) => (type === 'NodeDeleted' ? undefined : {}),
+};
 
 describe('tombstones', () => {
   /** A deleted node, and whether its tombstone is still there. */
@@ -87,9 +80,9 @@ describe('tombstones', () => {
     const { readStore, eventStore } = side.stores;
     await side.append([created()]);
     const { position } = await append(eventStore, deleted());
-    await (await side.started()).close();
-    const collections = await openCollections(readStore, [agents as ReadModel], groupVersion);
-    const collection = collections.get('agents')!;
+    await (await side.started({ models: [...readModels, lives] })).close();
+    const collections = await openCollections(readStore, [lives], groupVersion);
+    const collection = collections.get(lives.name)!;
     return {
       position: position!,
       // A write at the tombstone's own position is applied only if the tombstone is gone.

@@ -106,7 +106,7 @@ test('a deployment and a node view say the same wherever both know the state', (
 });
 
 test('a deleted node is offline in a deployment', () => {
-  expect(deploymentState(3, undefined, undefined, false)).toEqual({ state: 'offline', errors: [] });
+  expect(deploymentState(3, neverConnected, undefined, false)).toEqual({ state: 'offline', errors: [] });
 });
 
 test('a duplicate agent is shown until the hour of its fact is over', async () => {
@@ -114,12 +114,13 @@ test('a duplicate agent is shown until the hour of its fact is over', async () =
   const duplicate: NodeAgentFacts = { ...facts(null, null), duplicate_until: at };
   const shownAt = async (now: number): Promise<boolean> => {
     const deps = {
+      agentFacts: { of: () => duplicate },
       telemetry: { presence: async () => undefined, vitals: async () => new Map(), listeners: async () => new Map() },
       delivery: { pushed: () => undefined },
       fleet: { generation: () => 1, liveListeners: () => new Set(), settings: () => defaultSettings },
       clock: { now: () => now, monotonic: () => 0 },
     } as unknown as RestDeps;
-    return (await oneNodeView(deps, { id: 'n', psk: null } as NodeState, duplicate)).duplicate_agent;
+    return (await oneNodeView(deps, { id: 'n', psk: null } as NodeState)).duplicate_agent;
   };
   expect(await Promise.all([until - 3_600_000, until - 1, until].map(shownAt))).toEqual([true, true, false]);
 });

@@ -68,6 +68,7 @@ function fakeParts(): FollowerParts {
       until: (_condition, timeoutMs) => wait('fleet', timeoutMs),
     },
     projections: { status: () => status },
+    agentFacts: { failure: () => undefined, caughtUp: () => true },
     accounts: {
       accounts,
       failure: () => failure,

@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { openAgentFacts } from '../../src/reports/facts.js';
 import { openAccounts } from '../../src/projections/accounts.js';
 import { startProjections } from '../../src/projections/projections.js';
 import { createFollowers } from '../../src/app/followers.js';
@@ -36,7 +37,8 @@ afterEach(async () => {
 it('are found behind, make the instance unready, and follow again by another node', async () => {
   const log = await createFleetLog(eventStore);
   const accounts = openAccounts(eventStore, testLogChain(), silentLogger);
-  const delivery = await fixture.start({ eventStore, also: [accounts] });
+  const agentFacts = await openAgentFacts({ eventStore, sealing: testLogChain(), logger: silentLogger });
+  const delivery = await fixture.start({ eventStore, also: [accounts, agentFacts] });
   const { readStore } = fixture.stores;
   const projections = await startProjections({
     eventStore,
@@ -51,6 +53,7 @@ it('are found behind, make the instance unready, and follow again by another nod
     committed: delivery.committed,
     projections,
     accounts,
+    agentFacts,
     logChain,
     clock: fixture.clock,
   });

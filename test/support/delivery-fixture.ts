@@ -79,8 +79,7 @@ export async function createDeliveryFixture(opened?: TemporaryStores): Promise<D
           times.set(event, timestamp(clock.now()));
           return 'recorded';
         },
-        nodeFacts: async (nodeId) =>
-          recordedReportsOf(facts, nodeId, (fact) => times.get(fact) ?? timestamp(clock.now())),
+        nodeFacts: (nodeId) => recordedReportsOf(facts, nodeId, (fact) => times.get(fact) ?? timestamp(clock.now())),
         compileEarlier: () => Promise.reject(new Error('this fixture looks at nothing earlier')),
         ...overrides,
       });
@@ -108,7 +107,9 @@ function recordedReportsOf(
 }
 
 async function startDelivery(
-  deps: Omit<DeliveryDeps, 'committed'> & CommittedFleetDeps & Pick<DeliveryChoices, 'committed' | 'also' | 'graceMs' | 'checkpointEvery'>,
+  deps: Omit<DeliveryDeps, 'committed'> &
+    CommittedFleetDeps &
+    Pick<DeliveryChoices, 'committed' | 'also' | 'graceMs' | 'checkpointEvery'>,
 ): Promise<StartedDelivery> {
   const committed = deps.committed ?? (await openCommittedFleet(deps));
   const delivery = await createDelivery({ ...deps, committed });
@@ -138,7 +139,7 @@ export function createBareDelivery(
     logChain: testLogChain(),
     raiseGeneration: () => Promise.resolve(),
     recordFact: () => Promise.resolve('recorded'),
-    nodeFacts: () => Promise.resolve(undefined),
+    nodeFacts: () => neverConnected,
     compileEarlier: () => Promise.resolve(undefined),
     ...differing,
   });

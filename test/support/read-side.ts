@@ -57,6 +57,22 @@ export function planned(stream: string, events: Planned['events'], more: Partial
   return { stream, id: uuidFromName(`planned ${counter}`), actor: system, at, events, ...more };
 }
 
+/** A node is created under a name. */
+export function nodeCreated(node_id: string, name: string = node_id): Planned {
+  const data = { node_id, name, description: null, address: null, labels: {} };
+  return planned(streams.fleet, [{ type: 'NodeCreated', data }]);
+}
+
+export function nodeRenamed(node_id: string, to: string, from = 'before'): Planned {
+  return planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id, changes: { name: { from, to } } } }]);
+}
+
+/** The newest name of a node that the read models hold. @throws ServiceError `unavailable` */
+export async function nameOf(projections: Pick<Projections, 'names'>, id: string): Promise<string | null> {
+  const lookup = { type: 'node', id, position: Number.MAX_SAFE_INTEGER };
+  return (await projections.names([lookup]))(lookup);
+}
+
 function agentFact(event: AgentEvent, more: Partial<Planned> = {}): Planned {
   const { node_id } = event.data;
   return planned(agentsStream(node_id), [event], { actor: { type: 'agent', id: node_id, name: node_id }, ...more });

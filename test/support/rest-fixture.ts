@@ -29,6 +29,7 @@ import { createBudgetedLogger } from '../../src/kernel/budgeted-logger.js';
 import { createSampledLog } from '../../src/kernel/sampled-log.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
+import { openAgentFacts } from '../../src/reports/facts.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
@@ -184,6 +185,8 @@ export async function startRest(
   closers.add('history', () => history.close());
   const committed = await openCommittedFleet({ eventStore, logger, logChain });
   closers.add('committed fleet', () => committed.close());
+  const agentFacts = await openAgentFacts({ eventStore, sealing: logChain, logger });
+  closers.add('agent facts', () => agentFacts.close());
   const gateway = fleetGatewayOn(committed, fixture.options);
   const delivery = await createDelivery({
     committed,
@@ -196,13 +199,14 @@ export async function startRest(
       await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId, reported });
     },
     recordFact: facts.agent,
-    nodeFacts: (nodeId) => projections.agents.get(nodeId),
+    nodeFacts: agentFacts.of,
     compileEarlier: history.compileEarlier,
   });
   closers.add('delivery', () => delivery.close());
-  const follower = followInMemory({ eventStore, logger, folds: [committed] });
+  const follower = followInMemory({ eventStore, logger, folds: [committed, agentFacts] });
   closers.add('log follower', () => follower.close());
-  const followers = createFollowers({ eventStore, committed, projections, accounts: accounts.view, logChain, clock });
+  const folds = { committed, agentFacts, accounts: accounts.view };
+  const followers = createFollowers({ eventStore, ...folds, projections, logChain, clock });
   const feed = createFeed({
     eventStore,
     projections,
@@ -270,8 +274,7 @@ export async function startRest(
     { host: '127.0.0.1', port: 0 },
   );
   closers.add('webhooks', () => webhooks.service.close());
-  const reports = lastKnown({ agents: projections.agents, telemetry, away: () => false });
-  const shown = { ...projections, agents: reports.agents };
+  const reports = lastKnown({ telemetry, away: () => false });
   const deps: RestDeps = {
     commands: createCommandHandlers({
       fleet: gateway,
@@ -281,12 +284,13 @@ export async function startRest(
       webhookHandlers: webhooks.handlers,
       keyring,
       servicePublic: generateX25519().publicKey,
-      projections: shown,
-      audit: shown.auditTrail,
+      projections,
+      audit: projections.auditTrail,
       clock,
       ids,
     }),
-    projections: shown,
+    projections,
+    agentFacts,
     held: {
       position: followers.position,
       reached: (position, timeoutMs) => followers.reached(position, Math.min(timeoutMs, reachedWithinMs)),

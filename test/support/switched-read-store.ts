@@ -50,3 +50,20 @@ export function switchedReadStore(inner: ReadStore): SwitchedReadStore {
   });
   return store;
 }
+
+/** A read store each of whose reads of one document first waits for what a test does. */
+export function readsBehind(inner: ReadStore, before: () => Promise<void>): ReadStore {
+  return {
+    ...inner,
+    async collection<F extends Fields>(spec: Parameters<ReadStore['collection']>[0]) {
+      const collection = await inner.collection<F>(spec);
+      return {
+        ...collection,
+        async get(id: string) {
+          await before();
+          return collection.get(id);
+        },
+      };
+    },
+  };
+}

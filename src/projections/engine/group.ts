@@ -3,7 +3,6 @@
  * position. `projections.ts` chooses the layout and changes to another one. Implements
  * `docs/architecture.md#read-models` and `docs/contract/rest.md#consistency`.
  */
-import type { AgentEvent } from '../../domain/agents/facts.js';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -43,7 +42,6 @@ export interface GroupOptions {
   readonly models: readonly ReadModel[];
   /** Absent: the layout in use at the time when the store is first reached. */
   readonly layout?: Layout | undefined;
-  onAgentFact(fact: AgentEvent, at: string, position: number): void;
   onAnotherLog?(sentence: string): void;
 }
 
@@ -111,7 +109,6 @@ async function open(options: GroupOptions, progress: Progress, status: StatusBoa
     status,
     after: checkpoint ?? 'start',
     onCaughtUp: activate,
-    onAgentFact: options.onAgentFact,
     onAnotherLog: (sentence) => options.onAnotherLog?.(sentence),
   });
   const purge = createPurge({

@@ -4,12 +4,10 @@
  * release does not know. Implements `docs/architecture.md#read-models` and
  * `docs/contract/domain.md#commands-and-events`.
  */
-import { agentEvent } from '../../domain/agents/facts.js';
 import { readCommand, UnknownEventError } from '../../domain/log/upcast.js';
-import type { AgentEvent } from '../../domain/agents/facts.js';
 import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
-import { allStreams, streams } from '../../kernel/event.js';
+import { allStreams } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { createKeyedBatch } from '../../kernel/keyed-batch.js';
 import type { KeyedBatch } from '../../kernel/keyed-batch.js';
@@ -41,7 +39,6 @@ export interface RunnerDeps {
   readonly after: Checkpoint | 'start';
   /** The read models and their checkpoint have reached the end of the log. May be called more than once. */
   onCaughtUp(): Promise<void>;
-  onAgentFact(fact: AgentEvent, at: string, position: number): void;
   /** The log is another one than before: the runner has stopped. The sentence has no end. */
   onAnotherLog?(sentence: string): void;
 }
@@ -97,13 +94,6 @@ function createCheckpoints({ readStore, version, logger }: RunnerDeps): KeyedBat
     },
     onError: (error) => logger.warn({ error: shortError(error) }, 'the checkpoint of the read models is late'),
   });
-}
-
-function tellFacts(commands: readonly RecordedCommand[], tell: RunnerDeps['onAgentFact']): void {
-  for (const { stream, events } of commands) {
-    if (!stream.startsWith(streams.agentsPrefix)) continue;
-    for (const event of events) tell(agentEvent(event), event.metadata.occurred_at, event.position);
-  }
 }
 
 /**
@@ -164,7 +154,6 @@ export function startRunner(deps: RunnerDeps): Runner {
     anchors.note(commands);
     handle({ commit: position, prepare: position });
     progress.applied(commands);
-    tellFacts(commands, deps.onAgentFact);
   }
 
   async function applyPart(commands: readonly RecordedCommand[]): Promise<void> {

@@ -88,7 +88,6 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
     release,
     models,
     deletionTime: () => undefined,
-    onAgentFact: () => undefined,
   });
   try {
     if (!(await folded(fresh, options))) return undefined;

@@ -202,7 +202,6 @@ async function fill(
     status,
     after: after ?? 'start',
     onCaughtUp: async () => caughtUp.abort(),
-    onAgentFact: () => undefined,
   });
   const stopped = new AbortController();
   void runner.ended.then(() => stopped.abort());

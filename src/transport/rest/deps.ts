@@ -17,6 +17,7 @@ import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { FleetQueries, Projections } from '../../projections/port.js';
+import type { AgentFacts } from '../../reports/facts.js';
 import type { Webhooks } from '../../webhooks/port.js';
 import type { Activity, Telemetry } from '../../telemetry/port.js';
 import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
@@ -35,10 +36,7 @@ export interface Readiness {
 export interface RestDeps {
   readonly commands: CommandHandlers;
   /** The stored read models. */
-  readonly projections: Pick<
-    Projections,
-    'agents' | 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'onAgentFact' | 'status'
-  >;
+  readonly projections: Pick<Projections, 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'status'>;
   /** How far what is held in memory is. */
   readonly held: {
     /** Log position of the newest command that a GET shows. */
@@ -48,6 +46,8 @@ export interface RestDeps {
   };
   readonly fleet: FleetQueries;
   readonly delivery: Pick<Delivery, 'state' | 'pushed' | 'unsentMs' | 'snapshotJson'>;
+  /** What agents did, as the log has it. */
+  readonly agentFacts: Pick<AgentFacts, 'of' | 'onFact'>;
   readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links' | 'reportedMetrics'>;
   readonly history: Pick<Telemetry, 'recordsHistory' | 'history'>;
   /** When those of the commands that agents were given were given, by id. @throws ServiceError `unavailable` */

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
 import type { StoredEvent } from '../../../src/kernel/event.js';
-import { isForeign, shardStream, streams } from '../../../src/kernel/event.js';
+import { isForeign, agentStreams, streams } from '../../../src/kernel/event.js';
 import { lastRevision, wholeStream, type LogItem } from '../../../src/storage/event-store.js';
 import { foreignKinds } from '../../support/foreign-events.js';
 import { commandOf } from '../contract/appending.js';
@@ -31,7 +31,7 @@ const followed = async (names: readonly string[]): Promise<readonly StoredEvent[
 
 it('hands out what others write into a stream as theirs, with what shows it', async () => {
   fixture = await openFixture();
-  const names = [streams.fleet, streams.signins, shardStream(3)];
+  const names = [streams.fleet, streams.signins, agentStreams[3]!];
   for (const name of names) {
     await fixture.store.append(name, 'no_stream', commandOf(1));
     for (const kind of Object.keys(foreignKinds) as (keyof typeof foreignKinds)[]) write(name, kind);
@@ -72,9 +72,7 @@ it('hands out nothing of other streams: of similar names, of projections, of met
     '$$svc-fleet',
   ];
   for (const name of others) write(name, name.startsWith('$ce') ? 'link' : 'withoutMetadata');
-  expect(seen(await followed([streams.fleet, ...Array.from({ length: 16 }, (_, n) => shardStream(n))]))).toEqual([
-    [streams.fleet, 0, 'own'],
-  ]);
+  expect(seen(await followed([streams.fleet, ...agentStreams]))).toEqual([[streams.fleet, 0, 'own']]);
   expect(fixture.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
 });
 

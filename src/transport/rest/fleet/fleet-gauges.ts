@@ -29,7 +29,7 @@ export interface FleetGauges {
   close(): Promise<void>;
 }
 
-type Deps = Pick<RestDeps, 'clock' | 'fleet' | 'projections' | 'telemetry' | 'logger'>;
+type Deps = Pick<RestDeps, 'clock' | 'fleet' | 'agentFacts' | 'telemetry' | 'logger'>;
 
 /** @param everyMs how often the reports are read */
 export function startFleetGauges(deps: Deps, everyMs: number): FleetGauges {

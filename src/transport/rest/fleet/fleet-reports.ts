@@ -114,7 +114,7 @@ export function servesAgain(clock: Pick<Clock, 'monotonic'>, { begunAt, tookMs }
  * @throws ServiceError `unavailable`
  */
 export async function readReports(
-  { projections, telemetry }: Pick<RestDeps, 'projections' | 'telemetry'>,
+  { agentFacts, telemetry }: Pick<RestDeps, 'agentFacts' | 'telemetry'>,
   nodeIds: readonly string[],
   { links }: ReportOptions,
   signal?: AbortSignal,
@@ -122,15 +122,14 @@ export async function readReports(
   const nodes = new Map<string, NodeReport>();
   for await (const slice of slicesOf(nodeIds)) {
     if (signal?.aborted === true) break;
-    const [agents, listeners, measured, metrics] = await Promise.all([
-      projections.agents.getMany(slice),
+    const [listeners, measured, metrics] = await Promise.all([
       telemetry.listeners(slice),
       links ? telemetry.links(slice) : undefined,
       links ? telemetry.reportedMetrics(slice) : undefined,
     ]);
     for (const id of slice) {
       nodes.set(id, {
-        ...shortOf(agents.get(id), listeners.get(id)),
+        ...shortOf(agentFacts.of(id), listeners.get(id)),
         lossy: lossyOf(measured?.get(id)),
         upstreams: upstreamsOf(metrics?.get(id)),
       });

@@ -77,13 +77,12 @@ export const missing = 'missing';
 
 /** The states of the nodes that have reported, read in slices. @throws ServiceError `unavailable` */
 export async function readStates(
-  { projections, telemetry }: Pick<RestDeps, 'projections' | 'telemetry'>,
+  { agentFacts, telemetry }: Pick<RestDeps, 'agentFacts' | 'telemetry'>,
   nodeIds: readonly string[],
 ): Promise<ReadonlyMap<string, ListenerStates>> {
   const states = new Map<string, ListenerStates>();
   for await (const slice of slicesOf(nodeIds)) {
-    const [agents, reports] = await Promise.all([projections.agents.getMany(slice), telemetry.listeners(slice)]);
-    for (const [id, report] of reports) states.set(id, statesOf(report, agents.get(id)));
+    for (const [id, report] of await telemetry.listeners(slice)) states.set(id, statesOf(report, agentFacts.of(id)));
   }
   return states;
 }

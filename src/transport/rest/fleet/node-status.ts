@@ -42,11 +42,10 @@ export const nodeOption = z
 type NodeOption = z.output<typeof nodeOption>;
 
 /** The options of nodes in their order. @param online the nodes with a live session */
-export async function nodeOptions(
-  deps: RestDeps,
+export function nodeOptions(
+  { agentFacts }: RestDeps,
   nodes: readonly { readonly id: string; readonly name: string }[],
   online: ReadonlyMap<string, PresenceFacts>,
-): Promise<readonly NodeOption[]> {
-  const agents = await deps.projections.agents.getMany(nodes.map(({ id }) => id));
-  return nodes.map(({ id, name }) => ({ id, name, status: statusOf(online.has(id), agents.get(id)) }));
+): readonly NodeOption[] {
+  return nodes.map(({ id, name }) => ({ id, name, status: statusOf(online.has(id), agentFacts.of(id)) }));
 }

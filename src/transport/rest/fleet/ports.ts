@@ -99,7 +99,7 @@ async function* tablePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<str
   const all = deps.fleet.nodeNames();
   const online = await deps.telemetry.online();
   yield '{"nodes":';
-  yield* listInPieces(all, (slice) => nodeOptions(deps, slice, online));
+  yield* listInPieces(all, async (slice) => nodeOptions(deps, slice, online));
   yield ',"items":';
   const shown = wanted.node_id === undefined ? all : all.filter(({ id }) => id === wanted.node_id);
   yield* listInPieces(shown, (slice) => itemsOf(deps, slice, wanted, online));

@@ -211,11 +211,11 @@ export async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]
 /** How far the nodes of deployments are now. */
 async function statesOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentStates[]> {
   const ids = nodesIn(deployments);
-  const [facts, presences] = await Promise.all([deps.projections.agents.getMany(ids), presencesOf(deps, ids)]);
+  const presences = await presencesOf(deps, ids);
   const stateOf = (node_id: string, generation: number): DeploymentNodeState => {
     const presence = presences.get(node_id);
     const push = pushFacts(deps, node_id, presence);
-    return deploymentState(generation, facts.get(node_id), push, presence !== undefined);
+    return deploymentState(generation, deps.agentFacts.of(node_id), push, presence !== undefined);
   };
   return deployments.map((deployment) => ({
     ...deployment,
@@ -228,7 +228,7 @@ async function waitApplied(deps: RestDeps, deployment: Deployment, ms: number, s
   const ids = new Set(deployment.nodes.map((node) => node.node_id));
   const deadline = deps.clock.monotonic() + ms;
   const bell = createBell();
-  const stop = deps.projections.onAgentFact((fact) => {
+  const stop = deps.agentFacts.onFact(({ fact }) => {
     if (ids.has(fact.data.node_id)) bell.ring();
   });
   signal.addEventListener('abort', bell.ring);

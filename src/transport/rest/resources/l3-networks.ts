@@ -259,11 +259,11 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request) => {
       const network = orNotFound(queries.get(pathId(request.params, what)), what);
       const ids = network.members.map(({ node_id }) => node_id);
-      const [agents, presences] = await Promise.all([deps.projections.agents.getMany(ids), presencesOf(deps, ids)]);
+      const presences = await presencesOf(deps, ids);
       const items = ids.map((id) => ({
         node_id: id,
         node_name: deps.fleet.node(id)?.name ?? '',
-        node_status: statusOf(presences.has(id), agents.get(id)),
+        node_status: statusOf(presences.has(id), deps.agentFacts.of(id)),
       }));
       return ok({ items });
     },

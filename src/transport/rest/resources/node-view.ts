@@ -111,21 +111,17 @@ export async function nodeViews(
   nodes: readonly NodeState[],
   online: ReadonlyMap<string, PresenceFacts>,
 ): Promise<NodeView[]> {
-  const ids = nodes.map(({ id }) => id);
-  const [agents, told] = await Promise.all([deps.projections.agents.getMany(ids), readTold(deps, ids)]);
-  return nodes.map((node) =>
-    nodeView(deps, node, agents.get(node.id) ?? neverConnected, told(node.id), online.get(node.id)),
+  const told = await readTold(
+    deps,
+    nodes.map(({ id }) => id),
   );
+  return nodes.map((node) => nodeView(deps, node, deps.agentFacts.of(node.id), told(node.id), online.get(node.id)));
 }
 
-/** The view of one node. @param agent undefined when the read models do not know the node yet */
-export async function oneNodeView(
-  deps: RestDeps,
-  node: NodeState,
-  agent: NodeAgentFacts | undefined,
-): Promise<NodeView> {
+/** The view of one node. */
+export async function oneNodeView(deps: RestDeps, node: NodeState): Promise<NodeView> {
   const [presence, told] = await Promise.all([deps.telemetry.presence(node.id), readTold(deps, [node.id])]);
-  return nodeView(deps, node, agent ?? neverConnected, told(node.id), presence);
+  return nodeView(deps, node, deps.agentFacts.of(node.id), told(node.id), presence);
 }
 
 /** The view of a node that was just created. No agent can have connected yet, so no store is read. */

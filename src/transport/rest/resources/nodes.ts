@@ -5,7 +5,6 @@
  */
 import { z } from 'zod';
 import type { CommandOutcome } from '../../../commands/port.js';
-import { neverConnected } from '../../../domain/agents/node-agent-facts.js';
 import type { NodeState } from '../../../domain/node/node.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import { limits } from '../../../kernel/limits.js';
@@ -20,7 +19,7 @@ import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { ApplyState } from '../fleet/apply-state.js';
 import { applyState, applyStates } from '../fleet/apply-state.js';
 import { readStates, stateNow } from '../fleet/listener-states.js';
-import { nodeStatuses } from '../fleet/node-status.js';
+import { nodeStatuses, statusOf } from '../fleet/node-status.js';
 import type { NodeStatus } from '../fleet/node-status.js';
 import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerprint, pushFacts } from './node-view.js';
 import type { NodeView } from './node-view.js';
@@ -81,7 +80,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
 
   async function get(id: string): Promise<NodeView | undefined> {
     const node = deps.fleet.nodes.get(id);
-    return node === undefined ? undefined : oneNodeView(deps, node, await deps.projections.agents.get(id));
+    return node === undefined ? undefined : oneNodeView(deps, node);
   }
 
   resourceRoutes(app, {
@@ -112,7 +111,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     async list(paged, checked) {
       const { status, apply, listeners, label = [], sort } = checked as Filters;
       const online = await deps.telemetry.online();
-      const conditions = [...label.map(labelFilter), await statusFilter(deps, status, online)];
+      const conditions = [...label.map(labelFilter), statusFilter(deps, status, online)];
       const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
       const bySeen = sort === 'last_seen_at' || sort === '-last_seen_at';
       if (apply === undefined && listeners === undefined && !bySeen) {
@@ -120,7 +119,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
         return { items: await nodeViews(deps, items, online), total };
       }
       let { items } = deps.fleet.nodes.list({ ...paged, ...everyItem, ...(bySeen ? { sort: 'name' } : {}), matches });
-      if (apply !== undefined) items = await inState(deps, items, apply, online);
+      if (apply !== undefined) items = inState(deps, items, apply, online);
       if (listeners === 'missing') items = await missingListeners(deps, items);
       if (bySeen) items = await sortedBySeen(deps, items, sort === '-last_seen_at' ? -1 : 1);
       const first = (paged.page - 1) * paged.pageSize;
@@ -137,7 +136,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     // The secret itself is not stored.
     repeated: { control_psk: null },
     update: nodes.update,
-    view: async (node) => oneNodeView(deps, node, await deps.projections.agents.get(node.id)),
+    view: (node) => oneNodeView(deps, node),
     async remove(context, id, ifMatch) {
       const outcome = await nodes.remove(context, id, ifMatch);
       await sessionsEnded(deps, id, outcome);
@@ -212,23 +211,17 @@ function labelFilter(label: string): NodeFilter {
 
 const everyItem = { page: 1, pageSize: Number.MAX_SAFE_INTEGER } as const;
 
-/** The nodes in a state of their newest generation. @throws ServiceError `unavailable` */
-async function inState(
+/** The nodes in a state of their newest generation. */
+function inState(
   deps: RestDeps,
   nodes: readonly NodeState[],
   state: ApplyState['state'],
   online: ReadonlyMap<string, PresenceFacts>,
-): Promise<readonly NodeState[]> {
-  const found: NodeState[] = [];
-  for await (const slice of slicesOf(nodes)) {
-    const agents = await deps.projections.agents.getMany(slice.map(({ id }) => id));
-    for (const node of slice) {
-      const facts = agents.get(node.id) ?? neverConnected;
-      const push = pushFacts(deps, node.id, online.get(node.id));
-      if (applyState(deps.fleet.generation(node.id) ?? null, facts, push).state === state) found.push(node);
-    }
-  }
-  return found;
+): readonly NodeState[] {
+  return nodes.filter(({ id }) => {
+    const push = pushFacts(deps, id, online.get(id));
+    return applyState(deps.fleet.generation(id) ?? null, deps.agentFacts.of(id), push).state === state;
+  });
 }
 
 /** The nodes that lack a listener. @throws ServiceError `unavailable` */
@@ -260,20 +253,11 @@ async function sortedBySeen(
   });
 }
 
-async function statusFilter(
-  { projections }: RestDeps,
+function statusFilter(
+  { agentFacts }: RestDeps,
   status: NodeStatus | undefined,
   online: ReadonlyMap<string, PresenceFacts>,
-): Promise<NodeFilter> {
-  switch (status) {
-    case undefined:
-      return () => true;
-    case 'online':
-      return ({ id }) => online.has(id);
-    case 'offline':
-    case 'pending': {
-      const connected = await projections.agents.connected();
-      return ({ id }) => !online.has(id) && connected.has(id) === (status === 'offline');
-    }
-  }
+): NodeFilter {
+  if (status === undefined) return () => true;
+  return ({ id }) => statusOf(online.has(id), agentFacts.of(id)) === status;
 }

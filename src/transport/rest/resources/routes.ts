@@ -178,7 +178,7 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
 
 async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.output<typeof hopViews>['items']> {
   const ids = hops.map((hop) => hop.node_id);
-  const [agents, presences] = await Promise.all([deps.projections.agents.getMany(ids), presencesOf(deps, ids)]);
+  const presences = await presencesOf(deps, ids);
   return hops.map((hop, index) => {
     const next = hops[index + 1];
     return {
@@ -188,7 +188,7 @@ async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.
       listen_addr: hop.listen_addr,
       listen_port: hop.listen_port,
       next_hop: next === undefined ? backend : dialled(deps.fleet.node(next.node_id), next.listen_port),
-      node_status: statusOf(presences.has(hop.node_id), agents.get(hop.node_id)),
+      node_status: statusOf(presences.has(hop.node_id), deps.agentFacts.of(hop.node_id)),
     };
   });
 }
