@@ -35,7 +35,7 @@ export const tuning = {
   /** How soon after a start all nodes are checked, and how often from then on. */
   standingFactsFirstMs: 60_000,
   standingFactsEveryMs: 30 * 60_000,
-  /** Nodes looked at together; the time between two appends; how long one waits for the read models; its tries. */
+  /** The time between two appends; how long one waits until its facts are folded; its tries. */
   standingFactsPauseMs: 100,
   standingFactsWaitMs: 10_000,
   standingFactsTries: 5,
