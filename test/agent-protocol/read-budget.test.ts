@@ -39,8 +39,9 @@ async function flood(count = 200): Promise<void> {
 describe('a session that sends more than it may', () => {
   test('is read at 2 payloads a second after a burst of 20, is never ended for it, and loses nothing', async () => {
     await flood(60);
+    // The answers to what was read may still be on their way.
+    await eventually(answered).toBeGreaterThanOrEqual(20);
     const first = answered();
-    expect(first).toBeGreaterThanOrEqual(20);
     expect(first).toBeLessThan(30);
     fixture.clock.advance(5_000);
     await eventually(() => answered() - first).toBeGreaterThanOrEqual(10);

@@ -2,6 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
+import { freePorts } from '../../scripts/stack/process.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { ListenerPolicy, UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
 import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
@@ -217,7 +218,6 @@ export async function udpEcho(tag: string): Promise<TestServer> {
 
 /** A loopback port on which nothing listens at the moment, for TCP or UDP. */
 export async function freePort(): Promise<number> {
-  const server = await tcpServer(() => undefined);
-  await server.close();
-  return server.port;
+  const [port = 0] = await freePorts(1);
+  return port;
 }
