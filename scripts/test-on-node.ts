@@ -31,7 +31,7 @@ const mainTests = [
   'test/storage/embedded',
   'test/storage/event-store.embedded',
   'test/storage/read-store.embedded',
-  'test/telemetry',
+  'test/reports',
   'test/wire',
 ];
 

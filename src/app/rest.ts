@@ -16,7 +16,7 @@ import { createCommandHandlers } from './command-handlers.js';
 import { followerMetrics } from './metrics.js';
 import type { Measured } from './metrics.js';
 import { serviceMetrics } from './metrics.js';
-import { lastKnown } from '../telemetry/last-known.js';
+import { lastKnown } from '../reports/last-known.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';

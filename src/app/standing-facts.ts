@@ -14,7 +14,7 @@ import type { FleetQueries } from '../projections/port.js';
 import type { AgentFacts } from '../reports/facts.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
-import type { Telemetry } from '../telemetry/port.js';
+import type { Telemetry } from '../reports/port.js';
 
 interface StandingFactsOptions {
   readonly eventStore: EventStore;

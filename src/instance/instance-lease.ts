@@ -9,7 +9,7 @@ import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Activity } from '../telemetry/port.js';
+import type { Activity } from '../reports/port.js';
 import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
 
 const instanceKind = 'instances';

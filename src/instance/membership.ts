@@ -6,7 +6,7 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
-import type { Activity, trafficCounters } from '../telemetry/port.js';
+import type { Activity, trafficCounters } from '../reports/port.js';
 import { liveInstances, startInstanceLease } from './instance-lease.js';
 import { createRevocations, tokensEnded } from './revocations.js';
 

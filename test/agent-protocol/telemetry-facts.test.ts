@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { heartbeatFacts, linksIn, listenersIn, metricsFacts } from '../../src/telemetry/reported.js';
+import { heartbeatFacts, linksIn, listenersIn, metricsFacts } from '../../src/reports/reported.js';
 import { processNamed } from '../support/reported-tables.js';
 
 const huge = 2n ** 64n - 1n;

@@ -1,5 +1,5 @@
 /** An instance joins the others: its lease, and the revocations that it carries out. */
-import type { Activity } from '../../src/telemetry/port.js';
+import type { Activity } from '../../src/reports/port.js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { liveInstances } from '../../src/instance/instance-lease.js';
 import { joinCluster } from '../../src/instance/membership.js';

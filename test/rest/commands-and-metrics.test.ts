@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import type { MetricsFacts } from '../../src/telemetry/port.js';
+import type { MetricsFacts } from '../../src/reports/port.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
 import { processNamed } from '../support/reported-tables.js';

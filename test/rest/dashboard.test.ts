@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { RuntimeListener } from '../../src/telemetry/port.js';
+import type { RuntimeListener } from '../../src/reports/port.js';
 import { eventually } from '../support/eventually.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
 import { commandOf, histories } from '../support/fleet-histories.js';

@@ -3,7 +3,7 @@
  * (`docs/contract/rest.md#nodes`, `docs/contract/rest.md#l4-chains`, `docs/contract/domain.md#health-of-a-chain`).
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
+import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { eventually } from '../support/eventually.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { ConnectedAgent, JsonData, RestFixture } from '../support/rest-fixture.js';

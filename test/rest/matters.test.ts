@@ -3,7 +3,7 @@
  * well is named by its cause, and gone once it is mended.
  */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import type { LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
+import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';

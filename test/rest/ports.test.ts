@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
+import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 

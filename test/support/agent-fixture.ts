@@ -25,7 +25,7 @@ import { issueControlPsk, sealVerifier } from '../../src/security/psk.js';
 import type { SealedValue } from '../../src/security/sealing.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import type { X25519KeyPair } from '../../src/kernel/crypto/crypto.js';
-import type { HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
+import type { HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/reports/port.js';
 import { createAgentTransport } from '../../src/transport/agent/agent-transport.js';
 import type { AgentTransport, AgentTransportOptions } from '../../src/transport/agent/agent-transport.js';
 import { startListener } from '../../src/transport/listener/listener.js';

@@ -1,8 +1,8 @@
 /** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { reportedTable, roundTrips, rowsIn } from '../../src/telemetry/reported.js';
-import type { HeartbeatFacts, LinkSample, ReportingProcess, RuntimeListener } from '../../src/telemetry/port.js';
+import { reportedTable, roundTrips, rowsIn } from '../../src/reports/reported.js';
+import type { HeartbeatFacts, LinkSample, ReportingProcess, RuntimeListener } from '../../src/reports/port.js';
 
 export interface Reported extends Omit<
   HeartbeatFacts,

@@ -16,7 +16,7 @@ import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
 import type { MetricSource } from '../../instance/metrics.js';
-import type { Telemetry } from '../../telemetry/port.js';
+import type { Telemetry } from '../../reports/port.js';
 import { createAddressBudget, createFaultyCalls, createNodeBudget, createProvenPairs } from './admission/budgets.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';
 import { createPendingTable } from './admission/pending-table.js';

@@ -1,11 +1,11 @@
 /**
  * The counters and gauges of the transport, and how `/metrics` shows them, with the sums over what agents reported last
- * (`src/telemetry/traffic-metrics.ts` has what they have counted). Totals only: no node is named.
+ * (`src/reports/traffic-metrics.ts` has what they have counted). Totals only: no node is named.
  */
 import type { MetricSource, NumberSource } from '../../instance/metrics.js';
 import { Counter } from 'prom-client';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
-import { wholeNumber } from '../../telemetry/reported.js';
+import { wholeNumber } from '../../reports/reported.js';
 
 export interface Counters {
   /** OpenSession calls by outcome: `ok`, or why they were refused. */

@@ -10,7 +10,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
-import type { PresenceFacts, ReportingProcess, Telemetry } from '../../telemetry/port.js';
+import type { PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
@@ -28,7 +28,7 @@ import { Outbox, SessionClosing } from './outbox.js';
 import type { ReadBudget, UnfinishedBytes } from './read-budget.js';
 import { startState, step } from './session.js';
 import type { SessionInput, SessionOutput, SessionState } from './session.js';
-import { heartbeatFacts, metricsFacts } from '../../telemetry/reported.js';
+import { heartbeatFacts, metricsFacts } from '../../reports/reported.js';
 
 /** Base of the jittered `retry_after_ms` of DRAINING and of OVERLOADED. */
 const drainRetryMs = 2_000;

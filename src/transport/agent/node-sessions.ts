@@ -15,7 +15,7 @@ import { timestamp } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { LogFields, Logger } from '../../kernel/logger.js';
-import type { Telemetry } from '../../telemetry/port.js';
+import type { Telemetry } from '../../reports/port.js';
 import type { CloseReason } from './close-reasons.js';
 import type { LiveSession } from './live-session.js';
 

@@ -19,7 +19,7 @@ import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { FleetQueries, Projections } from '../../projections/port.js';
 import type { AgentFacts } from '../../reports/facts.js';
 import type { Webhooks } from '../../webhooks/port.js';
-import type { Activity, Telemetry } from '../../telemetry/port.js';
+import type { Activity, Telemetry } from '../../reports/port.js';
 import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
 import type { RequestCounts } from './server/request-records.js';
 import type { AnswersUnderWay } from './server/answers-under-way.js';

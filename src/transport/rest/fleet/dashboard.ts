@@ -11,7 +11,7 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { createShared } from '../../../kernel/shared.js';
 import type { AuditEntry } from '../../../projections/port.js';
-import type { Activity } from '../../../telemetry/port.js';
+import type { Activity } from '../../../reports/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';

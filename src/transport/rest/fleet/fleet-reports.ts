@@ -9,7 +9,7 @@ import type { Clock } from '../../../kernel/clock.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { createShared } from '../../../kernel/shared.js';
 import type { Begun } from '../../../kernel/shared.js';
-import type { ReportedLinks, ReportedListeners, ReportedMetrics } from '../../../telemetry/port.js';
+import type { ReportedLinks, ReportedListeners, ReportedMetrics } from '../../../reports/port.js';
 import type { RestDeps } from '../deps.js';
 import type { NodeSamples } from './link-measurements.js';
 import { byResource } from './link-measurements.js';

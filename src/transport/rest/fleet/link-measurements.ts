@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
-import type { LinkSample, ReportedLinks } from '../../../telemetry/port.js';
+import type { LinkSample, ReportedLinks } from '../../../reports/port.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { time } from '../schemas/shared-schemas.js';
 

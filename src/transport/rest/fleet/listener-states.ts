@@ -7,7 +7,7 @@ import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js'
 import { tellsOfApplied } from '../../../domain/agents/node-agent-facts.js';
 import { byListener, listenerKey, listenerOfKey } from '../../../domain/port-table/port-table.js';
 import { limits } from '../../../kernel/limits.js';
-import type { ReportedListeners, RuntimeListener } from '../../../telemetry/port.js';
+import type { ReportedListeners, RuntimeListener } from '../../../reports/port.js';
 import type { RestDeps } from '../deps.js';
 import { slicesOf } from '../answers/streamed-json.js';
 import { documented } from '../openapi/openapi-text.js';

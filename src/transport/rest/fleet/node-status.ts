@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
-import type { PresenceFacts } from '../../../telemetry/port.js';
+import type { PresenceFacts } from '../../../reports/port.js';
 import type { RestDeps } from '../deps.js';
 import { documented } from '../openapi/openapi-text.js';
 import { nodeId } from '../schemas/shared-schemas.js';

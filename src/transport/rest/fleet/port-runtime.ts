@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { policyTransports } from '../../../domain/listener-policy/policy.js';
 import { plainIp } from '../../../kernel/addresses.js';
-import type { ReportedListeners, RuntimeListener } from '../../../telemetry/port.js';
+import type { ReportedListeners, RuntimeListener } from '../../../reports/port.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { ip, oneOf, uuid } from '../schemas/fields.js';

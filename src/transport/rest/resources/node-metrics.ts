@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { compareText } from '../../../kernel/compare-text.js';
-import type { MetricsFacts } from '../../../telemetry/port.js';
+import type { MetricsFacts } from '../../../reports/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';

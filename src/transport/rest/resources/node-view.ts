@@ -9,7 +9,7 @@ import type { NodeDefinition, NodeState } from '../../../domain/node/node.js';
 import type { ResourceMeta } from '../../../domain/resource/meta.js';
 import { effectiveMultiplex } from '../../../domain/settings/settings.js';
 import { timestamp } from '../../../kernel/clock.js';
-import type { NodeVitals, PresenceFacts } from '../../../telemetry/port.js';
+import type { NodeVitals, PresenceFacts } from '../../../reports/port.js';
 import { applyState, applyStates, newestPush } from '../fleet/apply-state.js';
 import type { PushFacts } from '../fleet/apply-state.js';
 import type { RestDeps } from '../deps.js';

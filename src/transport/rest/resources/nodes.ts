@@ -8,7 +8,7 @@ import type { CommandOutcome } from '../../../commands/port.js';
 import type { NodeState } from '../../../domain/node/node.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import { limits } from '../../../kernel/limits.js';
-import type { PresenceFacts } from '../../../telemetry/port.js';
+import type { PresenceFacts } from '../../../reports/port.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';

@@ -4,11 +4,11 @@
  * holds the lease makes hours of old slots, and deletes old hours. Points are set, never added, so that writing one again
  * changes nothing. Implements decisions 340 and 341.
  */
-import { timestamp } from '../kernel/clock.js';
-import type { Clock } from '../kernel/clock.js';
-import type { ReadStore, StoredDocument } from '../storage/read-store.js';
-import type { Point, Points } from './history-points.js';
-import { add, hourMs, hoursKeptMs, hoursOf, joinHours, pack, slotMs, slotsKeptMs, unpack } from './history-points.js';
+import { timestamp } from '../../kernel/clock.js';
+import type { Clock } from '../../kernel/clock.js';
+import type { ReadStore, StoredDocument } from '../../storage/read-store.js';
+import type { Point, Points } from './points.js';
+import { add, hourMs, hoursKeptMs, hoursOf, joinHours, pack, slotMs, slotsKeptMs, unpack } from './points.js';
 
 type HistoryFields = {
   readonly node_id: string;

@@ -14,8 +14,8 @@ import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import { byId, createChangedTables, put, totalsOf } from './changed-tables.js';
 import type { OnGrowth, TableFields } from './changed-tables.js';
-import { linkShares, listenerShares, metricsShares, piecesOf, roundTrips } from './history-counting.js';
-import type { History, Share } from './history.js';
+import { linkShares, listenerShares, metricsShares, piecesOf, roundTrips } from './history/counting.js';
+import type { History, Share } from './history/history.js';
 import type {
   Carriers,
   HeartbeatFacts,

@@ -3,7 +3,7 @@
  * event. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { Counter } from 'prom-client';
-import type { History } from './history.js';
+import type { History } from './history/history.js';
 import type { Counters, Rows } from './process-totals.js';
 
 export interface RuntimeRoute {

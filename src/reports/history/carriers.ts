@@ -2,12 +2,12 @@
  * For whom the reports of a node are counted in history, by its chains as they are deployed: the answer of the fleet to a
  * question of telemetry. Made anew when the node's generation changes. Implements decision 360.
  */
-import { liveDefinition, upstreamOf } from '../domain/chain/chain.js';
-import { listenerOf } from '../domain/chain/transports.js';
-import { listenerKey } from '../domain/port-table/port-table.js';
-import { createLru } from '../kernel/lru.js';
-import type { FleetQueries } from '../projections/port.js';
-import type { Carriers } from '../telemetry/port.js';
+import { liveDefinition, upstreamOf } from '../../domain/chain/chain.js';
+import { listenerOf } from '../../domain/chain/transports.js';
+import { listenerKey } from '../../domain/port-table/port-table.js';
+import { createLru } from '../../kernel/lru.js';
+import type { FleetQueries } from '../../projections/port.js';
+import type { Carriers } from '../port.js';
 
 /** Twice as many nodes as a fleet is built for. */
 const rememberedNodes = 20_000;

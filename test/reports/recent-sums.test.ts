@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createRecentSums } from '../../src/telemetry/recent-sums.js';
+import { createRecentSums } from '../../src/reports/recent-sums.js';
 
 test('sums what was noted in the last places, whatever was noted before', () => {
   const step = fc.record({ afterMs: fc.nat(40_000), times: fc.nat(5) });

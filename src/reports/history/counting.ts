@@ -3,11 +3,11 @@
  * dials. Everything is counted as clients see it: `bytes_in` comes from them. Implements decision 360.
  */
 import type { Share } from './history.js';
-import type { Growth } from './history-points.js';
-import { slotMs } from './history-points.js';
-import type { Carriers, HeartbeatFacts, MetricsFacts } from './port.js';
-import type { Counters } from './process-totals.js';
-import { growthOf } from './process-totals.js';
+import type { Growth } from './points.js';
+import { slotMs } from './points.js';
+import type { Carriers, HeartbeatFacts, MetricsFacts } from '../port.js';
+import type { Counters } from '../process-totals.js';
+import { growthOf } from '../process-totals.js';
 
 /** Nothing where no counter has grown. */
 const sharesOf = (ids: readonly string[], growth: Growth): readonly Share[] =>

@@ -1,17 +1,17 @@
 /**
  * The history of nodes, chains and upstreams: points of five minutes for a day, and of an hour for 30 days. What reports add
  * to the slot of five minutes that is still open is gathered in memory, and written once when the slot is over
- * (`history-documents.ts`). Implements decisions 340, 341 and 360.
+ * (`documents.ts`). Implements decisions 340, 341 and 360.
  */
-import { startLoop } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
-import type { ReadStore } from '../storage/read-store.js';
-import type { StepName } from './history-documents.js';
-import { openHistoryDocuments } from './history-documents.js';
-import type { Growth, Point, Points } from './history-points.js';
-import { add, hoursOf, joinHours, slotMs } from './history-points.js';
+import { startLoop } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { errorText } from '../../kernel/errors.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { ReadStore } from '../../storage/read-store.js';
+import type { StepName } from './documents.js';
+import { openHistoryDocuments } from './documents.js';
+import type { Growth, Point, Points } from './points.js';
+import { add, hoursOf, joinHours, slotMs } from './points.js';
 
 /** How long after its end a slot takes reports that came in it: as long as a batch of them takes, and the next heartbeat. */
 const graceMs = 60_000;

@@ -6,7 +6,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { openNodeDocuments } from './node-documents.js';
-import { openHistory } from './history.js';
+import { openHistory } from './history/history.js';
 import { trafficCounters } from './port.js';
 import type { Carriers, Telemetry } from './port.js';
 import { createPresence } from './presence.js';

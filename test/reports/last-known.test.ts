@@ -1,9 +1,9 @@
 /** What is answered of nodes while the read store is away: what was read last. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { LastKnown } from '../../src/telemetry/last-known.js';
-import { lastKnown } from '../../src/telemetry/last-known.js';
-import type { PresenceFacts } from '../../src/telemetry/port.js';
+import type { LastKnown } from '../../src/reports/last-known.js';
+import { lastKnown } from '../../src/reports/last-known.js';
+import type { PresenceFacts } from '../../src/reports/port.js';
 
 const presence = (session_id: string): PresenceFacts => ({
   session_id,
