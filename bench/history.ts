@@ -13,7 +13,7 @@ import type { Growth } from '../src/reports/history/points.js';
 import type { Carriers, HeartbeatFacts, PresenceFacts } from '../src/reports/port.js';
 import { heartbeatFacts } from '../src/reports/reported.js';
 import { HeartbeatRequest } from '../src/gen/svc/control/v1/heartbeat.js';
-import { createTelemetry } from '../src/reports/telemetry.js';
+import { openReports } from '../src/reports/reports.js';
 import { median, rounded } from './figures.js';
 import type { Report } from './figures.js';
 import type { BenchOptions } from './options.js';
@@ -98,16 +98,17 @@ async function heartbeatCores(folder: string, nodes: number, recorded: boolean):
   const byNode = new Map(Array.from({ length: nodes }, (_, index) => [idOf('a', index), carriersOf(idOf('a', index))]));
   const nothing = carriersOf('');
   const carriers = (nodeId: string): Carriers => byNode.get(nodeId) ?? nothing;
-  const telemetry = await createTelemetry({
+  const reports = await openReports({
     readStore: stores.readStore,
+    instanceId: 'bench',
     clock,
     logger: silentLogger,
-    history: recorded ? { instanceId: 'bench', carriers } : undefined,
+    carriers: recorded ? carriers : undefined,
   });
   const presence: PresenceFacts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
   const beat = async (turn: number): Promise<void> => {
-    for (const nodeId of byNode.keys()) telemetry.alive(nodeId, presence, 30_000, beatOf(nodeId, turn));
-    await telemetry.flush();
+    for (const nodeId of byNode.keys()) reports.alive(nodeId, presence, 30_000, beatOf(nodeId, turn));
+    await reports.flush();
     now += heartbeatSeconds * 1000;
   };
   const turns = simulatedSeconds / heartbeatSeconds;
@@ -115,7 +116,7 @@ async function heartbeatCores(folder: string, nodes: number, recorded: boolean):
   const began = processorMs();
   for (let turn = 0; turn < turns; turn += 1) await beat(warmUpTurns + turn);
   const cores = ((processorMs() - began) / (simulatedSeconds * 1000)) * (fleetNodes / nodes);
-  await telemetry.close();
+  await reports.close();
   await stores.close();
   return cores;
 }

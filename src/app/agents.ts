@@ -1,10 +1,11 @@
 /**
- * Serves agents on the core: telemetry, their transport, the claims of commands, the loops that keep facts and
+ * Serves agents on the core: their reports, their transport, the claims of commands, the loops that keep facts and
  * credentials up to date, and this instance's place among the others. See `docs/architecture.md`.
  */
 import type { CommandClaims } from '../instance/command-claims.js';
 import { openCommandClaims } from '../instance/command-claims.js';
 import type { Membership } from '../instance/membership.js';
+import { liveInstances } from '../instance/instance-lease.js';
 import { joinCluster } from '../instance/membership.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
@@ -17,15 +18,15 @@ import { createCarriers } from '../reports/history/carriers.js';
 import { watchCredentials } from './credentials.js';
 import type { Measured } from './metrics.js';
 import { keepStandingFacts } from './standing-facts.js';
-import type { TelemetryService } from '../reports/telemetry.js';
+import { openReports } from '../reports/reports.js';
+import type { ReportsService } from '../reports/reports.js';
 import { openSharedHellos } from '../instance/shared-hellos.js';
-import { createTelemetry } from '../reports/telemetry.js';
 import { createAgentTransport } from '../transport/agent/agent-transport.js';
 import { startListener } from '../transport/listener/listener.js';
 import type { Core } from './core.js';
 
 export interface Agents {
-  readonly telemetry: TelemetryService;
+  readonly reports: ReportsService;
   readonly membership: Membership;
   readonly claims: CommandClaims;
   /** Where agents connect: `host:port`. */
@@ -38,10 +39,20 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
   const { clock, ids, logger, closers, instanceId, eventStore, readStore, projections, delivery, queries, fleet } =
     core;
   const { clocks, health, facts, readOnly, accountsView } = core;
-  const history = config.history ? { instanceId, carriers: createCarriers(queries) } : undefined;
-  const telemetry = await createTelemetry({ readStore, clock, logger, history });
-  closers.add('telemetry', () => telemetry.close());
-  forgetDeletedNodes(delivery, telemetry, logger);
+  const isShared = config.mongoUrl !== undefined;
+  const reports = await openReports({
+    readStore,
+    instanceId,
+    clock,
+    logger,
+    // A read store in the data folder has no other instances.
+    liveInstances: isShared
+      ? async () => (await liveInstances(readStore)).map(({ instance_id }) => instance_id)
+      : undefined,
+    carriers: config.history ? createCarriers(queries) : undefined,
+  });
+  closers.add('reports', () => reports.close());
+  forgetDeletedNodes(delivery, reports, logger);
   const claims = await openCommandClaims({
     readStore,
     clock,
@@ -50,21 +61,20 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     queued: () => [...queries.nodeIds()].map((id) => [id, queries.node(id)?.commands ?? []] as const),
   });
   closers.add('command claims', () => claims.close());
-  // A read store in the data folder has no other instances.
-  const isShared = config.mongoUrl !== undefined && config.agents.reality !== undefined;
-  const sharedHellos = isShared
-    ? await openSharedHellos({
-        readStore,
-        logger,
-        away: () => health.away('read store') !== undefined,
-        deletionTime: () => clocks.deletionTime(projections.newestAt()),
-      })
-    : undefined;
+  const sharedHellos =
+    isShared && config.agents.reality !== undefined
+      ? await openSharedHellos({
+          readStore,
+          logger,
+          away: () => health.away('read store') !== undefined,
+          deletionTime: () => clocks.deletionTime(projections.newestAt()),
+        })
+      : undefined;
   closers.add('shared hellos', async () => sharedHellos?.close());
   const transport = await createAgentTransport(
     {
       delivery,
-      telemetry,
+      telemetry: reports,
       facts,
       keyring: core.keyring,
       clock: clocks.shared,
@@ -97,7 +107,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     eventStore,
     readStore,
     facts: core.agentFacts,
-    telemetry,
+    reports,
     instanceId,
     clock: clocks.shared,
     ids,
@@ -119,28 +129,28 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     onTokensEnded: accountsView.onTokensEnded,
     onRevoked: delivery.onRevoked,
     sessionsEnded: transport.sessionsEnded,
-    activity: telemetry.activity,
+    activity: reports.activity,
   });
   closers.add('instance lease', () => membership.close());
   return {
-    telemetry,
+    reports,
     membership,
     claims,
     address: transport.address,
-    measured: [transport, { metrics: telemetry.trafficMetrics }, standingFacts, credentials],
+    measured: [transport, { metrics: reports.trafficMetrics }, standingFacts, credentials],
   };
 }
 
-/** Deletes the telemetry of deleted nodes. Ending their sessions is not done here: the agent transport listens for itself. */
+/** Deletes the reports of deleted nodes. Ending their sessions is not done here: the agent transport listens for itself. */
 function forgetDeletedNodes(
   delivery: Pick<Delivery, 'onRevoked' | 'node'>,
-  telemetry: Pick<TelemetryService, 'forget'>,
+  reports: Pick<ReportsService, 'forget'>,
   logger: Logger,
 ): void {
   delivery.onRevoked((nodeId) => {
     if (delivery.node(nodeId) !== undefined) return;
-    telemetry.forget([nodeId]).catch((error: unknown) => {
-      logger.warn({ error: errorText(error), node_id: nodeId }, 'the telemetry of a deleted node could not be deleted');
+    reports.forget([nodeId]).catch((error: unknown) => {
+      logger.warn({ error: errorText(error), node_id: nodeId }, 'the reports of a deleted node could not be deleted');
     });
   });
 }

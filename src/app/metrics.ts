@@ -11,7 +11,7 @@ import type { DeliveryService } from '../delivery/delivery.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
-import type { FleetCounts } from '../transport/rest/fleet/fleet-gauges.js';
+import type { FleetCounts } from '../reports/sums.js';
 import { version } from './version.js';
 
 /** A part that has metrics of its own. */
@@ -32,7 +32,8 @@ interface MeasuredService {
   readonly timeToApplied: Histogram;
   readonly facts: Pick<FactRecorder, 'stats'>;
   readonly refusals: Pick<SampledLog, 'counts'>;
-  fleet(): FleetCounts;
+  /** Undefined before the fleet was counted once. */
+  fleet(): FleetCounts | undefined;
   readonly logs: { readonly [what: string]: Pick<BudgetedLogger, 'leftOut'> };
   readonly rest: {
     readonly sockets: { readonly open: number };
@@ -103,35 +104,39 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
 }
 
 /** Every instance shows the whole fleet. */
-function fleetMetrics(counts: () => FleetCounts): readonly NumberSource[] {
+function fleetMetrics(counts: () => FleetCounts | undefined): readonly NumberSource[] {
+  const by = (numbers: { readonly [name: string]: number } | undefined) => new Map(Object.entries(numbers ?? {}));
   return [
     {
       type: 'gauge',
       name: 'svc_nodes',
-      help: 'Nodes, by status; counted once a minute, and the same on every instance.',
+      help: 'Nodes, by status; the same on every instance.',
       label: 'status',
-      read: () => counts().nodes,
+      read: () => {
+        const nodes = counts()?.nodes;
+        return by(nodes && { pending: nodes.pending, online: nodes.online, offline: nodes.offline });
+      },
     },
     {
       type: 'gauge',
       name: 'svc_listeners',
       help: 'Listeners that are intended on online nodes, by the state that a report not older than the last apply gives.',
       label: 'state',
-      read: () => counts().listeners,
+      read: () => counts()?.listenerStates ?? new Map(),
     },
     {
       type: 'gauge',
       name: 'svc_chains',
       help: 'L4 chains that are deployed and enabled, by health.',
       label: 'health',
-      read: () => counts().chains,
+      read: () => by(counts()?.chains),
     },
     {
       type: 'gauge',
       name: 'svc_upstreams',
       help: 'Enabled upstreams: unhealthy when an online node that dials it says so, unknown when none reports it.',
       label: 'health',
-      read: () => counts().upstreams,
+      read: () => by(counts()?.upstreams),
     },
   ];
 }

@@ -16,17 +16,15 @@ import { createCommandHandlers } from './command-handlers.js';
 import { followerMetrics } from './metrics.js';
 import type { Measured } from './metrics.js';
 import { serviceMetrics } from './metrics.js';
-import { lastKnown } from '../reports/last-known.js';
+import { keepCounts } from '../reports/counts.js';
+import type { Counts } from '../reports/counts.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
 import type { Readiness, RestApp } from '../transport/rest/deps.js';
 import { createAnswersUnderWay } from '../transport/rest/server/answers-under-way.js';
 import { createRequestCounts } from '../transport/rest/server/request-records.js';
-import type { FleetGauges } from '../transport/rest/fleet/fleet-gauges.js';
-import { startFleetGauges } from '../transport/rest/fleet/fleet-gauges.js';
 import { createRestSockets } from '../transport/rest/server/sockets.js';
-import { tuning } from '../transport/rest/tuning.js';
 import type { Agents } from './agents.js';
 import type { Core } from './core.js';
 import { version } from './version.js';
@@ -48,10 +46,9 @@ export async function createRest(
   const { clock, ids, logger, closers, refusals, requestLog, projections, delivery, queries, followers } = core;
   const { health, clocks } = core;
   const { corsOrigins, trustedProxies, metricsToken } = options.config.http;
-  const { telemetry, membership } = agents;
+  const { reports, membership } = agents;
   const readStoreAway = (): boolean => health.away('read store') !== undefined;
   const commands = await createHandlers(core, agents, webhooks.handlers, readStoreAway);
-  const reports = lastKnown({ telemetry, away: readStoreAway });
   const readiness = (): Readiness => {
     const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...core.signingKey.problems()];
     const ready = reasons.length === 0 && health.away('event store') === undefined;
@@ -64,16 +61,22 @@ export async function createRest(
     eventStreams: createStreamPlaces(),
     requests: createRequestCounts(),
   };
-  const gauges = startFleetGauges(
-    { clock, fleet: queries, agentFacts: core.agentFacts, telemetry: reports.telemetry, logger },
-    tuning.fleetGaugesEveryMs,
-  );
-  closers.add('fleet gauges', () => gauges.close());
+  const counts = keepCounts({
+    fleet: queries,
+    agentFacts: core.agentFacts,
+    reports,
+    clock,
+    logger,
+    onTold: reports.onTold,
+    onFact: (listener) => core.agentFacts.onFact(({ fact }) => listener(fact.data.node_id)),
+    onBatch: core.committed.onBatch,
+  });
+  closers.add('counts', () => counts.close());
   const sources = metricSources(core, {
     ...options.ofProcess,
     agents,
     webhooks,
-    gauges,
+    counts,
     rest,
     ready: () => readiness().ready,
   });
@@ -90,8 +93,8 @@ export async function createRest(
       feed: core.feed,
       webhooks: webhooks.service,
       delivery,
-      telemetry: reports.telemetry,
-      history: telemetry,
+      reports,
+      counts,
       commandsDelivered: agents.claims.delivered,
       clock,
       ids,
@@ -99,11 +102,10 @@ export async function createRest(
       refusals,
       requestLog,
       sessionsEnded: membership.sessionsEnded,
-      activity: async () => (readStoreAway() ? telemetry.activity() : membership.activity()),
+      activity: membership.activity,
       readiness,
       commandsRefused: () => health.away('event store') ?? clocks.problems()[0],
       readStoreAway,
-      telemetryStale: reports.stale,
       metrics: () => metrics.text(),
     },
     {
@@ -177,14 +179,14 @@ async function createHandlers(
 interface MeasuredRest extends Measured {
   readonly agents: Agents;
   readonly webhooks: WebhookParts;
-  readonly gauges: FleetGauges;
+  readonly counts: Pick<Counts, 'soFar'>;
   readonly rest: Parameters<typeof serviceMetrics>[0]['rest'];
   ready(): boolean;
 }
 
 function metricSources(
   core: Core,
-  { agents, webhooks, gauges, rest, ready, metrics: ofProcess }: MeasuredRest,
+  { agents, webhooks, counts, rest, ready, metrics: ofProcess }: MeasuredRest,
 ): readonly MetricSource[] {
   const { appends, committed, projections, clocks, health, eventStore, delivery, facts, refusals, logChain } = core;
   const lag = watchProjectionLag({
@@ -202,7 +204,7 @@ function metricSources(
     timeToApplied: delivery.timeToApplied,
     facts,
     refusals,
-    fleet: gauges.counts,
+    fleet: counts.soFar,
     logs: { requests: core.requestLog, sessions: core.sessionLog },
     rest,
     parts: [

@@ -14,14 +14,14 @@ import type { FleetQueries } from '../projections/port.js';
 import type { AgentFacts } from '../reports/facts.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
-import type { Telemetry } from '../reports/port.js';
+import type { Reports } from '../reports/port.js';
 
 interface StandingFactsOptions {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
   readonly fleet: Pick<FleetQueries, 'nodeIds'>;
   readonly facts: Pick<AgentFacts, 'of' | 'holds'>;
-  readonly telemetry: Pick<Telemetry, 'online'>;
+  readonly reports: Pick<Reports, 'presence'>;
   readonly instanceId: string;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -46,7 +46,7 @@ export function keepStandingFacts(options: StandingFactsOptions): StandingFactsK
     logger,
     facts,
     nodeIds: fleet.nodeIds,
-    online: () => options.telemetry.online(),
+    holderOf: (nodeId) => options.reports.presence(nodeId)?.instance_id,
   });
   let nextAt = 0;
   const loop = startLoop(

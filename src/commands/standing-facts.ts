@@ -43,8 +43,8 @@ export interface StandingFactsDeps {
     holds(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
   };
   nodeIds(): Iterable<string>;
-  /** The instance that holds the session of each node that is online. */
-  online(): Promise<ReadonlyMap<string, { readonly instance_id: string }>>;
+  /** The instance that holds the session of a node; undefined of one that is not online. */
+  holderOf(nodeId: string): string | undefined;
 }
 
 export interface StandingFacts {
@@ -152,12 +152,10 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
         ttlMs: 2 * tuning.standingFactsEveryMs,
         data: null,
       });
-      const online = await deps.online();
       const isDue = ({ id, agent }: KnownNode): boolean => {
         const age = ageOf(agent, clock.now());
         if (age === undefined) return false;
-        const holder = online.get(id)?.instance_id;
-        if (holder === instanceId) return age >= tuning.standingFactsHeldDays * day;
+        if (deps.holderOf(id) === instanceId) return age >= tuning.standingFactsHeldDays * day;
         return leads && age >= tuning.standingFactsDays * day;
       };
       const byStream = new Map<string, string[]>();

@@ -35,6 +35,8 @@ export interface InstanceLeaseDeps {
 }
 
 export interface InstanceLease {
+  /** The other live instances, as of the last renewal. */
+  others(): readonly LiveInstance[];
   /** Renews it at once, with the newest values. */
   publish(): Promise<void>;
   /** Ends the lease at once. Never rejects. */
@@ -76,17 +78,22 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   // Nobody else has this id, so the lease can always be taken, even after it was purged.
   const take = (): Promise<void> => leases.take(instanceKind, claim());
   await take();
+  const readOthers = async (): Promise<readonly LiveInstance[]> =>
+    (await liveInstances(deps.readStore)).filter(({ instance_id }) => instance_id !== instanceId);
+  let others = await readOthers();
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'the lease of this instance was not renewed');
   const loop = startLoop(
     renewEveryMs,
     async () => {
       await take();
+      others = await readOthers();
       await leases.purge(instanceKind, purgeAfterMs);
     },
     complain,
   );
   return {
+    others: () => others,
     publish: take,
     async close() {
       await loop.close();

@@ -6,7 +6,8 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
-import type { Activity, trafficCounters } from '../reports/port.js';
+import type { listenerCounters } from '../reports/counted-rows.js';
+import type { Activity } from '../reports/port.js';
 import { liveInstances, startInstanceLease } from './instance-lease.js';
 import { createRevocations, tokensEnded } from './revocations.js';
 
@@ -37,8 +38,8 @@ export interface Membership {
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
   /** True once every live instance refuses the tokens that ended at a revision of `svc-accounts`, else false in time. */
   tokensEnded(revision: number, timeoutMs: number): Promise<boolean>;
-  /** What all live instances took from agents lately. @throws ServiceError `unavailable` */
-  activity(): Promise<Activity>;
+  /** What all live instances took from agents lately; the others as of a few seconds ago. */
+  activity(): Activity;
   /** Ends the lease. Never rejects. */
   close(): Promise<void>;
 }
@@ -46,9 +47,9 @@ export interface Membership {
 /** @throws ServiceError `unavailable` */
 export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
   const { readStore, instanceId, clock, logger, compilerVersion } = deps;
-  const others = { instanceId, clock, logger, liveInstances: () => liveInstances(readStore) };
+  const waits = { instanceId, clock, logger, liveInstances: () => liveInstances(readStore) };
   const revocations = createRevocations({
-    ...others,
+    ...waits,
     revision: deps.revision,
     sessionsEnded: deps.sessionsEnded,
     publish: async () => (await lease).publish(),
@@ -72,23 +73,18 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
     compilerVersion,
     activity: deps.activity,
   });
-  const { close } = await lease;
+  const { close, others } = await lease;
   return {
     sessionsEnded: revocations.ended,
-    tokensEnded: (revision, timeoutMs) => tokensEnded(others, revision, timeoutMs),
-    async activity() {
-      const others = (await liveInstances(readStore)).filter(({ instance_id }) => instance_id !== instanceId);
-      return others.reduce(
-        (sum, { activity }) => (activity === undefined ? sum : added(sum, activity)),
-        deps.activity(),
-      );
-    },
+    tokensEnded: (revision, timeoutMs) => tokensEnded(waits, revision, timeoutMs),
+    activity: () =>
+      others().reduce((sum, { activity }) => (activity === undefined ? sum : added(sum, activity)), deps.activity()),
     close,
   };
 }
 
 function added(a: Activity, b: Activity): Activity {
-  const sum = (name: (typeof trafficCounters)[number]): number => a.last_5m[name] + b.last_5m[name];
+  const sum = (name: (typeof listenerCounters)[number]): number => a.last_5m[name] + b.last_5m[name];
   return {
     heartbeats_per_minute: a.heartbeats_per_minute + b.heartbeats_per_minute,
     last_5m: {

@@ -4,7 +4,9 @@
  */
 import type { Counter } from 'prom-client';
 import type { History } from './history/history.js';
-import type { Counters, Rows } from './process-totals.js';
+import type { ListenerStates } from './listener-states.js';
+import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
+import type { listenerCounters } from './counted-rows.js';
 
 export interface RuntimeRoute {
   readonly service: string;
@@ -46,16 +48,11 @@ export interface LinkSample {
   readonly active_sessions: number;
 }
 
-/** A list of a heartbeat, validated and otherwise unchanged; `reported.ts` makes and reads it. */
-export interface ReportedTable {
-  /** A `HeartbeatRequest` with nothing but that list. */
+/** A list of a heartbeat, validated and otherwise unchanged. */
+export interface ReportedTable<Row> {
+  /** As it came: the fields of a `HeartbeatRequest` that are that list. Most tables come again unchanged. */
   readonly bytes: Uint8Array;
-  /** SHA-256 of the bytes: most tables come again unchanged. */
-  readonly hash: string;
-  /** The counters of its rows. */
-  rows(): Rows;
-  /** The round-trip times of its rows, in milliseconds, where one was measured. */
-  roundTripsMs(): readonly (readonly [key: string, ms: number])[];
+  rows(): readonly Row[];
 }
 
 /** What a node carries as its chains are deployed: for whom its reports are counted. */
@@ -82,8 +79,8 @@ export interface HeartbeatFacts extends ReportingProcess {
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
-  readonly link_metrics: ReportedTable;
-  readonly runtime_listeners: ReportedTable;
+  readonly link_metrics: ReportedTable<LinkMetric>;
+  readonly runtime_listeners: ReportedTable<WireListener>;
 }
 
 /** The part of the newest reports that the view of a node shows. */
@@ -99,11 +96,7 @@ export interface NodeVitals {
 export interface ReportedListeners {
   /** RFC 3339. */
   readonly reported_at: string;
-  /** As in `ReportingProcess`. */
-  readonly runs_generation: number | null;
   readonly listeners: readonly RuntimeListener[];
-  /** Sums of listeners that are reported no longer, by the names of their counters. */
-  readonly gone: Counters;
 }
 
 /** The links of a node's last heartbeat; counters are sums over the agent's processes. */
@@ -151,6 +144,15 @@ export type MetricsFacts = {
   } | null;
 };
 
+/** Sums of the counters of listeners. */
+export interface Traffic {
+  readonly bytes_in: number;
+  readonly bytes_out: number;
+  readonly active_sessions: number;
+  readonly total_sessions: number;
+  readonly error_sessions: number;
+}
+
 /** The newest metrics of a node. */
 export interface ReportedMetrics {
   /** RFC 3339. */
@@ -162,9 +164,6 @@ export interface ReportedMetrics {
   readonly health_since: { readonly [cluster: string]: string };
 }
 
-/** Counters of listeners that are summed. */
-export const trafficCounters = ['bytes_in', 'bytes_out', 'total_sessions', 'error_sessions'] as const;
-
 /** What agents reported lately, of one instance or of several. */
 export interface Activity {
   readonly heartbeats_per_minute: number;
@@ -172,7 +171,7 @@ export interface Activity {
    * By how much listeners grew in the last five minutes, from report to report of one session: before its second report
    * nobody knows since when it has grown.
    */
-  readonly last_5m: { readonly [name in (typeof trafficCounters)[number]]: number };
+  readonly last_5m: { readonly [name in (typeof listenerCounters)[number]]: number };
 }
 
 export interface PresenceFacts {
@@ -184,12 +183,13 @@ export interface PresenceFacts {
   readonly pushed_at: string | null;
 }
 
+/** What the sessions of this instance tell. Nothing waits for the store but the opening of a session. */
 export interface Telemetry {
   /** Makes the session the node's live one, whichever instance held it before. Durable when it returns. */
   sessionOpened(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): Promise<void>;
   /**
-   * Notes a sign of life: any valid payload is one. Batched; never waits for the store.
-   * @param heartbeat if the payload was one; the newest of a node replaces the others
+   * Notes a sign of life: any valid payload is one.
+   * @param heartbeat if the payload was one
    */
   alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number, heartbeat?: HeartbeatFacts): void;
   /** @param process as `HeartbeatFacts` has it */
@@ -197,26 +197,32 @@ export interface Telemetry {
   sessionEnded(nodeId: string, sessionId: string): Promise<void>;
   /** Calls back with each session whose node another session has taken over; noticed when its lease is renewed. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
-
-  presence(nodeId: string): Promise<PresenceFacts | undefined>;
-  /** The nodes whose session this instance holds; needs no store. */
-  held(): ReadonlyMap<string, PresenceFacts>;
-  /** Every node that is online. */
-  online(): Promise<ReadonlyMap<string, PresenceFacts>>;
-  vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
-  /** Of those nodes that have reported something, by id. Documents may be large: ask for few nodes at a time. */
-  listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
-  links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
-  reportedMetrics(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedMetrics>>;
-  /** Whether history is recorded. */
-  readonly recordsHistory: boolean;
-  /** See `History.read`. Nothing where none is recorded. */
-  history: History['read'];
   /** What nodes have carried, for `/metrics`. */
   trafficMetrics(): readonly Counter[];
   /** What this instance took lately. */
   activity(): Activity;
-  /** Writes the batches. */
-  flush(): Promise<void>;
-  close(): Promise<void>;
+}
+
+/** What nodes told last, whichever instance took it. In memory; an unknown node has told nothing. */
+export interface Reports {
+  /** Undefined of a node that is not online. */
+  presence(nodeId: string): PresenceFacts | undefined;
+  vitals(nodeId: string): NodeVitals;
+  listeners(nodeId: string): ReportedListeners | undefined;
+  /** The same in short, made once for each report that differs. */
+  listenerStates(nodeId: string): ListenerStates | undefined;
+  /** Sums over the listeners of the node and the processes of its agent. */
+  traffic(nodeId: string): Traffic;
+  links(nodeId: string): ReportedLinks | undefined;
+  /** Its links of chains that lose more than is tolerable, from the same report; undefined without any. */
+  lossyLinks(nodeId: string): ReportedLinks | undefined;
+  reportedMetrics(nodeId: string): ReportedMetrics | undefined;
+  /** Calls back with each node that has told something, or is gone. @returns how to stop */
+  onTold(listener: (nodeId: string) => void): () => void;
+  /** Whether history is recorded. */
+  readonly recordsHistory: boolean;
+  /** See `History.read`. Nothing where none is recorded. */
+  history: History['read'];
+  /** True while what other instances take is not read, because the read store is away. */
+  stale(): boolean;
 }

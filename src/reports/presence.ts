@@ -1,7 +1,6 @@
 /**
- * Presence: one lease per node, held by its live session. The session's instance renews it in batches; without renewal
- * it ends by the store's clock. An instance knows its own live sessions before their leases are taken, and does not ask
- * the store about them. The history of sessions is in `svc-agents-*`. Implements
+ * Presence in the store: one lease per node, held by its live session. The session's instance renews it in batches; without
+ * renewal it ends by the store's clock. Who is online, `table.ts` says. The history of sessions is in `svc-agents-*`. Implements
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
@@ -23,17 +22,22 @@ const presencePurgeEveryMs = 10 * 60_000;
 const presenceKind = 'presence';
 
 export interface Presence {
-  /** The nodes whose session this instance holds. */
-  held(): ReadonlyMap<string, PresenceFacts>;
   /** Durable when it returns. @throws ServiceError `unavailable` */
   opened(nodeId: string, facts: PresenceFacts, ttlMs: number): Promise<void>;
   alive(nodeId: string, facts: PresenceFacts, ttlMs: number): void;
   ended(nodeId: string, sessionId: string): Promise<void>;
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
-  of(nodeId: string): Promise<PresenceFacts | undefined>;
-  all(): Promise<ReadonlyMap<string, PresenceFacts>>;
+  /** Every node that is online. @throws ServiceError `unavailable` */
+  all(): Promise<readonly HeldPresence[]>;
   flush(): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface HeldPresence {
+  readonly nodeId: string;
+  readonly facts: PresenceFacts;
+  /** For how much longer it counts without another sign of life. */
+  readonly remainingMs: number;
 }
 
 interface Renewal {
@@ -42,25 +46,11 @@ interface Renewal {
   readonly ttlMs: number;
 }
 
-/** A session of this instance. */
-interface LocalSession {
-  readonly nodeId: string;
-  facts: PresenceFacts;
-}
-
 export function createPresence(leases: Leases, logger: Logger): Presence {
   const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
-  /** This instance's sessions, by id. A renewal for any other is late and is ignored. */
-  const localSessions = new Map<string, LocalSession>();
-  /** The live ones, by node. */
-  const live = new Map<string, LocalSession>();
-  /** @returns false when it was not there */
-  const forget = (sessionId: string): boolean => {
-    const session = localSessions.get(sessionId);
-    if (session !== undefined && live.get(session.nodeId) === session) live.delete(session.nodeId);
-    return localSessions.delete(sessionId);
-  };
+  /** Ids of this instance's sessions. A renewal for any other is late and is ignored. */
+  const localSessions = new Set<string>();
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'presence could not be written yet');
   const common = {
@@ -94,7 +84,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
   const retake = async (renewal: Renewal | undefined): Promise<void> => {
     if (renewal === undefined || !localSessions.has(renewal.facts.session_id)) return;
     if (await leases.acquire(presenceKind, claimOf(renewal))) return;
-    if (!forget(renewal.facts.session_id)) return;
+    if (!localSessions.delete(renewal.facts.session_id)) return;
     for (const listener of listeners) listener(renewal.nodeId, renewal.facts.session_id);
   };
 
@@ -102,24 +92,20 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
 
   return {
     async opened(nodeId, facts, ttlMs) {
-      const session: LocalSession = { nodeId, facts };
-      localSessions.set(facts.session_id, session);
-      live.set(nodeId, session);
+      localSessions.add(facts.session_id);
       try {
         await leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
       } catch (error) {
-        forget(facts.session_id);
+        localSessions.delete(facts.session_id);
         throw error;
       }
     },
     alive(nodeId, facts, ttlMs) {
-      const session = localSessions.get(facts.session_id);
-      if (session === undefined) return;
-      session.facts = facts;
+      if (!localSessions.has(facts.session_id)) return;
       renewals.put(facts.session_id, { nodeId, facts, ttlMs });
     },
     async ended(nodeId, sessionId) {
-      forget(sessionId);
+      localSessions.delete(sessionId);
       renewals.delete(sessionId);
       const released = leases.release(presenceKind, nodeId, sessionId);
       const outcome = await withDeadline(released, releaseTimeoutMs).catch((error: unknown) => {
@@ -135,18 +121,11 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
         listeners.delete(listener);
       };
     },
-    async of(nodeId) {
-      return live.get(nodeId)?.facts ?? factsOf(await leases.get(presenceKind, nodeId));
-    },
-    held: () => new Map([...live].map(([nodeId, { facts }]) => [nodeId, facts])),
     async all() {
-      const online = new Map<string, PresenceFacts>();
-      for (const lease of await leases.list(presenceKind)) {
+      return (await leases.list(presenceKind)).flatMap((lease) => {
         const facts = factsOf(lease);
-        if (facts !== undefined) online.set(lease.name, facts);
-      }
-      for (const [nodeId, { facts }] of live) online.set(nodeId, facts);
-      return online;
+        return facts === undefined ? [] : [{ nodeId: lease.name, facts, remainingMs: lease.remainingMs }];
+      });
     },
     async flush() {
       await renewals.flush();
@@ -175,8 +154,8 @@ function claimOf({ nodeId, facts, ttlMs }: Renewal): LeaseClaim {
   return { name: nodeId, holder: facts.session_id, ttlMs, data: { ...facts } };
 }
 
-function factsOf(lease: Lease | undefined): PresenceFacts | undefined {
-  if (lease === undefined || typeof lease.data !== 'object' || lease.data === null) return undefined;
+function factsOf(lease: Lease): PresenceFacts | undefined {
+  if (typeof lease.data !== 'object' || lease.data === null) return undefined;
   const data = lease.data as { readonly [field: string]: Json };
   const { session_id, instance_id, pushed_generation, pushed_at } = data;
   if (typeof session_id !== 'string' || typeof instance_id !== 'string') return undefined;

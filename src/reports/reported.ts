@@ -5,21 +5,14 @@
  * capped at 2^53 - 1, and NaN and infinities become 0, or null where a value was not measured. Pure; limits are checked
  * before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
  */
-import { hash } from 'node:crypto';
+import { tolerableLoss } from '../domain/chain/health.js';
 import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
 import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
-import type {
-  HeartbeatFacts,
-  LinkSample,
-  MetricsFacts,
-  ReportedTable,
-  ReportingProcess,
-  RuntimeListener,
-} from './port.js';
+import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 import type { Counters, Rows } from './process-totals.js';
-import { rowsOf, sumOf } from './process-totals.js';
+import { sumOf } from './process-totals.js';
 
 export function heartbeatFacts(heartbeat: HeartbeatRequest, process: ReportingProcess): HeartbeatFacts {
   const { linkMetrics, runtimeListeners } = heartbeat;
@@ -28,29 +21,22 @@ export function heartbeatFacts(heartbeat: HeartbeatRequest, process: ReportingPr
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
-    link_metrics: tableOf(
-      { linkMetrics },
-      () => rowsOf(linkMetrics.map(linkRow)),
-      () => roundTrips(linkMetrics),
-    ),
-    runtime_listeners: tableOf({ runtimeListeners }, () => rowsOf(runtimeListeners.map(listenerRow))),
+    link_metrics: { bytes: wireOf({ linkMetrics }), rows: () => linkMetrics },
+    runtime_listeners: { bytes: wireOf({ runtimeListeners }), rows: () => runtimeListeners },
   };
 }
 
 const empty = HeartbeatRequest.create();
 
-function tableOf(
-  list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>,
-  rows: () => Rows,
-  roundTripsMs?: ReportedTable['roundTripsMs'],
-): ReportedTable {
-  return reportedTable(HeartbeatRequest.encode({ ...empty, ...list }).finish(), rows, roundTripsMs);
+/** A `HeartbeatRequest` with nothing but one of its lists. */
+function wireOf(list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>): Uint8Array {
+  return HeartbeatRequest.encode({ ...empty, ...list }).finish();
 }
 
 const listenerKey = ({ transport, listenAddr, listenPort }: WireListener): string =>
   `${transport}/${listenAddr}/${listenPort}`;
 
-function listenerRow(listener: WireListener): readonly [key: string, counters: Counters] {
+export function listenerRow(listener: WireListener): readonly [key: string, counters: Counters] {
   const { bytesIn, bytesOut, totalSessions, errorSessions } = listener;
   const counters = {
     bytes_in: bytesIn,
@@ -64,12 +50,11 @@ function listenerRow(listener: WireListener): readonly [key: string, counters: C
 const linkKey = ({ resourceType, resourceId, peerNodeId, peerEndpoint, outer }: LinkMetric): string =>
   [resourceType, resourceId, peerNodeId, peerEndpoint, outer].join('/');
 
-const linkRow = (link: LinkMetric): readonly [key: string, counters: Counters] => [
+export const linkRow = (link: LinkMetric): readonly [key: string, counters: Counters] => [
   linkKey(link),
   reportedOf({ bytes_in: link.bytesIn, bytes_out: link.bytesOut }),
 ];
 
-/** @internal exported for tests */
 export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [key: string, ms: number])[] {
   return links.flatMap((link) => {
     const ms = optional(link.rttMs);
@@ -140,34 +125,38 @@ function share(value: number): number {
   return Math.min(1, Math.max(0, finite(value)));
 }
 
-/** @param bytes of a `HeartbeatRequest` with nothing but one of its lists @internal exported for tests */
-export function reportedTable(
-  bytes: Uint8Array,
-  rows: () => Rows,
-  roundTripsMs: ReportedTable['roundTripsMs'] = () => [],
-): ReportedTable {
-  return { rows, roundTripsMs, bytes, hash: bytes.length === 0 ? '' : hash('sha256', bytes, 'base64url') };
-}
-
-/** The rows of a stored table. @param bytes of a `HeartbeatRequest` with one list, found valid when it came */
-export function rowsIn(bytes: Uint8Array): Rows {
-  const { runtimeListeners, linkMetrics } = HeartbeatRequest.decode(bytes);
-  return rowsOf([...runtimeListeners.map(listenerRow), ...linkMetrics.map(linkRow)]);
-}
+/** The rows of a stored table. @param bytes of a `HeartbeatRequest` with that list, found valid when it came */
+export const listenersOf = (bytes: Uint8Array): readonly WireListener[] =>
+  HeartbeatRequest.decode(bytes).runtimeListeners;
+export const linksOf = (bytes: Uint8Array): readonly LinkMetric[] => HeartbeatRequest.decode(bytes).linkMetrics;
 
 /**
  * @param bytes of a `HeartbeatRequest` with that list, found valid when it came
  * @param before what earlier processes have counted
  */
 export function listenersIn(bytes: Uint8Array, before: Rows): readonly RuntimeListener[] {
-  const { runtimeListeners } = HeartbeatRequest.decode(bytes);
-  return summed(runtimeListeners.map(runtimeListener), runtimeListeners.map(listenerRow), before);
+  const listeners = listenersOf(bytes);
+  return summed(listeners.map(runtimeListener), listeners.map(listenerRow), before);
 }
 
 /** As `listenersIn`. */
 export function linksIn(bytes: Uint8Array, before: Rows): readonly LinkSample[] {
-  const { linkMetrics } = HeartbeatRequest.decode(bytes);
-  return summed(linkMetrics.map(linkSample), linkMetrics.map(linkRow), before);
+  return linksWhere(() => true, bytes, before);
+}
+
+/** Those of chains that lose more than is tolerable. */
+export function lossyLinksIn(bytes: Uint8Array, before: Rows): readonly LinkSample[] {
+  return linksWhere(isLossy, bytes, before);
+}
+
+function linksWhere(holds: (link: LinkMetric) => boolean, bytes: Uint8Array, before: Rows): readonly LinkSample[] {
+  const links = linksOf(bytes).filter(holds);
+  return summed(links.map(linkSample), links.map(linkRow), before);
+}
+
+/** Whether it is a link of a chain that loses more than is tolerable. */
+export function isLossy({ resourceType, lossRatio }: LinkMetric): boolean {
+  return resourceType === 'l4_chain' && lossRatio !== undefined && lossRatio > tolerableLoss;
 }
 
 /** Adds to each row what came before; of several rows with one key, to the first. */

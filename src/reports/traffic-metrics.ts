@@ -1,7 +1,6 @@
 /**
  * What nodes have carried since this instance started, by the growth of their metrics reports; no node is named. The growth
- * is told when a report is stored, beside the one before it, so that no interval of a process is lost
- * (`node-documents.ts`). Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * is told when a report is stored, beside the one before it, so that no interval of a process is lost. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { Counter } from 'prom-client';
 import type { MetricsFacts } from './port.js';

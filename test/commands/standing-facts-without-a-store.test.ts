@@ -102,7 +102,7 @@ function job(over: Partial<StandingFactsDeps> = {}) {
     logger,
     facts: factsOf(async () => true),
     nodeIds: () => nodes.keys(),
-    online: async () => online,
+    holderOf: (nodeId) => online.get(nodeId)?.instance_id,
     ...over,
   });
 }

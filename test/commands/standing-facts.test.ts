@@ -64,7 +64,7 @@ function job(instanceId: string): StandingFacts {
     logger: silentLogger,
     facts: shown,
     nodeIds: () => fleet.fleet.tables.node.ids(),
-    online: async () => online,
+    holderOf: (nodeId) => online.get(nodeId)?.instance_id,
   });
 }
 

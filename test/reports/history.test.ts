@@ -12,13 +12,12 @@ import type { History } from '../../src/reports/history/history.js';
 import type { Point, Points } from '../../src/reports/history/points.js';
 import { counted, hourMs, pack, slotMs, unpack } from '../../src/reports/history/points.js';
 import type { Carriers, LinkSample, PresenceFacts } from '../../src/reports/port.js';
-import type { TelemetryService } from '../../src/reports/telemetry.js';
-import { createTelemetry } from '../../src/reports/telemetry.js';
-import { createManualClock } from '../support/manual-clock.js';
+import { openReports } from '../../src/reports/reports.js';
+import type { ReportsService } from '../../src/reports/reports.js';
 import type { ManualClock } from '../support/manual-clock.js';
+import { openedReports } from '../support/opened-reports.js';
+import type { OpenedReports } from '../support/opened-reports.js';
 import { heartbeatFactsOf, processNamed } from '../support/reported-tables.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
 
 const node = 'n1';
 const chain = 'c1';
@@ -34,52 +33,39 @@ const offlineAfterMs = 30_000;
 /** How long a slot that is over waits for late reports. */
 const minuteMs = 60_000;
 
+let opened: OpenedReports;
 let clock: ManualClock;
-let stores: TemporaryStores;
-let opened: TelemetryService[];
+let all: ReportsService[];
 let started = 0;
 beforeEach(async () => {
-  clock = createManualClock(Date.parse('2026-03-01T00:00:00Z'));
-  stores = await openTemporaryStores(clock);
-  opened = [];
+  opened = await openedReports(Date.parse('2026-03-01T00:00:00Z'), () => carried);
+  clock = opened.clock;
+  all = [];
 });
-afterEach(async () => {
-  for (const telemetry of opened) await telemetry.close();
-  await stores.close();
-});
+afterEach(() => opened.close());
 
 interface Instance {
-  readonly telemetry: TelemetryService;
+  readonly reports: ReportsService;
   /** What reaches the store from now on is refused. */
   kill(): void;
 }
 
 async function startInstance(): Promise<Instance> {
-  let dead = false;
-  const readStore: ReadStore = {
-    ...stores.readStore,
-    async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
-      const collection = await stores.readStore.collection<F>(spec);
-      const set: Collection<F>['set'] = (documents) =>
-        dead ? Promise.reject(new ServiceError('unavailable', 'killed')) : collection.set(documents);
-      return { ...collection, set };
-    },
-  };
-  const history = { instanceId: `i${(started += 1)}`, carriers: () => carried };
-  const telemetry = await createTelemetry({ readStore, clock, logger: silentLogger, history });
-  opened.push(telemetry);
-  return { telemetry, kill: () => (dead = true) };
+  const name = `i${(started += 1)}`;
+  const reports = await opened.oneOfSeveral(name);
+  all.push(reports);
+  return { reports, kill: () => opened.dead.add(name) };
 }
 
-const start = async (): Promise<TelemetryService> => (await startInstance()).telemetry;
+const start = async (): Promise<ReportsService> => (await startInstance()).reports;
 
 /** Stores the first points that it is given and says that it could not. */
 async function failingAfterwards(): Promise<{ readonly history: History }> {
   let failed = false;
   const readStore: ReadStore = {
-    ...stores.readStore,
+    ...opened.readStore,
     async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
-      const collection = await stores.readStore.collection<F>(spec);
+      const collection = await opened.readStore.collection<F>(spec);
       const set: Collection<F>['set'] = async (documents) => {
         await collection.set(documents);
         if (!failed) {
@@ -101,7 +87,7 @@ interface Process {
 }
 const noBytes = (id: string): Process => ({ id, bytes: 0, sessions: 0 });
 
-async function beat(telemetry: TelemetryService, { id, bytes, sessions }: Process, rtt_ms = 2): Promise<void> {
+async function beat(reports: ReportsService, { id, bytes, sessions }: Process, rtt_ms = 2): Promise<void> {
   const link: LinkSample = {
     resource_type: 'l4_chain',
     resource_id: chain,
@@ -119,15 +105,15 @@ async function beat(telemetry: TelemetryService, { id, bytes, sessions }: Proces
   const counters = { bytes_in: bytes, bytes_out: 3 * bytes, total_sessions: sessions, error_sessions: 0 };
   const facts = { process_id: id, cpu_usage: 0, memory_usage: 0, uptime_seconds: 1 };
   const tables = { link_metrics: [link], runtime_listeners: [{ ...listener, ...counters }] };
-  telemetry.alive(node, presence, offlineAfterMs, heartbeatFactsOf({ ...facts, ...tables }));
+  reports.alive(node, presence, offlineAfterMs, heartbeatFactsOf({ ...facts, ...tables }));
   const upstreams = [{ cluster: upstream, requests: sessions, errors: 0, healthy: true, latency_p99_ms: 1 }];
   const gateway = { requests: 0, errors: 0, worker_restarts: 0, latency_p50_ms: 0, latency_p99_ms: 0, upstreams };
-  telemetry.metrics(node, { connections: null, bandwidth: null, gateway }, processNamed(id));
-  await telemetry.flush();
+  reports.metrics(node, { connections: null, bandwidth: null, gateway }, processNamed(id));
+  await reports.flush();
 }
 
-const linesOf = async (telemetry: TelemetryService, id: string) => {
-  const of = async (step: '5m' | '1h') => (await telemetry.history(id, step, 0)).get(node) ?? new Map<number, Point>();
+const linesOf = async (reports: ReportsService, id: string) => {
+  const of = async (step: '5m' | '1h') => (await reports.history(id, step, 0)).get(node) ?? new Map<number, Point>();
   return { slots: await of('5m'), hours: await of('1h') };
 };
 const bytesOf = (points: Points): Record<number, number> =>
@@ -177,7 +163,7 @@ describe('the history of a node, its chain and its upstream', () => {
     let agent = noBytes('00');
     let instance = await startInstance();
     const ways = { killed: 0, closed: 0, left: 0 };
-    await instance.telemetry.sessionOpened(node, presence, offlineAfterMs);
+    await instance.reports.sessionOpened(node, presence, offlineAfterMs);
     for (let turn = 0; turn < 200; turn += 1) {
       const what = random(20);
       // A new process of the agent; another instance.
@@ -186,27 +172,27 @@ describe('the history of a node, its chain and its upstream', () => {
         const way = (['killed', 'closed', 'left'] as const)[random(3)] ?? 'left';
         ways[way] += 1;
         if (way === 'killed') instance.kill();
-        if (way === 'closed') await instance.telemetry.close();
+        if (way === 'closed') await instance.reports.close();
         // The last flush was at this time of the clock.
         keep(way === 'killed' ? slotOf(clock.now() - minuteMs) : Number.POSITIVE_INFINITY);
         instance = await startInstance();
-        await instance.telemetry.sessionOpened(node, presence, offlineAfterMs);
+        await instance.reports.sessionOpened(node, presence, offlineAfterMs);
       }
       clock.advance(random(3) === 0 ? 10_000 : random(90_000));
       const [bytes, more] = [random(4) === 0 ? 0 : random(5_000), random(5)];
       agent.bytes += bytes;
       agent.sessions += more;
-      await beat(instance.telemetry, agent);
+      await beat(instance.reports, agent);
       count(ofInstance.bytes, slotOf(clock.now()), bytes);
       count(ofInstance.sessions, slotOf(clock.now()), more);
     }
     expect(Math.min(ways.killed, ways.closed, ways.left)).toBeGreaterThan(0);
     keep(Number.POSITIVE_INFINITY);
-    for (const telemetry of opened) if (telemetry !== instance.telemetry) await telemetry.close();
+    for (const reports of all) if (reports !== instance.reports) await reports.close();
     const total = (of: ReadonlyMap<number, number>): number => [...of.values()].reduce((a, b) => a + b, 0);
     for (const closed of [false, true]) {
-      if (closed) await instance.telemetry.close();
-      const reader = closed ? await start() : instance.telemetry;
+      if (closed) await instance.reports.close();
+      const reader = closed ? await start() : instance.reports;
       for (const id of [node, chain, upstream]) {
         const { slots, hours } = await linesOf(reader, id);
         expect(bytesOf(slots), id).toEqual(Object.fromEntries(kept.bytes));
@@ -219,9 +205,9 @@ describe('the history of a node, its chain and its upstream', () => {
   });
 
   it('counts nothing twice when points are written again after a failure', async () => {
-    const { telemetry, kill } = await startInstance();
+    const { reports, kill } = await startInstance();
     const agent = { ...noBytes('aa'), bytes: 100 };
-    await beat(telemetry, agent);
+    await beat(reports, agent);
     const first = clock.now() / slotMs;
     // Its points are stored, and it does not hear of it.
     const { history } = await failingAfterwards();
@@ -230,38 +216,38 @@ describe('the history of a node, its chain and its upstream', () => {
     await expect(history.flush()).rejects.toThrow('away');
     await history.flush();
     agent.bytes = 150;
-    await beat(telemetry, agent);
-    expect(bytesOf((await linesOf(telemetry, chain)).slots)).toEqual({ [first]: 107, [first + 1]: 50 });
+    await beat(reports, agent);
+    expect(bytesOf((await linesOf(reports, chain)).slots)).toEqual({ [first]: 107, [first + 1]: 50 });
     await history.close();
     kill();
     expect(bytesOf((await linesOf(await start(), chain)).slots)).toEqual({ [first]: 107 });
   });
 
   it('says for which share of the time the node was online, over the end of a slot', async () => {
-    const telemetry = await start();
+    const reports = await start();
     for (let seconds = 0; seconds <= 600; seconds += 20) {
-      await beat(telemetry, noBytes('aa'));
+      await beat(reports, noBytes('aa'));
       clock.advance(20_000);
     }
     clock.advance(slotMs);
-    await beat(telemetry, noBytes('aa'));
-    const { slots } = await linesOf(telemetry, node);
+    await beat(reports, noBytes('aa'));
+    const { slots } = await linesOf(reports, node);
     const first = Date.parse('2026-03-01T00:00:00Z') / slotMs;
     expect([first, first + 1, first + 2].map((slot) => slots.get(slot)?.online_ms)).toEqual([slotMs, slotMs, 0]);
   });
 
   it('keeps slots for a day and hours for 30 days, with the same sums', async () => {
-    const telemetry = await start();
+    const reports = await start();
     const agent = noBytes('aa');
     for (let hour = 0; hour < 60; hour += 1) {
       agent.bytes += 100 + hour;
-      await beat(telemetry, agent);
+      await beat(reports, agent);
       clock.advance(hourMs);
     }
-    const before = (await linesOf(telemetry, chain)).hours;
-    const history = await openHistory({ readStore: stores.readStore, clock, logger: silentLogger }, 'folds');
+    const before = (await linesOf(reports, chain)).hours;
+    const history = await openHistory({ readStore: opened.readStore, clock, logger: silentLogger }, 'folds');
     await history.fold();
-    const { slots, hours } = await linesOf(telemetry, chain);
+    const { slots, hours } = await linesOf(reports, chain);
     expect(hours).toEqual(before);
     expect(hours.size).toBe(60);
     // Stretches of eight hours are put together when all of one is older than a day.
@@ -275,16 +261,15 @@ describe('the history of a node, its chain and its upstream', () => {
   it('makes hours of what several instances have counted, and the same ones again if it had ended halfway', async () => {
     const several = 120;
     for (let index = 0; index < several; index += 1) {
-      const { telemetry } = await startInstance();
-      await telemetry.sessionOpened(node, presence, offlineAfterMs);
-      await beat(telemetry, { ...noBytes('aa'), bytes: 10 * (index + 1) });
-      await telemetry.close();
-      opened.pop();
+      const { reports } = await startInstance();
+      await reports.sessionOpened(node, presence, offlineAfterMs);
+      await beat(reports, { ...noBytes('aa'), bytes: 10 * (index + 1) });
+      await reports.close();
     }
     const hour = clock.now() / hourMs;
     clock.advance(2 * 24 * hourMs);
-    const history = await openHistory({ readStore: stores.readStore, clock, logger: silentLogger }, 'folds');
-    const collection = await stores.readStore.collection({
+    const history = await openHistory({ readStore: opened.readStore, clock, logger: silentLogger }, 'folds');
+    const collection = await opened.readStore.collection({
       name: 'history',
       version: 2,
       index: { group: 'resources', order: 'from' },
@@ -301,10 +286,10 @@ describe('the history of a node, its chain and its upstream', () => {
   });
 
   it('is not recorded where it is off', async () => {
-    const telemetry = await createTelemetry({ readStore: stores.readStore, clock, logger: silentLogger });
-    opened.push(telemetry);
-    await beat(telemetry, { ...noBytes('aa'), bytes: 5 });
-    expect(telemetry.recordsHistory).toBe(false);
-    expect(await telemetry.history(node, '5m', 0)).toEqual(new Map());
+    const reports = await openReports({ readStore: opened.readStore, instanceId: 'i', clock, logger: silentLogger });
+    await beat(reports, { ...noBytes('aa'), bytes: 5 });
+    expect(reports.recordsHistory).toBe(false);
+    expect(await reports.history(node, '5m', 0)).toEqual(new Map());
+    await reports.close();
   });
 });

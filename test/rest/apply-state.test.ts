@@ -5,9 +5,9 @@ import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js
 import { evolveAgentFacts, neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import { defaultSettings } from '../../src/domain/settings/settings.js';
 import type { NodeState } from '../../src/domain/node/node.js';
-import { applyState, deploymentState } from '../../src/transport/rest/fleet/apply-state.js';
+import { applyState, deploymentState } from '../../src/reports/apply-state.js';
 import type { RestDeps } from '../../src/transport/rest/build.js';
-import { oneNodeView } from '../../src/transport/rest/resources/node-view.js';
+import { nodeView } from '../../src/transport/rest/resources/node-view.js';
 
 const at = '2030-01-01T00:00:00.000Z';
 const facts = (applied: number | null, rejected: number | null, appliedSince = false): NodeAgentFacts => ({
@@ -109,18 +109,18 @@ test('a deleted node is offline in a deployment', () => {
   expect(deploymentState(3, neverConnected, undefined, false)).toEqual({ state: 'offline', errors: [] });
 });
 
-test('a duplicate agent is shown until the hour of its fact is over', async () => {
+test('a duplicate agent is shown until the hour of its fact is over', () => {
   const until = Date.parse(at);
   const duplicate: NodeAgentFacts = { ...facts(null, null), duplicate_until: at };
-  const shownAt = async (now: number): Promise<boolean> => {
+  const shownAt = (now: number): boolean => {
     const deps = {
       agentFacts: { of: () => duplicate },
-      telemetry: { presence: async () => undefined, vitals: async () => new Map(), listeners: async () => new Map() },
+      reports: { presence: () => undefined, vitals: () => ({}), listenerStates: () => undefined },
       delivery: { pushed: () => undefined },
       fleet: { generation: () => 1, liveListeners: () => new Set(), settings: () => defaultSettings },
       clock: { now: () => now, monotonic: () => 0 },
     } as unknown as RestDeps;
-    return (await oneNodeView(deps, { id: 'n', psk: null } as NodeState)).duplicate_agent;
+    return nodeView(deps, { id: 'n', psk: null } as NodeState).duplicate_agent;
   };
-  expect(await Promise.all([until - 3_600_000, until - 1, until].map(shownAt))).toEqual([true, true, false]);
+  expect([until - 3_600_000, until - 1, until].map(shownAt)).toEqual([true, true, false]);
 });

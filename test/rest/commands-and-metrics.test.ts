@@ -96,8 +96,8 @@ describe('metrics', () => {
     });
   async function report(facts: MetricsFacts): Promise<string> {
     clock.advance(1000);
-    rest.telemetry.metrics(nodeId, facts, processNamed(''));
-    await rest.telemetry.flush();
+    rest.reports.metrics(nodeId, facts, processNamed(''));
+    await rest.reports.flush();
     return now();
   }
   const shown = () => rest.data('GET', `/api/nodes/${nodeId}/metrics`, { role: 'viewer' });

@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { ServiceError } from '../../src/kernel/errors.js';
 import type { RuntimeListener } from '../../src/reports/port.js';
 import { eventually } from '../support/eventually.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
@@ -235,22 +234,6 @@ describe('of a fleet with known content', () => {
     await eventually(traffic).toBe(520);
     await rest.report(id, { process_id: 'bb', runtime_listeners: [carried(80, 600)] });
     await eventually(traffic).toBe(1_120);
-  });
-
-  test('many who ask at a time have the reports read once', async () => {
-    await eventually(async () => {
-      const read = vi.spyOn(rest.deps.telemetry, 'online');
-      await Promise.all(Array.from({ length: 20 }, () => stats(rest)));
-      return read.mock.calls.length;
-    }).toBe(1);
-  });
-
-  test('is a 503 while the read store is away, and recovers', async () => {
-    const away = new ServiceError('unavailable', 'away');
-    const online = vi.spyOn(rest.deps.telemetry, 'online').mockRejectedValue(away);
-    await eventually(async () => (await rest.call('GET', '/api/dashboard/stats')).statusCode).toBe(503);
-    online.mockRestore();
-    expect((await rest.call('GET', '/api/dashboard/stats')).statusCode).toBe(200);
   });
 });
 

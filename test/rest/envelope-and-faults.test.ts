@@ -57,7 +57,9 @@ test('a body nested a hundred thousand deep is a 400', async () => {
 
 test('an unexpected fault is a 500 without its cause, which is logged under the request id', async () => {
   const fault = new Error('the disk said hunter2');
-  vi.spyOn(rest.deps.telemetry, 'vitals').mockRejectedValue(fault);
+  vi.spyOn(rest.deps.fleet.nodes, 'list').mockImplementation(() => {
+    throw fault;
+  });
   vi.spyOn(rest.deps.commands.nodes, 'create').mockRejectedValue(fault);
   for (const call of [rest.call('GET', '/api/nodes'), rest.call('POST', '/api/nodes', { body: { name: 'n' } })]) {
     const answer = await call;

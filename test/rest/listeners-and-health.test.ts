@@ -533,13 +533,4 @@ describe('the list of chains', () => {
     for (const query of ['health=fine', 'health=', 'status=live', 'health=ok&health=down'])
       expect((await rest.call('GET', `/api/l4-chains?${query}`)).statusCode).toBe(400);
   });
-
-  test('by health reads the reports of a node once for all its chains', async () => {
-    const edge = await node('edge');
-    for (const port of [1, 2, 3]) await (await chain([hop(edge, port)], { name: `many ${made} ${port}` })).deploy();
-    const read = vi.spyOn(rest.deps.telemetry, 'listeners');
-    await rest.data('GET', `/api/l4-chains?q=many&health=unknown`);
-    // None while the reports of the test before are fresh.
-    expect(read.mock.calls.flat(2).filter((id) => id === edge.id).length).toBeLessThanOrEqual(1);
-  });
 });

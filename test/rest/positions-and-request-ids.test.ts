@@ -98,7 +98,9 @@ describe('x-request-id', () => {
     expect(await linesOf(rest.call('GET', '/api/auth/me', { headers }))).toHaveLength(1);
     expect(await linesOf(rest.call('POST', '/api/nodes', { body: { name: '' }, headers }))).toHaveLength(1);
     expect(await linesOf(rest.call('GET', '/api/nodes', { role: 'nobody', headers }))).toHaveLength(1);
-    vi.spyOn(rest.deps.telemetry, 'vitals').mockRejectedValue(new Error('broken'));
+    vi.spyOn(rest.deps.reports, 'vitals').mockImplementation(() => {
+      throw new Error('broken');
+    });
     const failed = await linesOf(rest.call('GET', '/api/nodes', { headers }));
     expect(failed.map((line) => line.split(' {')[0])).toEqual(['error request failed', 'error request']);
   });

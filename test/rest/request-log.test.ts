@@ -196,9 +196,9 @@ test('a flood of requests of one caller is bounded, leaves room for others, and 
 
 test('an error text that is long, and one with a cause, are cut', async () => {
   const cause = new Error('c'.repeat(5_000));
-  vi.spyOn(rest.deps.telemetry, 'vitals').mockRejectedValue(
-    new ServiceError('unavailable', 'm'.repeat(5_000), { cause }),
-  );
+  vi.spyOn(rest.deps.reports, 'vitals').mockImplementation(() => {
+    throw new ServiceError('unavailable', 'm'.repeat(5_000), { cause });
+  });
   expect((await rest.call('GET', '/api/nodes')).statusCode).toBe(503);
   expect(rest.logged.at(-1)?.length).toBeLessThan(1_500);
 });

@@ -316,19 +316,8 @@ function createFakeTelemetry(): FakeTelemetry {
       lostListeners.add(listener);
       return () => lostListeners.delete(listener);
     },
-    presence: unused,
-    held: () => new Map(),
-    online: unused,
-    vitals: unused,
-    listeners: unused,
-    links: unused,
-    reportedMetrics: unused,
-    recordsHistory: false,
-    history: unused,
     trafficMetrics: unused,
     activity: unused,
-    flush: async () => undefined,
-    close: async () => undefined,
   };
   return fake;
 }

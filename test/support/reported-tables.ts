@@ -1,7 +1,7 @@
 /** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { reportedTable, roundTrips, rowsIn } from '../../src/reports/reported.js';
+import { linksOf, listenersOf } from '../../src/reports/reported.js';
 import type { HeartbeatFacts, LinkSample, ReportingProcess, RuntimeListener } from '../../src/reports/port.js';
 
 export interface Reported extends Omit<
@@ -58,18 +58,12 @@ export function linksOnWire(links: readonly LinkSample[]): Uint8Array {
   return HeartbeatRequest.encode(HeartbeatRequest.fromPartial({ linkMetrics } as object)).finish();
 }
 
-const tableOf = (bytes: Uint8Array) =>
-  reportedTable(
-    bytes,
-    () => rowsIn(bytes),
-    () => roundTrips(HeartbeatRequest.decode(bytes).linkMetrics),
-  );
-
 export function heartbeatFactsOf({ link_metrics, runtime_listeners, ...figures }: Reported): HeartbeatFacts {
+  const [links, listeners] = [linksOnWire(link_metrics), listenersOnWire(runtime_listeners)];
   return {
     ...processNamed(''),
     ...figures,
-    link_metrics: tableOf(linksOnWire(link_metrics)),
-    runtime_listeners: tableOf(listenersOnWire(runtime_listeners)),
+    link_metrics: { bytes: links, rows: () => linksOf(links) },
+    runtime_listeners: { bytes: listeners, rows: () => listenersOf(listeners) },
   };
 }

@@ -40,9 +40,10 @@ import { createFollowers } from '../../src/app/followers.js';
 import type { Followers } from '../../src/app/followers.js';
 import type { CommandClaims } from '../../src/instance/command-claims.js';
 import { openCommandClaims } from '../../src/instance/command-claims.js';
+import { keepCounts } from '../../src/reports/counts.js';
 import { createCarriers } from '../../src/reports/history/carriers.js';
-import type { TelemetryService } from '../../src/reports/telemetry.js';
-import { createTelemetry } from '../../src/reports/telemetry.js';
+import { openReports } from '../../src/reports/reports.js';
+import type { ReportsService } from '../../src/reports/reports.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
 import { createRequestCounts } from '../../src/transport/rest/server/request-records.js';
@@ -51,7 +52,6 @@ import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
 import { createDeployPlaces, createStreamPlaces } from '../../src/transport/rest/checks/waiting-places.js';
 import type { WaitingBounds } from '../../src/transport/rest/checks/waiting-places.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
-import { lastKnown } from '../../src/reports/last-known.js';
 import { startAccounts } from './accounts-fixture.js';
 import { fleetGatewayOn, openCommandFixture } from './command-fixture.js';
 import type { FleetGateway } from './command-fixture.js';
@@ -93,7 +93,7 @@ export interface RestFixture {
   readonly stores: TemporaryStores;
   /** Runs commands that no request stands for. */
   readonly gateway: FleetGateway;
-  readonly telemetry: TelemetryService;
+  readonly reports: ReportsService;
   readonly claims: CommandClaims;
   /** What commands wait for before they answer. */
   readonly followers: Followers;
@@ -217,13 +217,26 @@ export async function startRest(
     logger,
   });
   closers.add('event feed', () => feed.close());
-  const telemetry = await createTelemetry({
+  const queries = fleetQueries(committed, clock);
+  const reports = await openReports({
     readStore,
+    instanceId: 'one',
     clock,
     logger,
-    history: { instanceId: 'one', carriers: createCarriers(fleetQueries(committed, clock)) },
+    carriers: createCarriers(queries),
   });
-  closers.add('telemetry', () => telemetry.close());
+  closers.add('reports', () => reports.close());
+  const counts = keepCounts({
+    fleet: queries,
+    agentFacts,
+    reports,
+    clock,
+    logger,
+    onTold: reports.onTold,
+    onFact: (listener) => agentFacts.onFact(({ fact }) => listener(fact.data.node_id)),
+    onBatch: committed.onBatch,
+  });
+  closers.add('counts', () => counts.close());
   const claims = await openCommandClaims({
     readStore,
     clock,
@@ -274,7 +287,6 @@ export async function startRest(
     { host: '127.0.0.1', port: 0 },
   );
   closers.add('webhooks', () => webhooks.service.close());
-  const reports = lastKnown({ telemetry, away: () => false });
   const deps: RestDeps = {
     commands: createCommandHandlers({
       fleet: gateway,
@@ -295,10 +307,10 @@ export async function startRest(
       position: followers.position,
       reached: (position, timeoutMs) => followers.reached(position, Math.min(timeoutMs, reachedWithinMs)),
     },
-    fleet: fleetQueries(committed, clock),
+    fleet: queries,
     delivery,
-    telemetry: reports.telemetry,
-    history: telemetry,
+    reports,
+    counts,
     commandsDelivered: claims.delivered,
     clock,
     ids,
@@ -313,11 +325,10 @@ export async function startRest(
     feed,
     webhooks: webhooks.service,
     sessionsEnded: async () => true,
-    activity: async () => telemetry.activity(),
+    activity: reports.activity,
     readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),
     commandsRefused: () => undefined,
     readStoreAway: () => false,
-    telemetryStale: () => false,
     metrics: async () => '# HELP up Is it up.\n# TYPE up gauge\nup 1\n',
   };
   const app = await buildRest(deps, {
@@ -351,7 +362,7 @@ export async function startRest(
     folder: fixture.stores.folder,
     stores: fixture.stores,
     gateway,
-    telemetry,
+    reports,
     claims,
     followers,
     waitingBytes: answers.waitingBytes,
@@ -370,10 +381,10 @@ export async function startRest(
       const opened = { ...sessionOpened(nodeId), at: timestamp(clock.now()) };
       const { position = 0 } = await append(eventStore, opened);
       await projections.reached(position, patienceMs);
-      await telemetry.sessionOpened(nodeId, presence, offlineAfterMs);
+      await reports.sessionOpened(nodeId, presence, offlineAfterMs);
       const first = heartbeatFactsOf({ ...quiet, ...processOf(nodeId) });
-      if (heartbeat) telemetry.alive(nodeId, presence, offlineAfterMs, first);
-      await telemetry.flush();
+      if (heartbeat) reports.alive(nodeId, presence, offlineAfterMs, first);
+      await reports.flush();
       const session = openSession(delivery, nodeId, sessionId);
       await session.ask();
       return {
@@ -391,18 +402,13 @@ export async function startRest(
         reject: session.reject,
         async disconnect() {
           session.nodeSession.close();
-          await telemetry.sessionEnded(nodeId, sessionId);
+          await reports.sessionEnded(nodeId, sessionId);
         },
       };
     },
     async report(nodeId, facts) {
-      telemetry.alive(
-        nodeId,
-        noSession,
-        offlineAfterMs,
-        heartbeatFactsOf({ ...quiet, ...processOf(nodeId), ...facts }),
-      );
-      await telemetry.flush();
+      reports.alive(nodeId, noSession, offlineAfterMs, heartbeatFactsOf({ ...quiet, ...processOf(nodeId), ...facts }));
+      await reports.flush();
     },
     async reportUpstreams(nodeId, healthy) {
       const upstreams = Object.entries(healthy).map(([cluster, one]) => ({
@@ -413,8 +419,8 @@ export async function startRest(
         latency_p99_ms: 1,
       }));
       const gateway = { requests: 1, errors: 0, worker_restarts: 0, latency_p50_ms: 1, latency_p99_ms: 1, upstreams };
-      telemetry.metrics(nodeId, { connections: null, bandwidth: null, gateway }, processOf(nodeId));
-      await telemetry.flush();
+      reports.metrics(nodeId, { connections: null, bandwidth: null, gateway }, processOf(nodeId));
+      await reports.flush();
     },
     log: (stream) => fixture.log(stream),
     position: () => eventStore.headPosition(),

@@ -162,7 +162,7 @@ export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
 }
 
 /** The worst kind first, and of one kind the one that concerns most. */
-export function worstFirst(a: Matter, b: Matter): number {
+function worstFirst(a: Matter, b: Matter): number {
   return (
     severities.indexOf(a.severity) - severities.indexOf(b.severity) ||
     matterKinds.indexOf(a.kind) - matterKinds.indexOf(b.kind) ||

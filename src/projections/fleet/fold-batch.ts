@@ -6,7 +6,8 @@ import type { Draft } from '../../domain/aggregate/containers.js';
 import { applyCommand } from '../../domain/fleet/apply.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { draftFleet } from '../../domain/fleet/fleet.js';
-import { fleetEvent } from '../../domain/fleet/resources.js';
+import { fleetEvent, resourceOf } from '../../domain/fleet/resources.js';
+import { namesHeads } from '../../domain/log-chain/heads.js';
 import type { ChainHead } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand } from '../../kernel/event.js';
@@ -18,6 +19,8 @@ import { MissingEventsError } from '../log-follower.js';
 export interface FoldBatch {
   /** Nodes whose configuration changed, including deleted ones. */
   readonly touched: ReadonlySet<string>;
+  /** The resources that events are about, as `type/id`. */
+  readonly changed: ReadonlySet<string>;
   /** Nodes whose PSK was replaced, or that were deleted, in log order. */
   readonly revoked: readonly string[];
   readonly deleted: ReadonlySet<string>;
@@ -27,13 +30,14 @@ export interface FoldBatch {
 
 export interface MutableFoldBatch extends FoldBatch {
   readonly touched: Set<string>;
+  readonly changed: Set<string>;
   readonly revoked: string[];
   readonly deleted: Set<string>;
   readonly raised: Map<string, string>;
 }
 
 export function emptyFoldBatch(): MutableFoldBatch {
-  return { touched: new Set(), revoked: [], deleted: new Set(), raised: new Map() };
+  return { touched: new Set(), changed: new Set(), revoked: [], deleted: new Set(), raised: new Map() };
 }
 
 /** A fleet that commands are folded into, with the draft that each is first tried on. */
@@ -70,7 +74,7 @@ export function applyToFold(
     }
     const head = logChain.follow(fleet.logChain.value, command);
     for (const nodeId of applyWhole(folded.draft, head, command)) batch.touched.add(nodeId);
-    noteNodeEvents(command, batch);
+    if (!namesHeads(command)) noteEvents(command, batch);
   }
 }
 
@@ -86,9 +90,11 @@ function applyWhole(draft: Draft<Fleet>, head: ChainHead, recorded: RecordedComm
   }
 }
 
-function noteNodeEvents(command: RecordedCommand, batch: MutableFoldBatch): void {
+function noteEvents(command: RecordedCommand, batch: MutableFoldBatch): void {
   for (const recorded of command.events) {
     const event = fleetEvent(recorded);
+    const { type, id } = resourceOf(event);
+    batch.changed.add(`${type}/${id}`);
     if (event.type === 'NodePskIssued' || event.type === 'NodeDeleted') batch.revoked.push(event.data.node_id);
     if (event.type === 'NodeDeleted') batch.deleted.add(event.data.node_id);
     if (event.type === 'NodeGenerationRaised') batch.raised.set(event.data.node_id, recorded.metadata.occurred_at);

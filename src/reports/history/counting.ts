@@ -5,7 +5,7 @@
 import type { Share } from './history.js';
 import type { Growth } from './points.js';
 import { slotMs } from './points.js';
-import type { Carriers, HeartbeatFacts, MetricsFacts } from '../port.js';
+import type { Carriers, MetricsFacts } from '../port.js';
 import type { Counters } from '../process-totals.js';
 import { growthOf } from '../process-totals.js';
 
@@ -56,13 +56,17 @@ export function* piecesOf(since: number, until: number): Generator<readonly [at:
   }
 }
 
-/** The round-trip times of a heartbeat, the longest of each resource. */
-export function roundTrips(carriers: Carriers, nodeId: string, { link_metrics }: HeartbeatFacts): Iterable<Share> {
+/** The round-trip times of a heartbeat, by link in milliseconds: the longest of each resource. */
+export function roundTripShares(
+  carriers: Carriers,
+  nodeId: string,
+  roundTrips: readonly (readonly [key: string, ms: number])[],
+): Iterable<Share> {
   const longest = new Map<string, { readonly rtt_us: number; readonly rtts: 1 }>();
   const note = (id: string, rtt_us: number): void => {
     if (rtt_us >= (longest.get(id)?.rtt_us ?? 0)) longest.set(id, { rtt_us, rtts: 1 });
   };
-  for (const [key, ms] of link_metrics.roundTripsMs()) {
+  for (const [key, ms] of roundTrips) {
     const us = Math.round(Math.max(0, ms) * 1000);
     note(nodeId, us);
     const id = resourceOf(key);

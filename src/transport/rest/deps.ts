@@ -19,7 +19,8 @@ import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { FleetQueries, Projections } from '../../projections/port.js';
 import type { AgentFacts } from '../../reports/facts.js';
 import type { Webhooks } from '../../webhooks/port.js';
-import type { Activity, Telemetry } from '../../reports/port.js';
+import type { Counts } from '../../reports/counts.js';
+import type { Activity, Reports } from '../../reports/port.js';
 import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
 import type { RequestCounts } from './server/request-records.js';
 import type { AnswersUnderWay } from './server/answers-under-way.js';
@@ -48,8 +49,10 @@ export interface RestDeps {
   readonly delivery: Pick<Delivery, 'state' | 'pushed' | 'unsentMs' | 'snapshotJson'>;
   /** What agents did, as the log has it. */
   readonly agentFacts: Pick<AgentFacts, 'of' | 'onFact'>;
-  readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links' | 'reportedMetrics'>;
-  readonly history: Pick<Telemetry, 'recordsHistory' | 'history'>;
+  /** What nodes told last. */
+  readonly reports: Reports;
+  /** How the whole fleet is by that. */
+  readonly counts: Omit<Counts, 'close'>;
   /** When those of the commands that agents were given were given, by id. @throws ServiceError `unavailable` */
   commandsDelivered(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   readonly clock: Clock;
@@ -70,14 +73,12 @@ export interface RestDeps {
    * True once every session of the node that began before the call is closed on every instance, false after the time.
    */
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
-  /** What all live instances took from agents lately. @throws ServiceError `unavailable` */
-  activity(): Promise<Activity>;
+  /** What all live instances took from agents lately. */
+  activity(): Activity;
   readiness(): Readiness;
   /** A sentence while commands are refused, because the event store is out of reach or a clock is wrong. */
   commandsRefused(): string | undefined;
   readStoreAway(): boolean;
-  /** True while questions about agents' reports are answered from earlier reads, because the read store is away. */
-  telemetryStale(): boolean;
   /** The Prometheus text. */
   metrics(): Promise<string>;
 }

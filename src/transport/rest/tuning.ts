@@ -20,7 +20,7 @@ export const tuning = {
   weighAnswersEveryMs: 250,
   /** The number of addresses with a budget of their own. */
   budgetAddresses: 10_000,
-  /** Deploys that may wait for their nodes at a time; each looks at them every `waitPollMs`. */
+  /** Deploys that may wait for their nodes at a time. */
   waitingDeploys: { inAll: 128, perUser: 16 },
   /** How long a document waits for the one before it. */
   documentWaitMs: 60_000,
@@ -56,20 +56,8 @@ export const tuning = {
   pushWaitMs: 2_000,
   pushPollMs: 20,
   takenWithinMs: 500,
-  /** How often a waiting deploy reads presence, beside being called back. */
-  waitPollMs: 100,
-  /**
-   * Reports of all agents serve again for a second, and in a large fleet for `costFactor` times as long as reading them
-   * takes, but never longer than `maxMs`.
-   */
-  fleetReports: { reuseMs: 1_000, costFactor: 10, maxMs: 15_000 },
-  /** How often the reports of all agents are counted for metrics. */
-  fleetGaugesEveryMs: 60_000,
-  /**
-   * The dashboard yields to other work after this many nodes, and shows this many audit entries, for which it looks at so many
-   * pages, because sign-ins are left out.
-   */
-  dashboard: { nodesPerTurn: 250, auditEntries: 10, auditPage: 20, auditPages: 5 },
+  /** The dashboard shows this many audit entries, for which it looks at so many pages, because sign-ins are left out. */
+  dashboard: { auditEntries: 10, auditPage: 20, auditPages: 5 },
   /**
    * Streams of events: how long news is gathered, items of a read behind the head and their bytes, how often heartbeats and slow streams are
    * looked for, after how long a quiet stream gets a heartbeat, and how often tokens are asked for.
@@ -82,8 +70,6 @@ export const tuning = {
     heartbeatMs: 13_000,
     tokensEveryMs: 1_000,
   },
-  /** How often statuses are compared while somebody listens; in a large fleet for at most a share of the time. */
-  statuses: { everyMs: 1_500, busyShare: 0.2 },
   /** Sign-ins from one address, successful or not; far above the budget of failures. */
   signIns: { perSecond: 10, burst: 600 },
 } as const;

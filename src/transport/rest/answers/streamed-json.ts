@@ -54,7 +54,7 @@ async function* counted(request: FastifyRequest, chunks: AsyncGenerator<string, 
 }
 
 /** The values in slices, with a turn of the event loop after each. */
-export async function* slicesOf<V>(values: readonly V[]): AsyncGenerator<readonly V[], void> {
+async function* slicesOf<V>(values: readonly V[]): AsyncGenerator<readonly V[], void> {
   for (let from = 0; from < values.length; from += tuning.nodesPerSlice) {
     yield values.slice(from, from + tuning.nodesPerSlice);
     await yieldToEventLoop();
@@ -64,12 +64,11 @@ export async function* slicesOf<V>(values: readonly V[]): AsyncGenerator<readonl
 /** A JSON list, made slice by slice of the values. */
 export async function* listInPieces<V, T>(
   values: readonly V[],
-  of: (slice: readonly V[]) => Promise<readonly T[]>,
+  of: (slice: readonly V[]) => readonly T[],
 ): AsyncGenerator<string, void> {
   let before = '[';
   for await (const slice of slicesOf(values)) {
-    const items = await of(slice);
-    for (const item of items) {
+    for (const item of of(slice)) {
       // One node may have thousands of listeners: a piece is the text of one.
       yield before + JSON.stringify(item);
       before = ',';

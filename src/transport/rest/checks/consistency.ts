@@ -78,10 +78,12 @@ export function installStoredReads(app: RestApp, deps: RestDeps): void {
   });
 }
 
+const isStale = ({ readStoreAway, reports }: RestDeps): boolean => readStoreAway() || reports.stale();
+
 /** Says with each GET that what nodes told may be older than it should, because the read store is away. */
 export function installStaleness(app: RestApp, deps: RestDeps): void {
   app.addHook('onSend', async (request, reply) => {
-    if (request.method !== 'GET' || reply.statusCode !== 200 || !deps.telemetryStale()) return;
+    if (request.method !== 'GET' || reply.statusCode !== 200 || !isStale(deps)) return;
     if (request.routeOptions.config.access !== 'open') void reply.header('x-telemetry-stale', 'true');
   });
 }

@@ -13,7 +13,8 @@ import type { Logger } from '../../../kernel/logger.js';
 import { backoff, storeRetry } from '../../../kernel/retry.js';
 import type { Feed, FeedItem, FeedNews, FeedPlace, FeedSubject } from '../../../feed/port.js';
 import { tuning } from '../tuning.js';
-import type { EndReason, StatusChange } from './event-text.js';
+import type { StatusChange } from '../../../reports/counts.js';
+import type { EndReason } from './event-text.js';
 import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock, statusBlock } from './event-text.js';
 
 export interface StreamRequest {
@@ -23,15 +24,11 @@ export interface StreamRequest {
   /** Streams with the same key get the same items. */
   readonly key: string;
   select(about: FeedSubject): boolean;
-  /** Whether it may get changes of status. */
-  readonly wantsStatus: boolean;
 }
 
 export interface EventStreams {
   /** @returns how to end the stream */
   open(request: StreamRequest): (reason: EndReason) => void;
-  /** Whether a stream may get changes of status. */
-  wantStatus(): boolean;
   /** Tells the live streams of changes that are in no log. */
   tellStatus(changes: readonly StatusChange[]): void;
   /** Ends all streams. */
@@ -224,10 +221,6 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
       write(stream, opening);
       readBehind(stream);
       return (reason) => end(stream, reason);
-    },
-    wantStatus() {
-      for (const { wantsStatus } of streams) if (wantsStatus) return true;
-      return false;
     },
     tellStatus(changes) {
       flush();

@@ -1,12 +1,10 @@
 /** Items of the feed as text: an event of a stream, and an entry of a page. Implements `docs/contract/automation.md#event-feed`. */
 import { z } from 'zod';
 import type { FeedItem } from '../../../feed/port.js';
+import type { StatusChange } from '../../../reports/counts.js';
 import { loggedEntry } from '../resources/audit.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { applyErrors, nodeId, timeOf } from '../schemas/shared-schemas.js';
-
-/** Resources whose status changes without a command. */
-export type StatusType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential';
 
 /** The first block of a stream. */
 export const opening = 'retry: 2000\n\n';
@@ -19,12 +17,6 @@ export function eventBlock({ cursor, type, at, json }: FeedItem): string {
 
 export const readyBlock = (cursor: string, at: string): string =>
   `id: ${cursor}\nevent: ready\ndata: ${JSON.stringify({ at })}\n\n`;
-
-export interface StatusChange {
-  readonly resource: { readonly type: StatusType; readonly id: string; readonly name: string };
-  readonly was: string;
-  readonly status: string;
-}
 
 /** Derived, so without a place in the log. */
 export const statusBlock = (change: StatusChange, at: string): string =>

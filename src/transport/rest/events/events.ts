@@ -14,7 +14,6 @@ import { createEventStreams } from './event-streams.js';
 import { eventsPage, pageEntry, sampleStream } from './event-text.js';
 import type { EventsQuery } from './events-query.js';
 import { eventsQuerystring, filtersOf } from './events-query.js';
-import { watchStatuses } from './status-watch.js';
 import { watchTokens } from './token-watch.js';
 
 const eventStream = 'text/event-stream';
@@ -22,13 +21,13 @@ const eventStream = 'text/event-stream';
 export function eventRoutes(app: RestApp, deps: RestDeps): void {
   const streams = createEventStreams(deps);
   const tokens = watchTokens();
-  const statuses = watchStatuses(deps, streams);
+  const stopStatuses = deps.counts.onStatus(streams.tellStatus);
   const closing = new AbortController();
   app.addHook('preClose', async () => {
     closing.abort();
     tokens.close();
+    stopStatuses();
     streams.close();
-    await statuses.close();
   });
 
   app.route({
@@ -82,8 +81,7 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
         'x-accel-buffering': 'no',
       });
       const key = JSON.stringify([filtersOf(query), caller.role === 'admin' || caller.userId]);
-      const wantsStatus = query.types?.includes('status') ?? true;
-      const end = streams.open({ response: reply.raw, place, key, select, wantsStatus });
+      const end = streams.open({ response: reply.raw, place, key, select });
       deps.answers.endsBy(reply.raw, () => end('too_slow'));
       const unwatch = tokens.watch(caller, () => end('token_ended'));
       reply.raw.once('close', () => {

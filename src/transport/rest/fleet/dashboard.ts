@@ -1,17 +1,15 @@
 /**
- * The dashboard: figures about the whole fleet. Callers share one reading of the agents' reports.
+ * The dashboard: figures about the whole fleet.
  * Implements `docs/contract/rest.md#dashboard`.
  */
 import { z } from 'zod';
 import { healthCauses } from '../../../domain/chain/health.js';
-import { matterKinds, mattersOf, nothingUnwell, severities, worstFirst } from '../../../domain/matters/matters.js';
+import { matterKinds, mattersOf, severities } from '../../../domain/matters/matters.js';
 import type { Matter, UnwellLists } from '../../../domain/matters/matters.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
-import { createShared } from '../../../kernel/shared.js';
 import type { AuditEntry } from '../../../projections/port.js';
-import type { Activity } from '../../../reports/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -21,9 +19,6 @@ import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
-import { createFleetReports, servesAgain } from './fleet-reports.js';
-import { tallyFleet } from './fleet-tally.js';
-import type { FleetTally } from './fleet-tally.js';
 import { listOf } from './matter-lists.js';
 
 const count = (what: string, example: number) => documented(z.int().min(0), what, example);
@@ -185,8 +180,6 @@ const statsSchema = z
   .meta({ id: 'DashboardStats', description: 'Figures about the whole fleet' });
 
 export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
-  const tally = createTally(deps);
-
   app.route({
     method: 'GET',
     url: '/api/dashboard/stats',
@@ -195,7 +188,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getDashboardStats',
       summary: 'Figures about the whole fleet, and what needs somebody',
       description:
-        'What a command changes shows at once. What agents report is read at most once a second, and more seldom in a fleet of thousands of nodes. All is well when no matter is `down` or `degraded` and the answer has no `x-telemetry-stale`.',
+        'What a command changes shows at once, and so does what agents report. All is well when no matter is `down` or `degraded` and the answer has no `x-telemetry-stale`.',
       tags: ['dashboard'],
       querystring: noQuery,
       headers: readHeaders,
@@ -203,15 +196,14 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const reader = auditReader(request);
-      const [fleet, resources, activity, audit, webhooks] = await Promise.all([
-        tally(),
+      const [fleet, resources, audit, webhooks] = await Promise.all([
+        deps.counts.now(),
         deps.fleet.resourceCounts(),
-        deps.activity().catch(whileAway(quiet)),
         recentEntries(deps, reader),
         callerOf(request).role === 'admin' ? stoppedWebhooks(deps) : [],
       ]);
-      const ofWebhooks = mattersOf({ ...nothingUnwell(), stoppedWebhooks: webhooks }, deps.clock.now());
-      const matters = [...fleet.matters, ...ofWebhooks].sort(worstFirst);
+      const matters = mattersOf({ ...fleet.unwell, stoppedWebhooks: webhooks }, deps.clock.now());
+      const activity = deps.activity();
       return ok({
         nodes: fleet.nodes,
         ...resources,
@@ -221,7 +213,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         traffic: { ...fleet.traffic, last_5m: activity.last_5m },
         matters: matters.map((matter) => matterView(matter, deps.clock.now())),
         control: {
-          sessions: fleet.sessions,
+          sessions: fleet.nodes.online,
           heartbeats_per_minute: activity.heartbeats_per_minute,
           last_event_position: deps.projections.status().position,
         },
@@ -229,29 +221,6 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         generated_at: fleet.at,
       });
     },
-  });
-}
-
-interface TalliedFleet extends FleetTally {
-  readonly matters: readonly Matter[];
-  readonly sessions: number;
-  /** When the reports were read, RFC 3339. */
-  readonly at: string;
-}
-
-/** @returns a function that tallies the fleet as it is at the call, by reports that callers share */
-function createTally(deps: RestDeps): () => Promise<TalliedFleet> {
-  const { clock, fleet } = deps;
-  const reports = createFleetReports(deps, { reuseMs: tuning.fleetReports.reuseMs, links: true });
-  const make = async () => {
-    const read = await reports();
-    const tally = await tallyFleet(deps, read);
-    return { ...tally, matters: mattersOf(tally.unwell, clock.now()), sessions: read.online.size, at: read.at };
-  };
-  return createShared(make, {
-    stamp: fleet.revision,
-    isFresh: (begun) => begun.stamp === fleet.revision() && servesAgain(clock, begun, tuning.fleetReports.reuseMs),
-    now: clock.monotonic,
   });
 }
 
@@ -278,11 +247,6 @@ async function stoppedWebhooks({ fleet, webhooks }: RestDeps): Promise<UnwellLis
     return [{ id, name, reason: known.last_delivery?.error ?? 'it stopped after its last try failed' }];
   });
 }
-
-const quiet: Activity = {
-  heartbeats_per_minute: 0,
-  last_5m: { bytes_in: 0, bytes_out: 0, total_sessions: 0, error_sessions: 0 },
-};
 
 const signIns: ReadonlySet<string> = new Set(['session.sign_in', 'session.sign_in_refused']);
 

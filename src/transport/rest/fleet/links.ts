@@ -5,17 +5,34 @@
 import { z } from 'zod';
 import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
 import { originTypes } from '../../../domain/snapshot/snapshot.js';
+import { byResource, measurement } from '../../../reports/link-samples.js';
+import type { Measured, NodeSamples } from '../../../reports/link-samples.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { definitionsOf, nodesOf } from '../../../domain/chain/chain.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { readHeaders } from '../schemas/headers.js';
-import type { NodeSamples } from './link-measurements.js';
-import { byResource, measured, measurement, unmeasured } from './link-measurements.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { noQuery } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
-import { idOf } from '../schemas/shared-schemas.js';
+import { idOf, time } from '../schemas/shared-schemas.js';
+
+const measured = {
+  rtt_ms: documented(z.number().nullable(), 'Round trip in milliseconds', 12.5),
+  jitter_ms: documented(z.number().nullable(), 'Jitter in milliseconds', 0.8),
+  loss_ratio: documented(z.number().nullable(), 'Lost share, 0 to 1', 0),
+  bytes_in: documented(z.int().nullable(), 'Bytes from `to_node_id`', 1_048_576),
+  bytes_out: documented(z.int().nullable(), 'Bytes to `to_node_id`', 524_288),
+  measured_at: documented(time.nullable(), 'When an agent reported this; null if none did', sample.later),
+};
+const unmeasured: Measured = {
+  rtt_ms: null,
+  jitter_ms: null,
+  loss_ratio: null,
+  bytes_in: null,
+  bytes_out: null,
+  measured_at: null,
+};
 
 const linkSchema = z
   .object({
@@ -67,7 +84,7 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
       const chain = orNotFound(deps.fleet.chain(pathId(request.params, 'L4 chain')), 'L4 chain');
       const links = nodesOf(...definitionsOf(chain)).flatMap((id) => deps.fleet.links(id));
       const own = links.filter(({ resourceId }) => resourceId === chain.id);
-      return ok({ items: [...(await withMeasurements(deps, own))] });
+      return ok({ items: [...withMeasurements(deps, own)] });
     },
   });
 
@@ -87,7 +104,7 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
-      return ok({ items: [...(await withMeasurements(deps, deps.fleet.linksOfNode(id)))] });
+      return ok({ items: [...withMeasurements(deps, deps.fleet.linksOfNode(id))] });
     },
   });
 }
@@ -103,26 +120,20 @@ async function* linkPieces(deps: RestDeps): AsyncGenerator<string, void> {
   yield '}';
 }
 
-async function withMeasurements(deps: RestDeps, links: readonly IntendedLink[]): Promise<readonly LinkView[]> {
-  const atStart = await samplesOf(deps, links, ({ fromNodeId }) => fromNodeId);
-  const measuredAtStart = links.map((link) => measurement(atStart.get(link.fromNodeId), link, 'from'));
-  // Usually the node that dials has measured it, and the other end need not be asked.
-  const others = links.filter((_, index) => measuredAtStart[index] === undefined);
-  const atEnd = await samplesOf(deps, others, ({ toNodeId }) => toNodeId);
-  return links.map((link, index) => ({
+function withMeasurements({ reports }: RestDeps, links: readonly IntendedLink[]): readonly LinkView[] {
+  const samples = new Map<string, NodeSamples | undefined>();
+  const samplesOf = (nodeId: string): NodeSamples | undefined => {
+    if (!samples.has(nodeId)) samples.set(nodeId, byResource(reports.links(nodeId)));
+    return samples.get(nodeId);
+  };
+  return links.map((link) => ({
     from_node_id: link.fromNodeId,
     to_node_id: link.toNodeId,
     kind: link.kind,
     resource_id: link.resourceId,
-    ...(measuredAtStart[index] ?? measurement(atEnd.get(link.toNodeId), link, 'to') ?? unmeasured),
+    // Usually the node that dials has measured it, and the other end need not be asked.
+    ...(measurement(samplesOf(link.fromNodeId), link, 'from') ??
+      measurement(samplesOf(link.toNodeId), link, 'to') ??
+      unmeasured),
   }));
-}
-
-async function samplesOf(
-  deps: RestDeps,
-  links: readonly IntendedLink[],
-  nodeOf: (link: IntendedLink) => string,
-): Promise<ReadonlyMap<string, NodeSamples>> {
-  const reports = await deps.telemetry.links([...new Set(links.map(nodeOf))]);
-  return new Map([...reports].map(([id, report]) => [id, byResource(report)]));
 }

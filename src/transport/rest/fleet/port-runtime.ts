@@ -4,13 +4,13 @@
  */
 import { z } from 'zod';
 import { policyTransports } from '../../../domain/listener-policy/policy.js';
+import { listenerKey } from '../../../domain/port-table/port-table.js';
 import { plainIp } from '../../../kernel/addresses.js';
 import type { ReportedListeners, RuntimeListener } from '../../../reports/port.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { ip, oneOf, uuid } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
-import { reportedKey } from './listener-states.js';
 import { nodeOptions, nodeStatus } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
@@ -101,19 +101,14 @@ export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
 async function* runtimePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<string, void> {
   const all = deps.fleet.nodeNames();
   const shown = wanted.node_id === undefined ? all : all.filter(({ id }) => id === wanted.node_id);
-  const online = await deps.telemetry.online();
   yield '{"nodes":';
-  yield* listInPieces(shown, async (slice): Promise<readonly RuntimeNode[]> => {
-    const [options, reports] = await Promise.all([
-      nodeOptions(deps, slice, online),
-      deps.telemetry.listeners(slice.map(({ id }) => id)),
-    ]);
-    return options.map(({ id, name, status }) => ({
+  yield* listInPieces(shown, (slice): readonly RuntimeNode[] => {
+    return nodeOptions(deps, slice).map(({ id, name, status }) => ({
       nodeId: id,
       name,
       status,
       stale: status !== 'online',
-      ...shownOf(reports.get(id), deps.fleet.liveListeners(id), wanted),
+      ...shownOf(deps.reports.listeners(id), deps.fleet.liveListeners(id), wanted),
     }));
   });
   yield '}';
@@ -130,6 +125,11 @@ function shownOf(
     .filter((listener) => wanted.intended === undefined || live.has(reportedKey(listener)) === wanted.intended)
     .map(listenerView);
   return { reportedAt: report.reported_at, listeners };
+}
+
+/** As `listenerKey` names it. */
+function reportedKey({ transport, listen_addr, listen_port }: RuntimeListener): string {
+  return listenerKey({ transport, listenAddr: listen_addr, listenPort: listen_port });
 }
 
 /** Agents may write an address in another notation. */

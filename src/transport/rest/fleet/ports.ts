@@ -8,12 +8,11 @@ import { policyTransports, priorityLabels } from '../../../domain/listener-polic
 import { matchKinds, routeSources } from '../../../domain/listeners/intent.js';
 import { listenerKey } from '../../../domain/port-table/port-table.js';
 import type { PortRow } from '../../../domain/port-table/port-table.js';
+import { missing, stateNow } from '../../../reports/listener-states.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { oneOf, uuid } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
-import { missing, readStates, stateNow, stateOf } from './listener-states.js';
-import type { ListenerStates } from './listener-states.js';
 import { nodeOption, nodeOptions } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
@@ -97,27 +96,24 @@ export function portRoutes(app: RestApp, deps: RestDeps): void {
 
 async function* tablePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<string, void> {
   const all = deps.fleet.nodeNames();
-  const online = await deps.telemetry.online();
   yield '{"nodes":';
-  yield* listInPieces(all, async (slice) => nodeOptions(deps, slice, online));
+  yield* listInPieces(all, (slice) => nodeOptions(deps, slice));
   yield ',"items":';
   const shown = wanted.node_id === undefined ? all : all.filter(({ id }) => id === wanted.node_id);
-  yield* listInPieces(shown, (slice) => itemsOf(deps, slice, wanted, online));
+  yield* listInPieces(shown, (slice) => itemsOf(deps, slice, wanted));
   yield `,"defaultPriorityOrder":${JSON.stringify(priorityLabels)}}`;
 }
 
 /** The rows of these nodes that are wanted, in their order. */
-async function itemsOf(
+function itemsOf(
   deps: RestDeps,
   nodes: readonly { readonly id: string }[],
   { transport, listen_port, running }: Filters,
-  online: { has(nodeId: string): boolean },
-): Promise<readonly PortItem[]> {
+): readonly PortItem[] {
   const rows = nodes
     .flatMap(({ id }) => deps.fleet.portRows(id))
     .filter((row) => transport === undefined || row.transport === transport)
     .filter((row) => listen_port === undefined || row.listenPort === listen_port);
-  const reported = await readStates(deps, [...new Set(rows.map(({ nodeId }) => nodeId))]);
   const items = rows.map((row): PortItem => ({
     nodeId: row.nodeId,
     transport: row.transport,
@@ -126,8 +122,8 @@ async function itemsOf(
     priorityOrder: [...row.priorityOrder],
     policySaved: row.policySaved,
     routes: [...row.routes],
-    runtimeState: runtimeState(row, reported.get(row.nodeId)),
-    runtimeStale: !online.has(row.nodeId),
+    runtimeState: runtimeState(deps, row),
+    runtimeStale: deps.reports.presence(row.nodeId) === undefined,
   }));
   if (running === undefined) return items;
   return items.filter(({ runtimeState, routes }) =>
@@ -136,7 +132,7 @@ async function itemsOf(
 }
 
 /** A listener that nothing deployed has is not missing. */
-function runtimeState(row: PortRow, states: ListenerStates | undefined): string | null {
-  if (row.routes.some(({ deployed }) => deployed)) return stateNow(states, listenerKey(row));
-  return states?.current === true ? (stateOf(states, listenerKey(row)) ?? null) : null;
+function runtimeState({ reports, agentFacts }: RestDeps, row: PortRow): string | null {
+  const state = stateNow(reports.listenerStates(row.nodeId), agentFacts.of(row.nodeId), listenerKey(row));
+  return state === missing && !row.routes.some(({ deployed }) => deployed) ? null : state;
 }

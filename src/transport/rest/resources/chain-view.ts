@@ -1,23 +1,21 @@
 /**
  * An L4 chain as answers show it: its definition beside what agents report of the deployed one, with its health, which
- * `fleet/fleet-health.ts` works out. Implements `docs/contract/rest.md#nodes`, `listeners` and `hop_status`, and
+ * `src/reports/status.ts` works out. Implements `docs/contract/rest.md#nodes`, `listeners` and `hop_status`, and
  * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import type { ChainState, Hop } from '../../../domain/chain/chain.js';
-import { chainStatuses, definitionsOf, liveDefinition, nodesOf } from '../../../domain/chain/chain.js';
+import { chainStatuses, liveDefinition } from '../../../domain/chain/chain.js';
 import type { ChainHealth } from '../../../domain/chain/health.js';
 import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
+import { missing } from '../../../reports/listener-states.js';
+import { healthOf, hopState, listenerKeyOf, nameOfNode, statusOf } from '../../../reports/status.js';
 import { chainShape } from './chain-schema.js';
 import type { RestDeps } from '../deps.js';
-import type { Reports } from '../fleet/fleet-health.js';
-import { healthOf, hopState, listenerKeyOf, nameOfNode, statusIn } from '../fleet/fleet-health.js';
-import type { FleetReports } from '../fleet/fleet-reports.js';
-import { readReports } from '../fleet/fleet-reports.js';
 import type { ShownListeners } from '../fleet/listener-states.js';
-import { listenersShown, missing, shownListeners } from '../fleet/listener-states.js';
-import { nodeStatus, presencesOf } from '../fleet/node-status.js';
+import { listenersShown, shownListeners } from '../fleet/listener-states.js';
+import { nodeStatus } from '../fleet/node-status.js';
 import { resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { idOf, nodeId, time } from '../schemas/shared-schemas.js';
@@ -78,45 +76,27 @@ export interface ChainView extends ChainState {
   readonly deployed_at: string | null;
 }
 
-/** Views of several chains, with one read of the reports of all their nodes. @throws ServiceError `unavailable` */
-export async function chainViews(deps: RestDeps, chains: readonly ChainState[]): Promise<ChainView[]> {
-  const [online, nodes] = await Promise.all([deps.telemetry.online(), reportsOf(deps, chains)]);
-  return chains.map((chain) => chainView(deps, chain, { online, nodes }));
-}
-
-/** The view of one chain. @throws ServiceError `unavailable` */
-export async function oneChainView(deps: RestDeps, chain: ChainState): Promise<ChainView> {
-  const ids = nodesOf(...definitionsOf(chain));
-  const [online, nodes] = await Promise.all([presencesOf(deps, ids), reportsOf(deps, [chain])]);
-  return chainView(deps, chain, { online, nodes });
-}
-
-function reportsOf(deps: RestDeps, chains: readonly ChainState[]): Promise<FleetReports['nodes']> {
-  return readReports(deps, nodesOf(...chains.flatMap(definitionsOf)), { links: true });
-}
-
-/** The view of a chain, made from the reports of all its nodes. */
-export function chainView(deps: RestDeps, chain: ChainState, reports: Reports): ChainView {
+export function chainView(deps: RestDeps, chain: ChainState): ChainView {
   const live = liveHops(chain);
   return {
     ...chain,
     managed_by: chain.managed_by ?? null,
-    hop_status: hopStatuses(deps, chain, reports),
+    hop_status: hopStatuses(deps, chain),
     listeners: listenersShown(
-      live.map((hop) => ({ keys: [listenerKeyOf(hop)], states: reports.nodes.get(hop.node_id)?.listeners })),
+      deps,
+      live.map((hop) => ({ nodeId: hop.node_id, keys: [listenerKeyOf(hop)] })),
     ),
     status: chainStatus(chain),
-    health: healthOf(deps, chain, reports),
+    health: healthOf(deps, chain),
     deployed_version: chain.deployed?.chain_version ?? null,
     deployed_at: chain.deployed?.at ?? null,
   };
 }
 
-function hopStatuses(deps: RestDeps, chain: ChainState, reports: Reports): ChainView['hop_status'] {
+function hopStatuses(deps: RestDeps, chain: ChainState): ChainView['hop_status'] {
   const status = (hop: Hop, deployed: boolean): ChainView['hop_status'][number] => {
     const { node_id, listen_addr, listen_port } = hop;
-    const states = reports.nodes.get(node_id)?.listeners;
-    const known = statusIn(reports, node_id);
+    const known = statusOf(deps, node_id);
     return {
       node_id,
       node_name: nameOfNode(deps, node_id),
@@ -124,9 +104,9 @@ function hopStatuses(deps: RestDeps, chain: ChainState, reports: Reports): Chain
       listen_port,
       deployed,
       status: known,
-      state: deployed && chain.enabled ? hopState(deps, hop, states) : null,
+      state: deployed && chain.enabled ? hopState(deps, hop) : null,
       stale: known !== 'online',
-      reported_at: states?.reportedAt ?? null,
+      reported_at: deps.reports.listenerStates(node_id)?.reportedAt ?? null,
     };
   };
   const deployed = chain.deployed?.hops ?? [];

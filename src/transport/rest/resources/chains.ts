@@ -11,13 +11,11 @@ import { chainStatus } from '../../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { ListOf, ListQuery } from '../../../projections/port.js';
 import { chainInFile, chainShape, checkDefinition } from './chain-schema.js';
-import { chainSchema, chainView, chainViews, oneChainView } from './chain-view.js';
+import { chainSchema, chainView } from './chain-view.js';
 import type { ChainView } from './chain-view.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { oneOf, uuid } from '../schemas/fields.js';
-import { healthOf } from '../fleet/fleet-health.js';
-import { createFleetReports } from '../fleet/fleet-reports.js';
 import { etag, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { noQuery } from '../schemas/query.js';
@@ -73,11 +71,11 @@ function uses(definition: ChainDefinition, { node_id, upstream_id, credential_id
 export function chainRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.l4_chain;
   const commands = deps.commands.resources.l4_chain;
-  const fleetReports = createFleetReports(deps, { reuseMs: 0, links: true });
+  const view = (chain: ChainState): ChainView => chainView(deps, chain);
 
   /** A chain's status follows from its definitions, its health from all reports. */
   async function filtered(paged: ListQuery, { status, health, ...used }: Filters): Promise<ListOf<ChainView>> {
-    const reports = health === undefined ? undefined : await fleetReports();
+    if (health !== undefined) await deps.counts.now();
     const matching = new Set<ChainState>();
     let looked = 0;
     for (const chain of deps.fleet.chains()) {
@@ -85,13 +83,11 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       if (looked % tuning.chainsPerTurn === 0) await yieldToEventLoop();
       if (!definitionsOf(chain).some((definition) => uses(definition, used))) continue;
       if (status !== undefined && chainStatus(chain) !== status) continue;
-      if (reports !== undefined && healthOf(deps, chain, reports).state !== health) continue;
+      if (health !== undefined && (deps.counts.chainHealth(chain.id) ?? 'unknown') !== health) continue;
       matching.add(chain);
     }
     const { items, total } = queries.list({ ...paged, matches: (chain) => matching.has(chain) });
-    // By the same reports, so that every item shows what it was chosen for.
-    if (reports !== undefined) return { items: items.map((chain) => chainView(deps, chain, reports)), total };
-    return { items: await chainViews(deps, items), total };
+    return { items: items.map(view), total };
   }
 
   resourceRoutes(app, {
@@ -119,17 +115,17 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       const wanted = checked as Filters;
       if (Object.keys(filters).some((name) => checked[name] !== undefined)) return filtered(paged, wanted);
       const { items, total } = queries.list(paged);
-      return { items: await chainViews(deps, items), total };
+      return { items: items.map(view), total };
     },
     async get(id) {
       const chain = queries.get(id);
-      return chain === undefined ? undefined : oneChainView(deps, chain);
+      return chain === undefined ? undefined : view(chain);
     },
     create: commands.create,
     update: commands.update,
     remove: commands.remove,
-    view: (chain) => oneChainView(deps, chain),
-    createdView: (chain) => oneChainView(deps, chain),
+    view,
+    createdView: view,
   });
 
   app.route({

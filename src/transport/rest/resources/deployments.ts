@@ -9,11 +9,11 @@ import type { DeployResult } from '../../../commands/handlers-port.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Deployment } from '../../../projections/port.js';
-import type { DeploymentNodeState } from '../fleet/apply-state.js';
-import { deploymentNodeStates, deploymentState } from '../fleet/apply-state.js';
+import type { DeploymentNodeState } from '../../../reports/apply-state.js';
+import { deploymentNodeStates, deploymentState } from '../../../reports/apply-state.js';
 import { definitionSchema } from './chain-schema.js';
 import type { ChainView } from './chain-view.js';
-import { chainSchema, listenersOn, oneChainView } from './chain-view.js';
+import { chainSchema, chainView, listenersOn } from './chain-view.js';
 import { callerOf, commandBefore, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
@@ -21,13 +21,11 @@ import { oneOf } from '../schemas/fields.js';
 import { deployHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { ShownListeners } from '../fleet/listener-states.js';
-import { listenersShown, readStates, shownListeners } from '../fleet/listener-states.js';
-import { presencesOf } from '../fleet/node-status.js';
+import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { pushFacts } from './node-view.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { applyErrors, idOf, nodeId, timeOf } from '../schemas/shared-schemas.js';
-import { tuning } from '../tuning.js';
 
 interface DeploymentStates extends Omit<Deployment, 'nodes'> {
   readonly nodes: readonly (Deployment['nodes'][number] & DeploymentNodeState)[];
@@ -138,8 +136,8 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
           const ms = request.query.timeout_ms ?? limits.rest.deployWaitDefaultMs;
           await waitApplied(deps, deployment, ms, AbortSignal.any([stopping.signal, disconnected.signal]));
         }
-        const [shown, [view]] = await Promise.all([oneChainView(deps, chain), viewsOf(deps, [deployment])]);
-        return ok({ chain: shown, deployment: orNotFound(view, 'deployment') });
+        const [view] = viewsOf(deps, [deployment]);
+        return ok({ chain: chainView(deps, chain), deployment: orNotFound(view, 'deployment') });
       } finally {
         leave?.();
       }
@@ -164,7 +162,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       const id = pathId(request.params, 'L4 chain');
       orNotFound(deps.fleet.resources.l4_chain.get(id), 'L4 chain');
       const stored = await deps.projections.deployments.ofChain(id);
-      const views = await viewsOf(deps, stored);
+      const views = viewsOf(deps, stored);
       if (request.query.definition !== true) return ok({ items: views });
       return ok({ items: views.map((view, index) => ({ ...view, definition: stored[index]?.definition })) });
     },
@@ -190,37 +188,28 @@ function repeatedDeploy(
   return { chain, deployment: orNotFound(deploymentsOf(command)[0], 'deployment') };
 }
 
-const nodesIn = (deployments: readonly Deployment[]): readonly string[] => [
-  ...new Set(deployments.flatMap(({ nodes }) => nodes.map(({ node_id }) => node_id))),
-];
-
-/** Deployments with their nodes as they are now; the stores are read once for all of them. */
-export async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
-  const [states, reported] = await Promise.all([statesOf(deps, deployments), readStates(deps, nodesIn(deployments))]);
-  return states.map((deployment) => {
+/** Deployments with their nodes as they are now. */
+export function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): DeploymentView[] {
+  return deployments.map((deployment) => {
     const chain = deps.fleet.chain(deployment.chain_id);
     const nodes = deployment.nodes.map((node) => {
-      const keys = chain === undefined ? [] : listenersOn(chain, node.node_id);
-      return { ...node, listeners: listenersShown([{ keys, states: reported.get(node.node_id) }]) };
+      const { node_id: nodeId } = node;
+      const keys = chain === undefined ? [] : listenersOn(chain, nodeId);
+      return { ...node, ...stateOf(deps, node), listeners: listenersShown(deps, [{ nodeId, keys }]) };
     });
     const { id, chain_id, chain_version, at } = deployment;
     return { id, chain_id, chain_version, at, nodes };
   });
 }
 
-/** How far the nodes of deployments are now. */
-async function statesOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentStates[]> {
-  const ids = nodesIn(deployments);
-  const presences = await presencesOf(deps, ids);
-  const stateOf = (node_id: string, generation: number): DeploymentNodeState => {
-    const presence = presences.get(node_id);
-    const push = pushFacts(deps, node_id, presence);
-    return deploymentState(generation, deps.agentFacts.of(node_id), push, presence !== undefined);
-  };
-  return deployments.map((deployment) => ({
-    ...deployment,
-    nodes: deployment.nodes.map((node) => ({ ...node, ...stateOf(node.node_id, node.generation) })),
-  }));
+/** How far a node of a deployment is now. */
+function stateOf(
+  deps: RestDeps,
+  { node_id, generation }: Pick<Deployment['nodes'][number], 'node_id' | 'generation'>,
+): DeploymentNodeState {
+  const presence = deps.reports.presence(node_id);
+  const push = pushFacts(deps, node_id, presence);
+  return deploymentState(generation, deps.agentFacts.of(node_id), push, presence !== undefined);
 }
 
 /** Resolves once every connected node has applied or rejected the deployment, after `ms`, or at the signal. */
@@ -228,21 +217,21 @@ async function waitApplied(deps: RestDeps, deployment: Deployment, ms: number, s
   const ids = new Set(deployment.nodes.map((node) => node.node_id));
   const deadline = deps.clock.monotonic() + ms;
   const bell = createBell();
-  const stop = deps.agentFacts.onFact(({ fact }) => {
-    if (ids.has(fact.data.node_id)) bell.ring();
-  });
+  const ringFor = (nodeId: string): void => {
+    if (ids.has(nodeId)) bell.ring();
+  };
+  const stops = [deps.agentFacts.onFact(({ fact }) => ringFor(fact.data.node_id)), deps.reports.onTold(ringFor)];
   signal.addEventListener('abort', bell.ring);
   try {
     for (;;) {
-      const states = (await statesOf(deps, [deployment])).flatMap(({ nodes }) => nodes.map(({ state }) => state));
+      const states = deployment.nodes.map((node) => stateOf(deps, node).state);
       const left = deadline - deps.clock.monotonic();
       const waiting = states.some((state) => state === 'pending' || state === 'pushed');
       if (!waiting || left <= 0 || signal.aborted) return;
-      // No fact says that a session has ended, so presence is polled as well.
-      await bell.wait(Math.min(left, tuning.waitPollMs));
+      await bell.wait(left);
     }
   } finally {
-    stop();
+    for (const stop of stops) stop();
     signal.removeEventListener('abort', bell.ring);
   }
 }

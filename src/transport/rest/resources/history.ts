@@ -16,7 +16,7 @@ import { documented, sample } from '../openapi/openapi-text.js';
 import { readHeaders } from '../schemas/headers.js';
 import { instant, query } from '../schemas/query.js';
 import { timeOf } from '../schemas/shared-schemas.js';
-import { diallersOf } from '../fleet/fleet-health.js';
+import { diallersOf } from '../../../reports/status.js';
 
 const steps = {
   '5m': { ms: slotMs, keptMs: slotsKeptMs },
@@ -128,7 +128,7 @@ export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
 
 /** @param nodeIds nodes that carry the resource now. @throws ServiceError `invalid_request`, `unavailable` */
 async function historyOf(
-  { history, clock }: RestDeps,
+  { reports: history, clock }: RestDeps,
   { id: resourceId, created_at }: { readonly id: string; readonly created_at: string },
   nodeIds: readonly string[],
   joined: Joined,

@@ -17,7 +17,8 @@ import { limits } from '../../../kernel/limits.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { nodeStatus, presencesOf, statusOf } from '../fleet/node-status.js';
+import { statusOf } from '../../../reports/status.js';
+import { nodeStatus } from '../fleet/node-status.js';
 import {
   boolean,
   canonical,
@@ -259,11 +260,10 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request) => {
       const network = orNotFound(queries.get(pathId(request.params, what)), what);
       const ids = network.members.map(({ node_id }) => node_id);
-      const presences = await presencesOf(deps, ids);
       const items = ids.map((id) => ({
         node_id: id,
         node_name: deps.fleet.node(id)?.name ?? '',
-        node_status: statusOf(presences.has(id), deps.agentFacts.of(id)),
+        node_status: statusOf(deps, id),
       }));
       return ok({ items });
     },

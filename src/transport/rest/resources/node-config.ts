@@ -110,7 +110,7 @@ async function snapshotOf(deps: RestDeps, id: string, wanted: number | undefined
 async function isPushed(deps: RestDeps, id: string, generation: number): Promise<boolean> {
   const deadline = deps.clock.monotonic() + tuning.pushWaitMs;
   for (;;) {
-    const presence = await deps.telemetry.presence(id);
+    const presence = deps.reports.presence(id);
     if (presence === undefined) return false;
     if ((pushFacts(deps, id, presence)?.generation ?? 0) >= generation) return true;
     // An agent that reads takes a snapshot at once; the rest of the time is for snapshots that many changes make late.

@@ -8,7 +8,7 @@ import type { MetricsFacts } from '../../../reports/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { diallersOf } from '../fleet/fleet-health.js';
+import { diallersOf } from '../../../reports/status.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
@@ -105,7 +105,7 @@ export function nodeMetricsRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
     url: '/api/nodes/:id/metrics',
-    config: { access: 'anyone', takes: 'none', readsStored: true },
+    config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getNodeMetrics',
       summary: 'Get the last metrics that the agent reported',
@@ -118,7 +118,7 @@ export function nodeMetricsRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
-      const reported = (await deps.telemetry.reportedMetrics([id])).get(id);
+      const reported = deps.reports.reportedMetrics(id);
       if (reported === undefined) return ok({ reported_at: null, connections: null, bandwidth: null, gateway: null });
       const { connections, bandwidth, gateway } = reported.report;
       return ok({
@@ -153,9 +153,8 @@ export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request) => {
       const { id } = orNotFound(deps.fleet.upstream(pathId(request.params, 'L4 upstream')), 'L4 upstream');
       const nodeIds = [...diallersOf(deps.fleet, id)];
-      const reports = await deps.telemetry.reportedMetrics(nodeIds);
       const items = nodeIds.map((node_id) => {
-        const reported = reports.get(node_id);
+        const reported = deps.reports.reportedMetrics(node_id);
         const seen = reported?.report.gateway?.upstreams.find(({ cluster }) => cluster === id);
         return {
           node_id,

@@ -3,21 +3,18 @@
  * `nodes.ts`. Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
-import { neverConnected } from '../../../domain/agents/node-agent-facts.js';
-import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
 import type { NodeDefinition, NodeState } from '../../../domain/node/node.js';
 import type { ResourceMeta } from '../../../domain/resource/meta.js';
 import { effectiveMultiplex } from '../../../domain/settings/settings.js';
 import { timestamp } from '../../../kernel/clock.js';
-import type { NodeVitals, PresenceFacts } from '../../../reports/port.js';
-import { applyState, applyStates, newestPush } from '../fleet/apply-state.js';
-import type { PushFacts } from '../fleet/apply-state.js';
+import type { PresenceFacts } from '../../../reports/port.js';
+import { applyState, applyStates, newestPush } from '../../../reports/apply-state.js';
+import type { PushFacts } from '../../../reports/apply-state.js';
 import type { RestDeps } from '../deps.js';
 import { description, host, labels, name } from '../schemas/fields.js';
-import type { ListenerStates } from '../fleet/listener-states.js';
-import { listenersShown, readStates, shownListeners } from '../fleet/listener-states.js';
+import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { nodeStatus } from '../fleet/node-status.js';
-import { statusOf } from '../fleet/node-status.js';
+import { statusOf } from '../../../reports/status.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../openapi/openapi-text.js';
@@ -105,41 +102,6 @@ export const nodeSchema = resourceSchema(
 );
 export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<typeof derived>>;
 
-/** Views of several nodes, with one read of their agents' reports. */
-export async function nodeViews(
-  deps: RestDeps,
-  nodes: readonly NodeState[],
-  online: ReadonlyMap<string, PresenceFacts>,
-): Promise<NodeView[]> {
-  const told = await readTold(
-    deps,
-    nodes.map(({ id }) => id),
-  );
-  return nodes.map((node) => nodeView(deps, node, deps.agentFacts.of(node.id), told(node.id), online.get(node.id)));
-}
-
-/** The view of one node. */
-export async function oneNodeView(deps: RestDeps, node: NodeState): Promise<NodeView> {
-  const [presence, told] = await Promise.all([deps.telemetry.presence(node.id), readTold(deps, [node.id])]);
-  return nodeView(deps, node, deps.agentFacts.of(node.id), told(node.id), presence);
-}
-
-/** The view of a node that was just created. No agent can have connected yet, so no store is read. */
-export function newNodeView(deps: RestDeps, node: NodeState): NodeView {
-  return nodeView(deps, node, neverConnected, {}, undefined);
-}
-
-/** The last heartbeat of a node's agent. */
-interface Told {
-  readonly vitals?: NodeVitals | undefined;
-  readonly listeners?: ListenerStates | undefined;
-}
-
-async function readTold(deps: RestDeps, nodeIds: readonly string[]): Promise<(nodeId: string) => Told> {
-  const [vitals, listeners] = await Promise.all([deps.telemetry.vitals(nodeIds), readStates(deps, nodeIds)]);
-  return (nodeId) => ({ vitals: vitals.get(nodeId), listeners: listeners.get(nodeId) });
-}
-
 /** The last push to a node, by this instance or by the one that holds its session. */
 export function pushFacts(deps: RestDeps, nodeId: string, presence: PresenceFacts | undefined): PushFacts | undefined {
   const local = deps.delivery.pushed(nodeId);
@@ -151,13 +113,9 @@ export function pushFacts(deps: RestDeps, nodeId: string, presence: PresenceFact
   );
 }
 
-function nodeView(
-  deps: RestDeps,
-  node: NodeState,
-  agent: NodeAgentFacts,
-  { vitals, listeners }: Told,
-  presence: PresenceFacts | undefined,
-): NodeView {
+export function nodeView(deps: RestDeps, node: NodeState): NodeView {
+  const [agent, vitals] = [deps.agentFacts.of(node.id), deps.reports.vitals(node.id)];
+  const presence = deps.reports.presence(node.id);
   const generation = deps.fleet.generation(node.id) ?? null;
   const apply = applyState(generation, agent, pushFacts(deps, node.id, presence));
   const { multiplex, multiplex_port } = effectiveMultiplex(deps.fleet.settings(), node.id);
@@ -168,7 +126,7 @@ function nodeView(
     description: node.description,
     address: node.address,
     labels: node.labels,
-    status: statusOf(presence !== undefined, agent),
+    status: statusOf(deps, node.id),
     psk_fingerprint: node.psk?.fingerprint ?? null,
     psk_issued_at: node.psk?.issued_at ?? null,
     multiplex,
@@ -181,14 +139,14 @@ function nodeView(
     public_ipv4: node.public_ipv4,
     public_ipv6: node.public_ipv6,
     detected_addresses: [...agent.detected_addresses],
-    cpu_usage: vitals?.cpu_usage ?? null,
-    memory_usage: vitals?.memory_usage ?? null,
-    uptime_seconds: vitals?.uptime_seconds ?? null,
-    last_seen_at: vitals?.last_seen_at ?? null,
+    cpu_usage: vitals.cpu_usage,
+    memory_usage: vitals.memory_usage,
+    uptime_seconds: vitals.uptime_seconds,
+    last_seen_at: vitals.last_seen_at,
     generation,
     applied_generation: agent.applied?.generation ?? null,
     apply: { ...apply, errors: [...apply.errors] },
-    listeners: listenersShown([{ keys: deps.fleet.liveListeners(node.id), states: listeners }]),
+    listeners: listenersShown(deps, [{ nodeId: node.id, keys: deps.fleet.liveListeners(node.id) }]),
     held_by: null,
     features: [],
     managed_by: node.managed_by ?? null,

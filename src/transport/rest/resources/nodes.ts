@@ -8,20 +8,18 @@ import type { CommandOutcome } from '../../../commands/port.js';
 import type { NodeState } from '../../../domain/node/node.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import { limits } from '../../../kernel/limits.js';
-import type { PresenceFacts } from '../../../reports/port.js';
+import { stateNow } from '../../../reports/listener-states.js';
+import { nodeStatuses, statusOf } from '../../../reports/status.js';
+import type { NodeStatus } from '../../../reports/status.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { slicesOf } from '../answers/streamed-json.js';
 import { boolean, canonical, list, oneOf } from '../schemas/fields.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import type { ApplyState } from '../fleet/apply-state.js';
-import { applyState, applyStates } from '../fleet/apply-state.js';
-import { readStates, stateNow } from '../fleet/listener-states.js';
-import { nodeStatuses, statusOf } from '../fleet/node-status.js';
-import type { NodeStatus } from '../fleet/node-status.js';
-import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerprint, pushFacts } from './node-view.js';
+import type { ApplyState } from '../../../reports/apply-state.js';
+import { applyState, applyStates } from '../../../reports/apply-state.js';
+import { nodeSchema, nodeShape, nodeView, pskFingerprint, pushFacts } from './node-view.js';
 import type { NodeView } from './node-view.js';
 import { noQuery, sorting } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
@@ -78,9 +76,10 @@ const pskSchema = z
 export function nodeRoutes(app: RestApp, deps: RestDeps): void {
   const { nodes } = deps.commands;
 
-  async function get(id: string): Promise<NodeView | undefined> {
+  const view = (node: NodeState): NodeView => nodeView(deps, node);
+  function get(id: string): NodeView | undefined {
     const node = deps.fleet.nodes.get(id);
-    return node === undefined ? undefined : oneNodeView(deps, node);
+    return node === undefined ? undefined : view(node);
   }
 
   resourceRoutes(app, {
@@ -110,33 +109,32 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     filters,
     async list(paged, checked) {
       const { status, apply, listeners, label = [], sort } = checked as Filters;
-      const online = await deps.telemetry.online();
-      const conditions = [...label.map(labelFilter), statusFilter(deps, status, online)];
+      const conditions = [...label.map(labelFilter), statusFilter(deps, status)];
       const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
       const bySeen = sort === 'last_seen_at' || sort === '-last_seen_at';
       if (apply === undefined && listeners === undefined && !bySeen) {
         const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
-        return { items: await nodeViews(deps, items, online), total };
+        return { items: items.map(view), total };
       }
       let { items } = deps.fleet.nodes.list({ ...paged, ...everyItem, ...(bySeen ? { sort: 'name' } : {}), matches });
-      if (apply !== undefined) items = inState(deps, items, apply, online);
-      if (listeners === 'missing') items = await missingListeners(deps, items);
-      if (bySeen) items = await sortedBySeen(deps, items, sort === '-last_seen_at' ? -1 : 1);
+      if (apply !== undefined) items = inState(deps, items, apply);
+      if (listeners === 'missing') items = missingListeners(deps, items);
+      if (bySeen) items = sortedBySeen(deps, items, sort === '-last_seen_at' ? -1 : 1);
       const first = (paged.page - 1) * paged.pageSize;
       const shown = items.slice(first, first + paged.pageSize);
-      return { items: await nodeViews(deps, shown, online), total: items.length };
+      return { items: shown.map(view), total: items.length };
     },
     get,
     create: (context, definition, checked) =>
       nodes.create(context, { ...definition, issuePsk: checked['issue_psk'] !== false }),
     createdView: ({ node, controlPsk }): CreatedNodeView => ({
-      ...newNodeView(deps, node),
+      ...view(node),
       control_psk: controlPsk,
     }),
     // The secret itself is not stored.
     repeated: { control_psk: null },
     update: nodes.update,
-    view: (node) => oneNodeView(deps, node),
+    view,
     async remove(context, id, ifMatch) {
       const outcome = await nodes.remove(context, id, ifMatch);
       await sessionsEnded(deps, id, outcome);
@@ -185,7 +183,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
       const outcome = await nodes.issuePsk(commandContext(request), id);
       setCommandHeaders(reply, outcome);
       if (outcome.kind === 'repeated') {
-        const node = orNotFound(await get(outcome.resourceId), 'node');
+        const node = orNotFound(get(outcome.resourceId), 'node');
         return ok({ node_id: node.id, control_psk: null, psk_fingerprint: node.psk_fingerprint, sessions_ended: true });
       }
       const { controlPsk, fingerprint } = outcome.result;
@@ -212,40 +210,24 @@ function labelFilter(label: string): NodeFilter {
 const everyItem = { page: 1, pageSize: Number.MAX_SAFE_INTEGER } as const;
 
 /** The nodes in a state of their newest generation. */
-function inState(
-  deps: RestDeps,
-  nodes: readonly NodeState[],
-  state: ApplyState['state'],
-  online: ReadonlyMap<string, PresenceFacts>,
-): readonly NodeState[] {
+function inState(deps: RestDeps, nodes: readonly NodeState[], state: ApplyState['state']): readonly NodeState[] {
   return nodes.filter(({ id }) => {
-    const push = pushFacts(deps, id, online.get(id));
+    const push = pushFacts(deps, id, deps.reports.presence(id));
     return applyState(deps.fleet.generation(id) ?? null, deps.agentFacts.of(id), push).state === state;
   });
 }
 
-/** The nodes that lack a listener. @throws ServiceError `unavailable` */
-async function missingListeners(deps: RestDeps, nodes: readonly NodeState[]): Promise<readonly NodeState[]> {
-  const states = await readStates(
-    deps,
-    nodes.map(({ id }) => id),
-  );
-  return nodes.filter(({ id }) =>
-    [...deps.fleet.liveListeners(id)].some((key) => (stateNow(states.get(id), key) ?? 'running') !== 'running'),
-  );
+/** The nodes that lack a listener. */
+function missingListeners({ fleet, reports, agentFacts }: RestDeps, nodes: readonly NodeState[]): readonly NodeState[] {
+  return nodes.filter(({ id }) => {
+    const [states, facts] = [reports.listenerStates(id), agentFacts.of(id)];
+    return [...fleet.liveListeners(id)].some((key) => (stateNow(states, facts, key) ?? 'running') !== 'running');
+  });
 }
 
-/** In the order of their last heartbeats, those without one last. @throws ServiceError `unavailable` */
-async function sortedBySeen(
-  { telemetry }: RestDeps,
-  nodes: readonly NodeState[],
-  sign: 1 | -1,
-): Promise<readonly NodeState[]> {
-  const seen = new Map<string, string | null | undefined>();
-  for await (const slice of slicesOf(nodes)) {
-    const vitals = await telemetry.vitals(slice.map(({ id }) => id));
-    for (const { id } of slice) seen.set(id, vitals.get(id)?.last_seen_at);
-  }
+/** In the order of their last signs of life, those without one last. */
+function sortedBySeen({ reports }: RestDeps, nodes: readonly NodeState[], sign: 1 | -1): readonly NodeState[] {
+  const seen = new Map(nodes.map(({ id }) => [id, reports.vitals(id).last_seen_at ?? '']));
   return nodes.toSorted((a, b) => {
     const [left, right] = [seen.get(a.id) ?? '', seen.get(b.id) ?? ''];
     const never = Number(left === '') - Number(right === '');
@@ -253,11 +235,7 @@ async function sortedBySeen(
   });
 }
 
-function statusFilter(
-  { agentFacts }: RestDeps,
-  status: NodeStatus | undefined,
-  online: ReadonlyMap<string, PresenceFacts>,
-): NodeFilter {
+function statusFilter(deps: RestDeps, status: NodeStatus | undefined): NodeFilter {
   if (status === undefined) return () => true;
-  return ({ id }) => statusOf(online.has(id), agentFacts.of(id)) === status;
+  return ({ id }) => statusOf(deps, id) === status;
 }

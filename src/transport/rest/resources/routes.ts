@@ -24,7 +24,7 @@ import {
 import { readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { nodeStatus } from '../fleet/node-status.js';
-import { presencesOf, statusOf } from '../fleet/node-status.js';
+import { statusOf } from '../../../reports/status.js';
 import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
@@ -171,14 +171,12 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const route = orNotFound(queries.get(pathId(request.params, 'route')), 'route');
-      return ok({ items: await hopsOf(deps, route) });
+      return ok({ items: hopsOf(deps, route) });
     },
   });
 }
 
-async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.output<typeof hopViews>['items']> {
-  const ids = hops.map((hop) => hop.node_id);
-  const presences = await presencesOf(deps, ids);
+function hopsOf(deps: RestDeps, { hops, backend }: RouteState): z.output<typeof hopViews>['items'] {
   return hops.map((hop, index) => {
     const next = hops[index + 1];
     return {
@@ -188,7 +186,7 @@ async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.
       listen_addr: hop.listen_addr,
       listen_port: hop.listen_port,
       next_hop: next === undefined ? backend : dialled(deps.fleet.node(next.node_id), next.listen_port),
-      node_status: statusOf(presences.has(hop.node_id), deps.agentFacts.of(hop.node_id)),
+      node_status: statusOf(deps, hop.node_id),
     };
   });
 }

@@ -6,10 +6,8 @@ import type { UpstreamStatus } from '../../../domain/upstream/health.js';
 import { upstreamKey } from '../../../domain/upstream/upstream.js';
 import type { UpstreamDefinition, UpstreamState } from '../../../domain/upstream/upstream.js';
 import { limits } from '../../../kernel/limits.js';
-import { orNotFound } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { diallersOf, statusesOfUpstreams, statusOfUpstream } from '../fleet/fleet-health.js';
-import { createFleetReports, readReports } from '../fleet/fleet-reports.js';
+import { statusOfUpstream } from '../../../reports/status.js';
 import {
   boolean,
   distinct,
@@ -108,22 +106,11 @@ interface UpstreamView extends UpstreamState {
 
 export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.l4_upstream;
-  const fleetReports = createFleetReports(deps, { reuseMs: 0, links: true });
 
-  const viewOf = (upstream: UpstreamState, health: UpstreamStatus): UpstreamView => {
+  const view = (upstream: UpstreamState): UpstreamView => {
     const { items, total } = deps.fleet.firstReferrers(upstreamKey.type, upstream.id, limits.rest.usersShown);
-    return { ...upstream, health, in_use_by: items, in_use_by_total: total };
+    return { ...upstream, health: statusOfUpstream(deps, upstream.id), in_use_by: items, in_use_by_total: total };
   };
-  async function views(upstreams: readonly UpstreamState[]): Promise<readonly UpstreamView[]> {
-    const diallers = new Set(upstreams.flatMap(({ id }) => [...diallersOf(deps.fleet, id)]));
-    const [online, nodes] = await Promise.all([
-      deps.telemetry.online(),
-      readReports(deps, [...diallers], { links: true }),
-    ]);
-    return upstreams.map((upstream) => viewOf(upstream, statusOfUpstream(deps, upstream.id, { online, nodes })));
-  }
-  const view = async (upstream: UpstreamState): Promise<UpstreamView> =>
-    orNotFound((await views([upstream]))[0], 'L4 upstream');
 
   resourceRoutes(app, {
     path: '/api/l4-upstreams',
@@ -146,15 +133,10 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
     filters,
     async list(paged, checked) {
       const { health } = checked as Filters;
-      if (health === undefined) {
-        const { items, total } = queries.list(paged);
-        return { items: await views(items), total };
-      }
-      const statuses = await statusesOfUpstreams(deps, await fleetReports());
-      const matches = ({ id }: UpstreamState): boolean => (statuses.get(id) ?? 'unknown') === health;
-      const { items, total } = queries.list({ ...paged, matches });
-      // By the same reports, so that every item shows what it was chosen for.
-      return { items: items.map((upstream) => viewOf(upstream, health)), total };
+      if (health !== undefined) await deps.counts.now();
+      const matches = ({ id }: UpstreamState): boolean => deps.counts.upstreamStatus(id) === health;
+      const { items, total } = queries.list(health === undefined ? paged : { ...paged, matches });
+      return { items: items.map(view), total };
     },
     async get(id) {
       const upstream = queries.get(id);

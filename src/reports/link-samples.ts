@@ -1,31 +1,19 @@
 /**
- * Measurements of an intended link by agents: several samples, of either end, as one measurement. `links.ts` knows
- * which links are intended. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ * Measurements of an intended link by agents: several samples, of either end, as one measurement. Which links are
+ * intended, the fleet knows. Pure. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
-import { z } from 'zod';
-import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
-import type { LinkSample, ReportedLinks } from '../../../reports/port.js';
-import { documented, sample } from '../openapi/openapi-text.js';
-import { time } from '../schemas/shared-schemas.js';
+import type { IntendedLink } from '../domain/port-table/intended-links.js';
+import type { LinkSample, ReportedLinks } from './port.js';
 
-export const measured = {
-  rtt_ms: documented(z.number().nullable(), 'Round trip in milliseconds', 12.5),
-  jitter_ms: documented(z.number().nullable(), 'Jitter in milliseconds', 0.8),
-  loss_ratio: documented(z.number().nullable(), 'Lost share, 0 to 1', 0),
-  bytes_in: documented(z.int().nullable(), 'Bytes from `to_node_id`', 1_048_576),
-  bytes_out: documented(z.int().nullable(), 'Bytes to `to_node_id`', 524_288),
-  measured_at: documented(time.nullable(), 'When an agent reported this; null if none did', sample.later),
-};
-type Measured = z.output<z.ZodObject<typeof measured>>;
-
-export const unmeasured: Measured = {
-  rtt_ms: null,
-  jitter_ms: null,
-  loss_ratio: null,
-  bytes_in: null,
-  bytes_out: null,
-  measured_at: null,
-};
+export interface Measured {
+  readonly rtt_ms: number | null;
+  readonly jitter_ms: number | null;
+  readonly loss_ratio: number | null;
+  readonly bytes_in: number | null;
+  readonly bytes_out: number | null;
+  /** RFC 3339. */
+  readonly measured_at: string | null;
+}
 
 /** The samples that a node reported last. */
 export interface NodeSamples {
@@ -36,7 +24,10 @@ export interface NodeSamples {
 
 const resourceKey = (type: string, id: string): string => `${type}/${id}`;
 
-export function byResource({ reported_at, links }: ReportedLinks): NodeSamples {
+/** @param reported undefined of a node that has told nothing */
+export function byResource(reported: ReportedLinks | undefined): NodeSamples | undefined {
+  if (reported === undefined) return undefined;
+  const { reported_at, links } = reported;
   const samples = new Map<string, LinkSample[]>();
   for (const sample of links) {
     const key = resourceKey(sample.resource_type, sample.resource_id);

@@ -2,8 +2,8 @@
  * How far a node is with a generation: the one rule behind a node's `apply` and the states of a deployment. Pure.
  * Implements `docs/contract/rest.md#l4-chains`.
  */
-import type { ApplyError } from '../../../domain/agents/facts.js';
-import type { NodeAgentFacts } from '../../../domain/agents/node-agent-facts.js';
+import type { ApplyError } from '../domain/agents/facts.js';
+import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 
 /** A snapshot that was sent completely, by this instance or, as presence says, by another one. */
 export interface PushFacts {

@@ -1,0 +1,79 @@
+/**
+ * The listeners of a node's last heartbeat in short: how the agent says that each is. The port table, the dashboard, nodes,
+ * chains and deployments compare them with the intended ones. Pure. Implements `docs/contract/rest.md#nodes`, `listeners`.
+ */
+import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
+import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
+import { listenerKey } from '../domain/port-table/port-table.js';
+import type { RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
+
+/** A route with a state of its own, such as `target_unreachable`. */
+interface RouteState {
+  readonly matchValue: string;
+  readonly state: string;
+}
+
+/** By listener, as `listenerKey` names it: agents may write an address in another notation. */
+export interface ListenersInShort {
+  /** The agent's word for each; `running` where one of several with the same address runs. */
+  readonly states: ReadonlyMap<string, string>;
+  /** Of the few listeners that have such a route. */
+  readonly routes: ReadonlyMap<string, readonly RouteState[]>;
+}
+
+export interface ListenerStates extends ListenersInShort {
+  /** RFC 3339. */
+  readonly reportedAt: string;
+  /** The generation that the process ran when it reported; null when it had not told. */
+  readonly runs: number | null;
+}
+
+const noRoutes: ListenersInShort['routes'] = new Map();
+
+const keyOf = ({ transport, listenAddr, listenPort }: WireListener): string =>
+  listenerKey({ transport, listenAddr, listenPort });
+
+/** @param before the report before it, which is given again where nothing has changed */
+export function inShort(listeners: readonly WireListener[], before?: ListenersInShort): ListenersInShort {
+  if (before !== undefined && isAsBefore(listeners, before)) return before;
+  const states = new Map<string, string>();
+  const routes = new Map<string, readonly RouteState[]>();
+  for (const listener of listeners) {
+    const key = keyOf(listener);
+    if (states.get(key) !== 'running') states.set(key, listener.state);
+    const own = listener.routes.flatMap(({ matchValue, state }) => (state === '' ? [] : [{ matchValue, state }]));
+    if (own.length > 0) routes.set(key, own);
+  }
+  return { states, routes: routes.size === 0 ? noRoutes : routes };
+}
+
+function isAsBefore(listeners: readonly WireListener[], { states, routes }: ListenersInShort): boolean {
+  return (
+    routes.size === 0 &&
+    listeners.length === states.size &&
+    listeners.every(
+      (listener) =>
+        states.get(keyOf(listener)) === listener.state && listener.routes.every(({ state }) => state === ''),
+    )
+  );
+}
+
+/** Whether a report tells of what the node has applied: otherwise it says nothing about the listeners of now. */
+export function isCurrent({ runs }: Pick<ListenerStates, 'runs'>, facts: Pick<NodeAgentFacts, 'applied'>): boolean {
+  return tellsOfApplied(runs, facts);
+}
+
+/** The state of a listener that its node's last report does not have. */
+export const missing = 'missing';
+
+/**
+ * The state of a listener that is deployed, as answers show it: `missing` when the report has others only; null before a
+ * report, and while it is older than what the node has applied.
+ */
+export function stateNow(
+  report: ListenerStates | undefined,
+  facts: Pick<NodeAgentFacts, 'applied'>,
+  key: string,
+): string | null {
+  return report !== undefined && isCurrent(report, facts) ? (report.states.get(key) ?? missing) : null;
+}

@@ -1,0 +1,109 @@
+/**
+ * Reads what other instances take from their nodes, at most a second after they wrote it: of each instance, what it wrote
+ * behind the place that was read last. A node whose session is here is passed over: nobody knows better. Implements
+ * `docs/contract/agent-protocol.md#several-instances`.
+ */
+import { startLoop } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import type { ReportStore, StoredBeat } from './store.js';
+import type { Table } from './table.js';
+import { tuning } from './tuning.js';
+
+export interface OthersDeps {
+  readonly store: Pick<ReportStore, 'writtenBy' | 'beatOf' | 'enter'>;
+  readonly table: Table;
+  readonly instanceId: string;
+  /** The instances that are alive. @throws ServiceError `unavailable` */
+  liveInstances(): Promise<readonly string[]>;
+  /** Whether the node's session is at this instance. */
+  isOwn(nodeId: string): boolean;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly logger: Logger;
+}
+
+export interface Others {
+  /** When everything was read last, monotonic milliseconds. */
+  readAt(): number;
+  /** What is stored of a node; undefined too while the store is away. */
+  stored(nodeId: string): Promise<StoredBeat | undefined>;
+  /** Enters who is online by what was just read, and what else a beat says. @throws ServiceError `unavailable` */
+  take(beats: readonly StoredBeat[]): Promise<void>;
+  /** Reads once, as the loop does. @throws ServiceError `unavailable` @internal exported for tests */
+  read(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What an instance that is gone wrote last is read for this long. */
+const readOnMs = 60_000;
+
+interface Instance {
+  /** Up to where it is read, and the nodes that were read there: more may be written at that place. */
+  place: string;
+  nodesThere: ReadonlySet<string>;
+  /** When it was alive last. */
+  aliveAt: number;
+}
+
+export function followOthers(deps: OthersDeps): Others {
+  const { store, table, clock } = deps;
+  const instances = new Map<string, Instance>();
+  let readAt = clock.monotonic();
+
+  async function take(beats: readonly StoredBeat[]): Promise<void> {
+    const news = beats.filter(({ id }) => !deps.isOwn(id));
+    await store.enter(news);
+    for (const { id, fields } of news) {
+      // It may have come here meanwhile.
+      if (deps.isOwn(id)) continue;
+      const { presence: facts, ttl_ms } = fields;
+      table.entry(id).presence = facts === null ? undefined : { facts, until: clock.monotonic() + ttl_ms };
+      table.told(id);
+    }
+  }
+
+  async function readOn(name: string, instance: Instance): Promise<void> {
+    for (let more = true; more;) {
+      const { place, nodesThere } = instance;
+      const beats = await store.writtenBy(name, place);
+      const news = beats.filter(({ id, fields }) => fields.place !== place || !nodesThere.has(id));
+      await take(news);
+      instance.place = beats.at(-1)?.fields.place ?? place;
+      const there = beats.filter(({ fields }) => fields.place === instance.place);
+      instance.nodesThere = new Set(there.map(({ id }) => id));
+      more = instance.place !== place;
+    }
+  }
+
+  async function read(): Promise<void> {
+    const now = clock.monotonic();
+    for (const name of await deps.liveInstances()) {
+      if (name === deps.instanceId) continue;
+      const known = instances.get(name);
+      if (known === undefined) instances.set(name, { place: '', nodesThere: new Set(), aliveAt: now });
+      else known.aliveAt = now;
+    }
+    for (const [name, instance] of instances) {
+      await readOn(name, instance);
+      if (now - instance.aliveAt > readOnMs) instances.delete(name);
+    }
+    readAt = now;
+    for (const [id, entry] of table.entries()) {
+      if (entry.presence === undefined || entry.presence.until >= now) continue;
+      entry.presence = undefined;
+      table.told(id);
+    }
+  }
+
+  const loop = startLoop(tuning.othersEveryMs, read, (error) =>
+    deps.logger.warn({ error: errorText(error) }, 'what other instances take from their nodes could not be read'),
+  );
+  return {
+    readAt: () => readAt,
+    stored: (nodeId) => store.beatOf(nodeId).catch(() => undefined),
+    take,
+    read,
+    close: loop.close,
+  };
+}

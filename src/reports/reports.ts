@@ -1,0 +1,199 @@
+/**
+ * What nodes tell, put together: what the sessions of this instance tell is entered in the table at once, counted and written
+ * behind; what other instances took is read from the store. Only the opening and the end of a session wait for the store.
+ * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ */
+import type { Clock } from '../kernel/clock.js';
+import type { Logger } from '../kernel/logger.js';
+import type { ReadStore } from '../storage/read-store.js';
+import { listenerCounters } from './counted-rows.js';
+import type { RowGrowth } from './counted-rows.js';
+import type { Entry, Part } from './entry.js';
+import { outOfLinks, takeHeartbeat, takeMetrics } from './entry.js';
+import { linkShares, listenerShares, metricsShares, piecesOf, roundTripShares } from './history/counting.js';
+import { openHistory } from './history/history.js';
+import { followOthers } from './others.js';
+import type { Others } from './others.js';
+import type { Carriers, HeartbeatFacts, Reports, Telemetry } from './port.js';
+import { createPresence } from './presence.js';
+import { createRecentSums } from './recent-sums.js';
+import { openReportStore } from './store.js';
+import { createTable } from './table.js';
+import { createTrafficMetrics } from './traffic-metrics.js';
+import { tuning } from './tuning.js';
+
+export interface ReportsDeps {
+  readonly readStore: ReadStore;
+  readonly instanceId: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The instances that are alive, where several use the read store; undefined where this one has it alone. */
+  readonly liveInstances?: (() => Promise<readonly string[]>) | undefined;
+  /** For whom history is recorded; undefined: it is not. */
+  readonly carriers?: ((nodeId: string) => Carriers) | undefined;
+}
+
+export interface ReportsService extends Telemetry, Reports {
+  /** Deletes the reports of nodes that are gone. @throws ServiceError `unavailable` */
+  forget(nodeIds: readonly string[]): Promise<void>;
+  /** Writes what waits, and reads what others wrote. @throws ServiceError `unavailable` */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @throws ServiceError `unavailable` */
+export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
+  const { readStore, instanceId, clock, logger, liveInstances, carriers } = deps;
+  const traffic = createTrafficMetrics();
+  const history = carriers && (await openHistory({ readStore, clock, logger }, instanceId));
+  const heartbeats = createRecentSums(clock, ['heartbeats'], tuning.recentHeartbeats);
+  const recentTraffic = createRecentSums(clock, listenerCounters, tuning.recentTraffic);
+  let others: Others | undefined;
+  const table = createTable(() => others?.readAt() ?? 0, logger);
+  const store = await openReportStore({
+    readStore,
+    table,
+    instanceId,
+    isShared: liveInstances !== undefined,
+    clock,
+    logger,
+  });
+  const presence = createPresence(readStore.leases, logger);
+  /** What nodes told while it is read what they told elsewhere before: counters go on from there. */
+  const beginning = new Map<string, (() => void)[]>();
+  const isOwn = (nodeId: string): boolean => table.find(nodeId)?.presence?.until === Number.POSITIVE_INFINITY;
+
+  await store.load();
+  if (liveInstances !== undefined) {
+    others = followOthers({ store, table, instanceId, liveInstances, isOwn, clock, logger });
+    for (const { nodeId, facts, remainingMs } of await presence.all()) {
+      table.entry(nodeId).presence = { facts, until: clock.monotonic() + remainingMs };
+    }
+    await others.read();
+  }
+
+  /** Enters what a node tells, once it is known what it told before. */
+  function whenKnown(nodeId: string, enter: () => void): void {
+    const waiting = beginning.get(nodeId);
+    if (waiting === undefined) enter();
+    else waiting.push(enter);
+  }
+
+  function takeBeat(nodeId: string, entry: Entry, facts: HeartbeatFacts): readonly Part[] {
+    const at = clock.now();
+    const last = entry.beat?.at;
+    heartbeats.note({ heartbeats: 1 });
+    const { listeners, links } = takeHeartbeat(entry, facts, at);
+    // Before that nobody knows since when it has grown.
+    if (entry.hasReported) for (const [, growth] of listeners ?? []) recentTraffic.note(growth);
+    entry.hasReported = true;
+    if (history !== undefined && carriers !== undefined) {
+      const ofNode = carriers(nodeId);
+      countRows(nodeId, at, listeners, (key, growth) => listenerShares(ofNode, key, growth, nodeId));
+      countRows(nodeId, at, links, (key, growth) => linkShares(ofNode, key, growth));
+      // A node was online since the heartbeat before, unless that is longer ago than it is granted.
+      if (last !== undefined && at - last <= entry.offlineAfterMs) {
+        for (const [from, online_ms] of piecesOf(last, at)) history.count(nodeId, from, [[nodeId, { online_ms }]]);
+      }
+      const trips = entry.links === undefined ? [] : outOfLinks(entry.links).roundTrips;
+      if (trips.length > 0) history.count(nodeId, at, roundTripShares(ofNode, nodeId, trips));
+    }
+    if (listeners === undefined) return links === undefined ? [] : ['links'];
+    return links === undefined ? ['listeners'] : ['listeners', 'links'];
+  }
+
+  function countRows(
+    nodeId: string,
+    at: number,
+    growths: readonly RowGrowth[] | undefined,
+    sharesOf: (key: string, growth: RowGrowth[1]) => ReturnType<typeof listenerShares>,
+  ): void {
+    for (const [key, growth] of growths ?? []) history?.count(nodeId, at, sharesOf(key, growth));
+  }
+
+  return {
+    ...table,
+    async sessionOpened(nodeId, facts, offlineAfterMs) {
+      const entry = table.entry(nodeId);
+      entry.hasReported = false;
+      entry.presence = { facts, until: Number.POSITIVE_INFINITY };
+      entry.offlineAfterMs = offlineAfterMs;
+      table.told(nodeId);
+      if (others !== undefined && !beginning.has(nodeId)) beginning.set(nodeId, []);
+      try {
+        await presence.opened(nodeId, facts, offlineAfterMs);
+        const before = await others?.stored(nodeId);
+        if (before !== undefined && before.fields.instance !== instanceId) await store.enter([before]);
+      } catch (error) {
+        if (table.presence(nodeId) === facts) entry.presence = undefined;
+        table.told(nodeId);
+        throw error;
+      } finally {
+        const waiting = beginning.get(nodeId) ?? [];
+        beginning.delete(nodeId);
+        for (const enter of waiting) enter();
+      }
+      entry.seenAt = clock.now();
+      table.told(nodeId);
+      store.write(nodeId, []);
+    },
+    alive(nodeId, facts, offlineAfterMs, heartbeat) {
+      presence.alive(nodeId, facts, offlineAfterMs);
+      whenKnown(nodeId, () => {
+        const entry = table.entry(nodeId);
+        if (entry.presence?.facts.session_id === facts.session_id) entry.presence = { ...entry.presence, facts };
+        entry.seenAt = clock.now();
+        entry.offlineAfterMs = offlineAfterMs;
+        const changed = heartbeat === undefined ? [] : takeBeat(nodeId, entry, heartbeat);
+        if (heartbeat !== undefined) table.told(nodeId);
+        store.write(nodeId, changed);
+      });
+    },
+    metrics(nodeId, report, process) {
+      whenKnown(nodeId, () => {
+        const [entry, at] = [table.entry(nodeId), clock.now()];
+        const before = takeMetrics(entry, report, process, at);
+        traffic.note(report, before);
+        if (history !== undefined && carriers !== undefined) {
+          history.count(nodeId, at, metricsShares(carriers(nodeId), report, before));
+        }
+        table.told(nodeId);
+        store.write(nodeId, ['metrics']);
+      });
+    },
+    async sessionEnded(nodeId, sessionId) {
+      const entry = table.find(nodeId);
+      const wasLive = entry?.presence?.facts.session_id === sessionId;
+      if (wasLive) {
+        entry.presence = undefined;
+        table.told(nodeId);
+      }
+      await presence.ended(nodeId, sessionId);
+      if (!wasLive || isOwn(nodeId)) return;
+      // What another instance wrote, which has the node now, must not be overwritten.
+      const stored = await others?.stored(nodeId);
+      const holder = stored?.fields.presence?.session_id ?? sessionId;
+      if (stored === undefined || holder === sessionId) store.write(nodeId, []);
+      else await others?.take([stored]);
+    },
+    onLost: presence.onLost,
+    activity: () => ({ heartbeats_per_minute: heartbeats.sums().heartbeats, last_5m: recentTraffic.sums() }),
+    trafficMetrics: traffic.metrics,
+    recordsHistory: history !== undefined,
+    history: (resourceId, step, from) => history?.read(resourceId, step, from) ?? Promise.resolve(new Map()),
+    stale: () => others !== undefined && clock.monotonic() - others.readAt() > tuning.staleAfterMs,
+    forget: store.forget,
+    async flush() {
+      await presence.flush();
+      await store.flush();
+      await history?.flush();
+      await others?.read();
+    },
+    async close() {
+      await others?.close();
+      await presence.close();
+      await store.close();
+      await history?.close();
+    },
+  };
+}

@@ -1,0 +1,126 @@
+/**
+ * The sums of what nodes, chains and upstreams add to the counts of the fleet, and what is not well in it. Implements
+ * `docs/contract/rest.md#dashboard`.
+ */
+import { credentialKey } from '../domain/credential/credential.js';
+import type { ChainHealth } from '../domain/chain/health.js';
+import { nothingUnwell } from '../domain/matters/matters.js';
+import type { Unwell, UnwellLists } from '../domain/matters/matters.js';
+import type { UpstreamStatus } from '../domain/upstream/health.js';
+import { timestamp } from '../kernel/clock.js';
+import { limits } from '../kernel/limits.js';
+import { missing } from './listener-states.js';
+import type { ChainCount, NodeCount } from './node-count.js';
+import type { Traffic } from './port.js';
+import type { NodeStatus, Told } from './status.js';
+
+export interface FleetCounts {
+  /** When it was counted, RFC 3339. */
+  readonly at: string;
+  readonly nodes: Record<NodeStatus | 'total' | 'converged' | 'rejected' | 'held', number>;
+  readonly listeners: Record<'intended' | 'running' | 'missing' | 'unexpected', number>;
+  /** The intended listeners of online nodes, by the agent's word, as far as reports tell. */
+  readonly listenerStates: ReadonlyMap<string, number>;
+  readonly traffic: Traffic;
+  /** Of chains that are deployed and enabled. */
+  readonly chains: Record<ChainHealth['state'], number>;
+  /** Of upstreams that are enabled. */
+  readonly upstreams: Record<UpstreamStatus, number>;
+  /** Without webhooks. */
+  readonly unwell: Unwell;
+}
+
+/** What is summed up, by id. */
+export interface Counted {
+  readonly nodes: ReadonlyMap<string, { readonly count: NodeCount }>;
+  readonly chains: ReadonlyMap<string, ChainCount>;
+  readonly upstreams: ReadonlyMap<string, { readonly status: UpstreamStatus }>;
+}
+
+type Deps = Pick<Told, 'fleet' | 'clock'>;
+
+export function sumUp(deps: Deps, counted: Counted): FleetCounts {
+  const unwell = nothingUnwell();
+  return {
+    at: timestamp(deps.clock.now()),
+    ...sumNodes(deps, counted, unwell),
+    chains: sumChains(deps, counted, unwell),
+    upstreams: sumUpstreams(deps, counted, unwell),
+    unwell: withCertificates(deps, unwell),
+  };
+}
+
+function sumNodes(
+  { fleet }: Deps,
+  counted: Counted,
+  unwell: UnwellLists,
+): Pick<FleetCounts, 'nodes' | 'listeners' | 'listenerStates' | 'traffic'> {
+  const nodes = { total: 0, online: 0, offline: 0, pending: 0, converged: 0, rejected: 0, held: 0 };
+  const listeners = { intended: 0, running: 0, missing: 0, unexpected: 0 };
+  const traffic = { bytes_in: 0, bytes_out: 0, active_sessions: 0, total_sessions: 0, error_sessions: 0 };
+  const otherStates = new Map([[missing, 0]]);
+  for (const [id, { count }] of counted.nodes) {
+    const node = { id, name: fleet.node(id)?.name ?? id };
+    nodes.total += 1;
+    nodes[count.status] += 1;
+    if (count.converged) nodes.converged += 1;
+    if (count.rejected !== undefined) nodes.rejected += 1;
+    // A node that is offline and has rejected is offline first.
+    if (count.status === 'offline') unwell.offlineNodes.push({ ...node, reason: 'its agent has no session' });
+    else if (count.status === 'online' && count.rejected !== undefined) {
+      unwell.rejectingNodes.push({ ...node, reason: count.rejected });
+    }
+    for (const name of ['intended', 'running', 'missing'] as const) listeners[name] += count[name];
+    listeners.unexpected += count.unexpected.length;
+    for (const [listener, state] of count.notRunning) {
+      otherStates.set(state, (otherStates.get(state) ?? 0) + 1);
+      unwell.missingListeners.push({ node, listener, state });
+    }
+    for (const [listener, state] of count.unexpected) unwell.unexpectedListeners.push({ node, listener, state });
+    addTraffic(traffic, count.traffic);
+  }
+  return { nodes, listeners, listenerStates: new Map([['running', listeners.running], ...otherStates]), traffic };
+}
+
+/** Counters stay what JSON and JavaScript keep exactly. */
+function addTraffic(sums: { -readonly [K in keyof Traffic]: number }, traffic: Traffic): void {
+  for (const name of Object.keys(sums) as (keyof Traffic)[]) {
+    sums[name] = Math.min(sums[name] + traffic[name], Number.MAX_SAFE_INTEGER);
+  }
+}
+
+function sumChains({ fleet }: Deps, { chains }: Counted, unwell: UnwellLists): FleetCounts['chains'] {
+  const counts = { ok: 0, degraded: 0, down: 0, unknown: 0 };
+  for (const [id, chain] of chains) {
+    if (chain.health !== null) counts[chain.health] += 1;
+    if (chain.unwell !== undefined) unwell.chains.push(chain.unwell);
+    if (!chain.isModified) continue;
+    const name = fleet.chain(id)?.name ?? id;
+    unwell.modifiedChains.push({ id, name, reason: 'its definition differs from what is deployed' });
+  }
+  return counts;
+}
+
+function sumUpstreams({ fleet }: Deps, { upstreams }: Counted, unwell: UnwellLists): FleetCounts['upstreams'] {
+  const counts = { healthy: 0, unhealthy: 0, unknown: 0 };
+  for (const [id, { status }] of upstreams) {
+    const upstream = fleet.upstream(id);
+    if (upstream?.enabled !== true) continue;
+    counts[status] += 1;
+    if (status !== 'unhealthy') continue;
+    unwell.unhealthyUpstreams.push({ id, name: upstream.name, reason: 'a node that dials it says so' });
+  }
+  return counts;
+}
+
+function withCertificates({ fleet, clock }: Deps, unwell: UnwellLists): Unwell {
+  const now = clock.now();
+  for (const { id, name, certificate } of fleet.credentials()) {
+    if (certificate === null) continue;
+    const left = Date.parse(certificate.not_after) - now;
+    if (left > limits.rest.expiringSoonMs || fleet.firstReferrers(credentialKey.type, id, 0).total === 0) continue;
+    const reason = `${left <= 0 ? 'ended' : 'ends'} at ${certificate.not_after}`;
+    (left <= 0 ? unwell.endedCertificates : unwell.endingCertificates).push({ id, name, reason });
+  }
+  return unwell;
+}

@@ -1,0 +1,309 @@
+/** What the nodes of one instance told: in memory at once, written behind in batches, changed tables only. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { HeartbeatFacts, LinkSample, MetricsFacts } from '../../src/reports/port.js';
+import type { ReportsService } from '../../src/reports/reports.js';
+import { openedReports, presenceOf } from '../support/opened-reports.js';
+import type { OpenedReports } from '../support/opened-reports.js';
+import { heartbeatFactsOf, linksOnWire, listenersOnWire, processNamed } from '../support/reported-tables.js';
+import type { Reported } from '../support/reported-tables.js';
+
+const nothingMeasured: MetricsFacts = { connections: null, bandwidth: null, gateway: null };
+
+let opened: OpenedReports;
+let reports: ReportsService;
+beforeEach(async () => {
+  opened = await openedReports();
+  reports = await opened.alone();
+});
+afterEach(() => opened.close());
+
+const beat = (heartbeat: Reported): void => reports.alive('n1', presenceOf('s'), 30_000, heartbeatFactsOf(heartbeat));
+const stored = (collection: string) => opened.stored(collection, 'n1');
+
+const heartbeat = (cpu_usage: number, state = 'listening'): Reported => ({
+  cpu_usage,
+  memory_usage: 0.5,
+  uptime_seconds: 10,
+  link_metrics: [],
+  runtime_listeners: [{ transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state, routes: [], bytes_in: 7 }],
+});
+const link: LinkSample = {
+  resource_type: 'l4_chain',
+  resource_id: 'c1',
+  peer_node_id: 'n2',
+  peer_endpoint: '192.0.2.2:443',
+  outer: 'tcp',
+  rtt_ms: 3,
+  jitter_ms: null,
+  loss_ratio: null,
+  bytes_in: 1,
+  bytes_out: 2,
+  active_sessions: 3,
+};
+
+describe('a heartbeat', () => {
+  it('shows its figures in the vitals of its node, at once', () => {
+    beat(heartbeat(0.25));
+    expect(reports.vitals('n1')).toEqual({
+      last_seen_at: '2025-01-01T00:00:00.000Z',
+      cpu_usage: 0.25,
+      memory_usage: 0.5,
+      uptime_seconds: 10,
+    });
+    const nothing = { last_seen_at: null, cpu_usage: null, memory_usage: null, uptime_seconds: null };
+    expect(reports.vitals('n2')).toEqual(nothing);
+  });
+
+  it('is stored with its time of receipt, its runtime table and its links', async () => {
+    beat({ ...heartbeat(0.25), link_metrics: [link] });
+    await reports.flush();
+    const at = Date.parse('2025-01-01T00:00:00Z');
+    expect(await stored('node_beats')).toMatchObject({ seen_at: at, beat: { at, cpu: 0.25 } });
+    expect(await stored('node_listeners')).toMatchObject({ wire: listenersOnWire(heartbeat(0.25).runtime_listeners) });
+    expect(await stored('node_links')).toMatchObject({ wire: linksOnWire([link]) });
+  });
+
+  it('has its tables when they change and change back while the store is away', async () => {
+    beat(heartbeat(0.1, 'first'));
+    await reports.flush();
+    opened.away = true;
+    beat(heartbeat(0.1, 'second'));
+    await expect(reports.flush()).rejects.toThrow();
+    beat(heartbeat(0.1, 'first'));
+    opened.away = false;
+    await reports.flush();
+    const first = { wire: listenersOnWire(heartbeat(0.1, 'first').runtime_listeners) };
+    expect(await stored('node_listeners')).toMatchObject(first);
+    beat(heartbeat(0.1, 'third'));
+    await reports.flush();
+    const third = { wire: listenersOnWire(heartbeat(0.1, 'third').runtime_listeners) };
+    expect(await stored('node_listeners')).toMatchObject(third);
+  });
+
+  it('rewrites only its figures and time when runtime table and links have not changed', async () => {
+    const { writes, clock } = opened;
+    for (let round = 0; round < 3; round += 1) {
+      beat({ ...heartbeat(round / 10), link_metrics: [link] });
+      await reports.flush();
+      clock.advance(10_000);
+    }
+    expect(Object.fromEntries(writes)).toEqual({ node_listeners: 1, node_links: 1, node_beats: 3 });
+    beat({ ...heartbeat(0.3, 'failed'), link_metrics: [link] });
+    await reports.flush();
+    beat({ ...heartbeat(0.3, 'failed'), link_metrics: [{ ...link, rtt_ms: 4 }] });
+    await reports.flush();
+    expect(Object.fromEntries(writes)).toEqual({ node_listeners: 2, node_links: 2, node_beats: 5 });
+    const failed = { wire: listenersOnWire(heartbeat(0.3, 'failed').runtime_listeners) };
+    expect(await stored('node_listeners')).toMatchObject(failed);
+    expect(await stored('node_links')).toMatchObject({ wire: linksOnWire([{ ...link, rtt_ms: 4 }]) });
+  });
+
+  it('with an empty table means that nothing listens', async () => {
+    beat(heartbeat(0.1));
+    beat({ ...heartbeat(0.1), runtime_listeners: [] });
+    expect(reports.listeners('n1')?.listeners).toEqual([]);
+    expect([...(reports.listenerStates('n1')?.states ?? ['?'])]).toEqual([]);
+    await reports.flush();
+    expect(await stored('node_listeners')).toMatchObject({ wire: new Uint8Array(0) });
+  });
+
+  it('replaces an older one of its node that waits to be written', async () => {
+    for (let round = 0; round < 100; round += 1) beat(heartbeat(round / 100));
+    await reports.flush();
+    expect(opened.writes.get('node_beats')).toBe(1);
+    expect(await stored('node_beats')).toMatchObject({ beat: { cpu: 0.99 } });
+  });
+
+  it('waits while the read store is away, the newest of each node only', async () => {
+    opened.away = true;
+    beat(heartbeat(0.1));
+    await expect(reports.flush()).rejects.toThrow('away');
+    beat(heartbeat(0.2));
+    expect(reports.vitals('n1').cpu_usage).toBe(0.2);
+    opened.away = false;
+    await reports.flush();
+    expect(await stored('node_beats')).toMatchObject({ beat: { cpu: 0.2 } });
+    expect(opened.writes.get('node_beats')).toBe(1);
+  });
+
+  it('is known after a restart, with everything else', async () => {
+    beat({ ...heartbeat(0.1), link_metrics: [link] });
+    reports.metrics('n1', nothingMeasured, processNamed('aa'));
+    const shown = [reports.listeners('n1'), reports.links('n1'), reports.reportedMetrics('n1'), reports.vitals('n1')];
+    await reports.close();
+    reports = await opened.alone();
+    expect([reports.listeners('n1'), reports.links('n1'), reports.reportedMetrics('n1'), reports.vitals('n1')]).toEqual(
+      shown,
+    );
+    expect(reports.presence('n1')).toBeUndefined();
+  });
+
+  it('and any other sign of life is when its node was last seen', () => {
+    const seenAt = () => reports.vitals('n1').last_seen_at;
+    beat(heartbeat(0.1));
+    opened.clock.advance(1_000);
+    reports.alive('n1', presenceOf('s'), 30_000);
+    expect(seenAt()).toBe('2025-01-01T00:00:01.000Z');
+    expect(reports.listeners('n1')?.reported_at).toBe('2025-01-01T00:00:00.000Z');
+  });
+});
+
+describe('reads', () => {
+  it('ask no store, whatever is asked', async () => {
+    beat({ ...heartbeat(0.1), link_metrics: [{ ...link, loss_ratio: 0.5 }] });
+    reports.metrics('n1', nothingMeasured, processNamed(''));
+    await reports.flush();
+    opened.reads.clear();
+    expect(reports.listeners('n1')?.listeners).toEqual(heartbeat(0.1).runtime_listeners);
+    expect(reports.links('n1')?.links).toEqual([{ ...link, loss_ratio: 0.5 }]);
+    expect(reports.lossyLinks('n1')?.links).toHaveLength(1);
+    expect([reports.vitals('n1'), reports.traffic('n1'), reports.listenerStates('n1')]).not.toContain(undefined);
+    for (const unknown of ['n2', '']) {
+      expect([reports.listeners(unknown), reports.links(unknown), reports.reportedMetrics(unknown)]).toEqual([
+        undefined,
+        undefined,
+        undefined,
+      ]);
+    }
+    expect(opened.reads.size).toBe(0);
+  });
+
+  it('give the same states for as long as nothing has changed in them', () => {
+    const statesOf = (facts: Reported) => {
+      beat(facts);
+      return reports.listenerStates('n1')?.states;
+    };
+    const first = statesOf(heartbeat(0.1));
+    const [row] = heartbeat(0.1).runtime_listeners;
+    expect(statesOf({ ...heartbeat(0.1), runtime_listeners: [{ ...row!, bytes_in: 8 }] })).toBe(first);
+    expect(statesOf(heartbeat(0.1, 'failed'))).not.toBe(first);
+  });
+});
+
+describe('metrics', () => {
+  const upstreams = (...healthy: readonly boolean[]): MetricsFacts => ({
+    ...nothingMeasured,
+    gateway: {
+      requests: 0,
+      errors: 0,
+      worker_restarts: 0,
+      latency_p50_ms: 0,
+      latency_p99_ms: 0,
+      upstreams: healthy.map((one, at) => ({
+        cluster: `u${at}`,
+        healthy: one,
+        requests: 0,
+        errors: 0,
+        latency_p99_ms: 0,
+      })),
+    },
+  });
+
+  it('are the last report, with the time of the report that changed the health of each upstream', () => {
+    const since = (report: MetricsFacts) => {
+      reports.metrics('n1', report, processNamed(''));
+      opened.clock.advance(1000);
+      const reported = reports.reportedMetrics('n1');
+      expect(reported?.report).toEqual(report);
+      return reported?.health_since;
+    };
+    const [first, , third, fourth] = [0, 1, 2, 3].map((second) => `2025-01-01T00:00:0${second}.000Z`);
+    const both = since(upstreams(true, false));
+    expect(both).toEqual({ u0: first, u1: first });
+    expect(since(upstreams(true, false))).toBe(both);
+    expect(since(upstreams(true, true))).toEqual({ u0: first, u1: third });
+    expect(since(upstreams(false))).toEqual({ u0: fourth });
+  });
+});
+
+describe('a deleted node', () => {
+  it('is forgotten in memory and in every collection, with what waited to be written', async () => {
+    reports.alive('n1', presenceOf('s'), 30_000);
+    beat({ ...heartbeat(0.1), link_metrics: [link] });
+    reports.metrics('n1', nothingMeasured, processNamed(''));
+    await reports.flush();
+    beat(heartbeat(0.2));
+    await reports.forget(['n1']);
+    await reports.flush();
+    expect(reports.listeners('n1')).toBeUndefined();
+    for (const name of ['node_beats', 'node_listeners', 'node_links', 'node_metrics']) {
+      expect([name, await stored(name)]).toEqual([name, undefined]);
+    }
+  });
+});
+
+describe('counters of listeners and links', () => {
+  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'running', routes: [] };
+  const reported = (process_id: string, bytes: number, ...more: readonly number[]): HeartbeatFacts =>
+    heartbeatFactsOf({
+      ...heartbeat(0.1),
+      process_id,
+      link_metrics: [{ ...link, bytes_in: bytes }],
+      runtime_listeners: [bytes, ...more].map((bytes_in, index) => ({
+        ...listener,
+        listen_port: 443 + index,
+        bytes_in,
+        total_sessions: 1,
+      })),
+    });
+  const tell = (...of: Parameters<typeof reported>): void =>
+    reports.alive('n1', presenceOf('s'), 30_000, reported(...of));
+  const shown = () => ({
+    listeners: reports.listeners('n1')?.listeners.map(({ bytes_in }) => bytes_in),
+    links: reports.links('n1')?.links.map(({ bytes_in }) => bytes_in),
+    traffic: reports.traffic('n1').bytes_in,
+  });
+
+  it('go on over a restart of the agent, and of the instance', async () => {
+    tell('aa', 70);
+    expect(shown()).toEqual({ listeners: [70], links: [70], traffic: 70 });
+    tell('bb', 80);
+    expect(shown()).toEqual({ listeners: [150], links: [150], traffic: 150 });
+    await reports.close();
+    reports = await opened.alone();
+    tell('bb', 85);
+    expect(shown()).toEqual({ listeners: [155], links: [155], traffic: 155 });
+    tell('cc', 0);
+    expect(shown()).toEqual({ listeners: [155], links: [155], traffic: 155 });
+  });
+
+  it('of an agent that does not name its process go on when they fall', () => {
+    for (const bytes of [70, 5, 6]) tell('', bytes);
+    expect(shown()).toEqual({ listeners: [76], links: [76], traffic: 76 });
+  });
+
+  it('of a listener that is closed are kept for the totals', () => {
+    tell('aa', 70, 30);
+    expect(shown()).toEqual({ listeners: [70, 30], links: [70], traffic: 100 });
+    tell('aa', 71);
+    expect(shown()).toEqual({ listeners: [71], links: [71], traffic: 101 });
+    tell('aa', 71, 31);
+    expect(shown()).toEqual({ listeners: [71, 31], links: [71], traffic: 102 });
+  });
+});
+
+describe('the traffic of metrics reports', () => {
+  const report = (accepted: number): MetricsFacts => ({
+    connections: { active: 0, accepted, closed: 0, failed: 0, handshake_failures: 0 },
+    bandwidth: null,
+    gateway: null,
+  });
+  const accepted = async (): Promise<number | undefined> => {
+    const [connections] = reports.trafficMetrics();
+    return (await connections?.get())?.values.find(({ labels }) => labels['event'] === 'accepted')?.value;
+  };
+  const tell = (count: number, process: string): void => reports.metrics('n1', report(count), processNamed(process));
+
+  it('is counted from 0 for each process, and from its last report for one that is stored', async () => {
+    tell(7, 'aa');
+    expect(await accepted()).toBe(7);
+    tell(10, 'aa');
+    expect(await accepted()).toBe(10);
+    tell(12, 'bb');
+    expect(await accepted()).toBe(22);
+    await reports.close();
+    reports = await opened.alone();
+    tell(15, 'bb');
+    expect(await accepted()).toBe(3);
+  });
+});

@@ -1,0 +1,116 @@
+/** The reports of one instance or several on one embedded store, whose calls are counted and may fail. */
+import { ServiceError } from '../../src/kernel/errors.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { Carriers, PresenceFacts } from '../../src/reports/port.js';
+import { openReports } from '../../src/reports/reports.js';
+import type { ReportsService } from '../../src/reports/reports.js';
+import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from '../../src/storage/read-store.js';
+import { createManualClock } from './manual-clock.js';
+import type { ManualClock } from './manual-clock.js';
+import { openTemporaryStores } from './temporary-stores.js';
+
+export interface OpenedReports {
+  readonly clock: ManualClock;
+  readonly readStore: ReadStore;
+  /** Documents written and read so far, by collection. */
+  readonly writes: Map<string, number>;
+  readonly reads: Map<string, number>;
+  /** Instances that refuse to write from now on, as after a kill. */
+  readonly dead: Set<string>;
+  away: boolean;
+  /** The only instance on the store. */
+  alone(): Promise<ReportsService>;
+  /** One of several. @param leases in place of the store's */
+  oneOfSeveral(name: string, leases?: Partial<Leases>): Promise<ReportsService>;
+  stored(collection: string, nodeId: string): Promise<Fields | undefined>;
+  close(): Promise<void>;
+}
+
+export const presenceOf = (session_id: string, instance_id = 'one', pushed_generation = 0): PresenceFacts => ({
+  session_id,
+  instance_id,
+  pushed_generation,
+  pushed_at: null,
+});
+
+const versions: { readonly [collection: string]: number } = {
+  node_beats: 1,
+  node_listeners: 1,
+  node_links: 3,
+  node_metrics: 4,
+};
+
+export async function openedReports(at?: number, carriers?: (nodeId: string) => Carriers): Promise<OpenedReports> {
+  const clock = createManualClock(at);
+  const stores = await openTemporaryStores(clock);
+  const opened: ReportsService[] = [];
+  const instances = new Set<string>();
+  const index = { index: { group: 'instance', order: 'place' } };
+  const count = (counts: Map<string, number>, name: string, documents: number): void =>
+    void counts.set(name, (counts.get(name) ?? 0) + documents);
+
+  const storeOf = (instance: string, leases: Partial<Leases> = {}): ReadStore => ({
+    ...stores.readStore,
+    leases: { ...stores.readStore.leases, ...leases },
+    async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
+      const collection = await stores.readStore.collection<F>(spec);
+      const check = (): void => {
+        if (made.away || made.dead.has(instance)) throw new ServiceError('unavailable', 'away');
+      };
+      return {
+        ...collection,
+        async set(documents) {
+          check();
+          count(made.writes, spec.name, documents.length);
+          await collection.set(documents);
+        },
+        async get(id) {
+          check();
+          count(made.reads, spec.name, 1);
+          return collection.get(id);
+        },
+        async getMany(ids) {
+          check();
+          const documents = await collection.getMany(ids);
+          count(made.reads, spec.name, documents.length);
+          return documents;
+        },
+      };
+    },
+  });
+  async function start(instanceId: string, readStore: ReadStore, isShared: boolean): Promise<ReportsService> {
+    instances.add(instanceId);
+    const liveInstances = isShared ? { liveInstances: async () => [...instances] } : {};
+    const reports = await openReports({
+      readStore,
+      instanceId,
+      clock,
+      logger: silentLogger,
+      carriers,
+      ...liveInstances,
+    });
+    opened.push(reports);
+    return reports;
+  }
+
+  const made: OpenedReports = {
+    clock,
+    readStore: stores.readStore,
+    writes: new Map(),
+    reads: new Map(),
+    dead: new Set(),
+    away: false,
+    alone: () => start('one', storeOf('one'), false),
+    oneOfSeveral: (name, leases) => start(name, storeOf(name, leases), true),
+    async stored(name, nodeId) {
+      const spec = { name, version: versions[name] ?? 1 };
+      const shared = name === 'node_beats' && instances.size > 1 ? index : {};
+      return (await (await stores.readStore.collection({ ...spec, ...shared })).get(nodeId))?.fields;
+    },
+    async close() {
+      for (const reports of opened) await reports.close();
+      await stores.close();
+    },
+  };
+  return made;
+}
