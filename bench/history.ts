@@ -76,6 +76,9 @@ function carriersOf(nodeId: string): Carriers {
   };
 }
 
+const bytesOf = (list: Parameters<typeof HeartbeatRequest.fromPartial>[0]): Uint8Array =>
+  HeartbeatRequest.encode(HeartbeatRequest.fromPartial(list)).finish();
+
 function beatOf(nodeId: string, turn: number): HeartbeatFacts {
   const [bytes, sessions] = [BigInt(turn * 91_357), BigInt(turn * 3)];
   const counters = { bytesIn: bytes, bytesOut: bytes, totalSessions: sessions, errorSessions: 0n };
@@ -84,10 +87,9 @@ function beatOf(nodeId: string, turn: number): HeartbeatFacts {
   ];
   const links = { resourceType: 'l4_chain', resourceId: nodeId.replace('a', 'b'), peerEndpoint: '192.0.2.1:443' };
   const linkMetrics = [{ ...links, rttMs: 12 + (turn % 7) / 10, bytesIn: bytes, bytesOut: bytes }];
-  return heartbeatFacts(HeartbeatRequest.fromPartial({ linkMetrics, runtimeListeners }), {
-    process_id: '00',
-    runs_generation: null,
-  });
+  const tables = { links: bytesOf({ linkMetrics }), listeners: bytesOf({ runtimeListeners }) };
+  const heartbeat = HeartbeatRequest.fromPartial({ linkMetrics, runtimeListeners });
+  return heartbeatFacts(heartbeat, tables, { process_id: '00', runs_generation: null });
 }
 
 /** Cores that telemetry takes for the whole fleet, with every table changed in every heartbeat. */

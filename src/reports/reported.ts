@@ -14,23 +14,25 @@ import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 import type { Counters, Rows } from './process-totals.js';
 import { sumOf } from './process-totals.js';
 
-export function heartbeatFacts(heartbeat: HeartbeatRequest, process: ReportingProcess): HeartbeatFacts {
+/** @param tables as they came; decoded again where somebody asks for rows that the heartbeat, being as before, lacks */
+export function heartbeatFacts(
+  heartbeat: HeartbeatRequest,
+  tables: { readonly links: Uint8Array; readonly listeners: Uint8Array },
+  process: ReportingProcess,
+): HeartbeatFacts {
   const { linkMetrics, runtimeListeners } = heartbeat;
+  const { links, listeners } = tables;
   return {
     ...process,
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
-    link_metrics: { bytes: wireOf({ linkMetrics }), rows: () => linkMetrics },
-    runtime_listeners: { bytes: wireOf({ runtimeListeners }), rows: () => runtimeListeners },
+    link_metrics: { bytes: links, rows: () => (linkMetrics.length > 0 ? linkMetrics : linksOf(links)) },
+    runtime_listeners: {
+      bytes: listeners,
+      rows: () => (runtimeListeners.length > 0 ? runtimeListeners : listenersOf(listeners)),
+    },
   };
-}
-
-const empty = HeartbeatRequest.create();
-
-/** A `HeartbeatRequest` with nothing but one of its lists. */
-function wireOf(list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>): Uint8Array {
-  return HeartbeatRequest.encode({ ...empty, ...list }).finish();
 }
 
 const listenerKey = ({ transport, listenAddr, listenPort }: WireListener): string =>

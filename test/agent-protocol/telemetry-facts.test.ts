@@ -4,7 +4,7 @@ import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { heartbeatFacts, linksIn, listenersIn, metricsFacts } from '../../src/reports/reported.js';
-import { processNamed } from '../support/reported-tables.js';
+import { processNamed, tablesOnWire } from '../support/reported-tables.js';
 
 const huge = 2n ** 64n - 1n;
 const most = Number.MAX_SAFE_INTEGER;
@@ -58,7 +58,7 @@ describe('a heartbeat', () => {
         { transport: 'udp' },
       ],
     });
-    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeat, {
+    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeat, tablesOnWire(heartbeat), {
       process_id: 'ab',
       runs_generation: 7,
     });
@@ -152,10 +152,8 @@ describe('a heartbeat', () => {
     [Number.POSITIVE_INFINITY, 0],
     [Number.NEGATIVE_INFINITY, 0],
   ])('has shares between 0 and 1: %d is stored as %d', (sent, stored) => {
-    const { cpu_usage, memory_usage } = heartbeatFacts(
-      HeartbeatRequest.fromPartial({ cpuUsage: sent, memoryUsage: sent }),
-      processNamed(''),
-    );
+    const heartbeat = HeartbeatRequest.fromPartial({ cpuUsage: sent, memoryUsage: sent });
+    const { cpu_usage, memory_usage } = heartbeatFacts(heartbeat, tablesOnWire(heartbeat), processNamed(''));
     expect([cpu_usage, memory_usage]).toEqual([stored, stored]);
   });
 });

@@ -58,6 +58,13 @@ export function linksOnWire(links: readonly LinkSample[]): Uint8Array {
   return HeartbeatRequest.encode(HeartbeatRequest.fromPartial({ linkMetrics } as object)).finish();
 }
 
+/** The tables of a heartbeat as an agent sends them. */
+export function tablesOnWire({ linkMetrics, runtimeListeners }: HeartbeatRequest) {
+  const of = (list: Partial<HeartbeatRequest>): Uint8Array =>
+    HeartbeatRequest.encode({ ...HeartbeatRequest.create(), ...list }).finish();
+  return { links: of({ linkMetrics }), listeners: of({ runtimeListeners }) };
+}
+
 export function heartbeatFactsOf({ link_metrics, runtime_listeners, ...figures }: Reported): HeartbeatFacts {
   const [links, listeners] = [linksOnWire(link_metrics), listenersOnWire(runtime_listeners)];
   return {

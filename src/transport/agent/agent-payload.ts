@@ -9,6 +9,8 @@ import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
+import { cutKnownTables, noTables, tablesOf } from './heartbeat-tables.js';
+import type { KnownTables } from './heartbeat-tables.js';
 import { decodeWalked, walkMessage } from './wire-scan.js';
 import type { WireShape } from './wire-scan.js';
 
@@ -21,6 +23,8 @@ type ReadPayload =
       readonly message: AgentMessage;
       /** List entries of the message, which determine what it costs. */
       readonly entries: number;
+      /** The tables of a heartbeat, or what was known before; the message lacks those that were known. */
+      readonly tables: KnownTables;
     }
   /** Parses, but contains nothing that this release knows. */
   | { readonly kind: 'empty' }
@@ -62,8 +66,13 @@ const payloadShape: WireShape = {
   6: { nested: {} },
 };
 
-/** @param nodeId the session's node: a payload names this node or leaves the field empty */
-export function readAgentPayload(bytes: Uint8Array, nodeId: string): ReadPayload {
+/**
+ * @param nodeId the session's node: a payload names this node or leaves the field empty
+ * @param known the tables of the heartbeat before, which are not read again
+ */
+export function readAgentPayload(whole: Uint8Array, nodeId: string, known: KnownTables = noTables): ReadPayload {
+  const cut = cutKnownTables(whole, known);
+  const { bytes } = cut;
   const walked = walkMessage(bytes, payloadShape);
   if (!walked.ok) {
     return refused(walked.error === 'malformed' ? unparsed : `${walked.error.tooMany}: too many entries`);
@@ -73,7 +82,10 @@ export function readAgentPayload(bytes: Uint8Array, nodeId: string): ReadPayload
   const { payload } = decoded.value;
   if (payload === undefined) return { kind: 'empty' };
   const why = objection(payload, nodeId);
-  return why === undefined ? { kind: 'message', message: payload, entries: walked.value } : refused(why);
+  if (why !== undefined) return refused(why);
+  const cutEntries = (cut.known.links?.entries ?? 0) + (cut.known.listeners?.entries ?? 0);
+  const tables = payload.$case === 'heartbeat' ? tablesOf(payload.value, cut) : known;
+  return { kind: 'message', message: payload, entries: walked.value + cutEntries, tables };
 }
 
 const unparsed = 'payload does not parse';

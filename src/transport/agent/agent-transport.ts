@@ -34,9 +34,7 @@ import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets } from './read-budget.js';
 import type { ReadLimits } from './read-budget.js';
-
-/** Interval at which the timeouts of sessions and pending sessions are checked. */
-const sweepMs = 200;
+import { createSessionWheel, turnMs } from './session-wheel.js';
 
 /** The listener as the transport sees it; `startListener` of `transport/listener` fits. */
 interface AgentListener {
@@ -139,6 +137,7 @@ export async function createAgentTransport(
   const admission = createAdmission(deps, options, counters, draining);
   const { pending } = admission;
   const sessions = createNodeSessions(deps);
+  const wheel = createSessionWheel();
   const reports = createAddressReports(deps, deps.reportAddress);
   const unfinished = { total: 0, max: options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal };
 
@@ -159,9 +158,11 @@ export async function createAgentTransport(
       counters,
       unfinished,
       readBudget: createReadBudgets(clock, options.reading).of,
+      onThrottled: wheel.throttled,
       onProven(session, connection) {
         admission.proven(connection.remoteAddress, session.nodeId);
         sessions.add(session);
+        wheel.add(session);
         connection.watch(undefined);
         connection.sessionOpened();
         void session.closed.then(() => connection.sessionEnded());
@@ -209,10 +210,10 @@ export async function createAgentTransport(
     const now = clock.monotonic();
     pending.sweep(now);
     control.sweep(now);
-    for (const session of sessions.all()) session.tick();
+    if (!wheel.turn()) return;
     sessions.sweep();
     reports.sweep();
-  }, sweepMs);
+  }, turnMs);
   sweep.unref();
 
   const gauges = (): Gauges => ({

@@ -10,7 +10,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
-import type { PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
+import type { HeartbeatFacts, PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
@@ -40,8 +40,7 @@ const overloadRetryMs = 5_000;
  */
 const besideFrames = {
   burstBytes: 512 * 1024,
-  /** A tick is 0.2 s: 20 KiB a second. */
-  bytesPerTick: 4 * 1024,
+  bytesPerSecond: 20 * 1024,
   /** On the wire, a frame has headers of gRPC, HTTP/2 and perhaps TLS, and may be cut into pieces. */
   wireFactor: 2,
   wireBytes: 128,
@@ -63,6 +62,8 @@ export interface LiveSessionDeps {
   readonly unfinished: UnfinishedBytes;
   /** The reading budget of a node. */
   readBudget(nodeId: string): ReadBudget;
+  /** The session has sent more than it may. */
+  onThrottled(session: LiveSession): void;
   /** The session's first valid frame has come. */
   onProven(session: LiveSession, connection: AgentConnection): void;
   /** The hello has come: the session becomes its node's live one. Rejects when the stores are out of reach. */
@@ -115,6 +116,8 @@ class AttachedSession implements LiveSession {
   readonly #reading: Reading;
   #state: SessionState;
   #proven = false;
+  /** Until when it may have sent bytes beside its frames, monotonic milliseconds. */
+  #creditedAt: number;
   /** Lower-case hex; empty for an agent that does not name its process. */
   #processId = '';
   #over = false;
@@ -139,6 +142,7 @@ class AttachedSession implements LiveSession {
     this.cipher = pending.noise.send;
     this.#state = startState({ nodeId, openedAt, streamAt, rekeyAfterSecs: deps.rekeySeconds, intervals });
     this.readBudget = deps.readBudget(nodeId);
+    this.#creditedAt = streamAt;
     this.#reading = new Reading(this, streamAt);
     this.#inbound = new InboundFrames(pending.noise.receive, pending.sessionId);
     this.#outbox = new Outbox(this);
@@ -255,6 +259,7 @@ class AttachedSession implements LiveSession {
   }
   onThrottled(): void {
     this.#deps.counters.readPauses += 1;
+    this.#deps.onThrottled(this);
   }
   onAnswer(answer: ConfigAnswer): void {
     this.#run({ kind: 'config_answer', answer });
@@ -302,7 +307,7 @@ class AttachedSession implements LiveSession {
         return;
       case 'heartbeat':
         counters.heartbeats += 1;
-        telemetry.alive(nodeId, this.presence(), this.offlineAfterMs, heartbeatFacts(output.heartbeat, this.#process));
+        telemetry.alive(nodeId, this.presence(), this.offlineAfterMs, factsOf(output, this.#process));
         this.#heartbeats.answer(output.heartbeat);
         return;
       case 'config_request':
@@ -357,7 +362,9 @@ class AttachedSession implements LiveSession {
    */
   #endFlood(): void {
     const { connection } = this.stream;
-    connection.answered(besideFrames.bytesPerTick);
+    const now = this.now();
+    connection.answered(((now - this.#creditedAt) * besideFrames.bytesPerSecond) / 1_000);
+    this.#creditedAt = now;
     if (this.#over || connection.unansweredBytes <= besideFrames.burstBytes) return;
     const [node_id, address] = [this.nodeId, this.address];
     this.#deps.logger.warn(
@@ -395,6 +402,11 @@ export function startLiveSession(
 ): LiveSession {
   return new AttachedSession(deps, pending, stream, streamAt);
 }
+
+const factsOf = (
+  { heartbeat, tables: { links, listeners } }: Extract<SessionOutput, { readonly kind: 'heartbeat' }>,
+  process: ReportingProcess,
+): HeartbeatFacts => heartbeatFacts(heartbeat, { links: links.bytes, listeners: listeners.bytes }, process);
 
 /** The bytes of a `ServicePayload`. */
 function unchanged(generation: number): Uint8Array {

@@ -18,6 +18,8 @@ import type { AgentMessage } from './agent-payload.js';
 import { closeReasons } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
 import type { InboundFailure } from './frames.js';
+import { noTables } from './heartbeat-tables.js';
+import type { KnownTables } from './heartbeat-tables.js';
 import type { AgentIntervals } from './heartbeats.js';
 
 /** All times are monotonic milliseconds. */
@@ -32,6 +34,8 @@ interface OpenState {
   /** Since when the service has not read, so that the agent's silence does not count; undefined while it reads. */
   readonly pausedSince: number | undefined;
   readonly intervals: AgentIntervals;
+  /** Of the last heartbeat. */
+  readonly tables: KnownTables;
 }
 
 export type SessionState = OpenState | { readonly phase: 'over' };
@@ -65,7 +69,7 @@ export type SessionOutput =
   /** A valid payload other than a heartbeat arrived. Only after `hello`. */
   | { readonly kind: 'alive' }
   /** A heartbeat arrived, which is a sign of life as well. */
-  | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest }
+  | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest; readonly tables: KnownTables }
   | { readonly kind: 'config_request'; readonly version: bigint; readonly checksum: Uint8Array }
   | { readonly kind: 'apply_report'; readonly outcome: ApplyReport }
   /** A report with a status unknown to this release. */
@@ -101,6 +105,7 @@ export function startState(start: SessionStart): SessionState {
     unfinishedSince: undefined,
     pausedSince: undefined,
     intervals: start.intervals,
+    tables: noTables,
   };
 }
 
@@ -192,14 +197,15 @@ function onTick(state: OpenState, now: number): Step {
 }
 
 function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
-  const read = readAgentPayload(bytes, state.nodeId);
+  const read = readAgentPayload(bytes, state.nodeId, state.tables);
   if (read.kind === 'refused') return over(closeReasons.protocolError(read.why));
-  const { message, entries } = read.kind === 'message' ? read : { message: undefined, entries: 0 };
+  const { message, entries, tables } =
+    read.kind === 'message' ? read : { message: undefined, entries: 0, tables: state.tables };
   if (state.phase === 'hello' && message?.$case !== 'hello') {
     return over(closeReasons.outOfOrder('the first payload is not a hello'));
   }
   if (message === undefined) return over(closeReasons.protocolError('payload: contains nothing this release knows'));
-  const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined };
+  const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined, tables };
   if (state.phase === 'hello') {
     return message.$case === 'hello' ? next(alive, { kind: 'hello', hello: message.value }) : next(alive);
   }
@@ -212,7 +218,7 @@ function onMessage(state: OpenState, message: AgentMessage, entries: number): St
     case 'hello':
       return over(closeReasons.outOfOrder('a second hello'));
     case 'heartbeat':
-      return next(state, charge, { kind: 'heartbeat', heartbeat: message.value });
+      return next(state, charge, { kind: 'heartbeat', heartbeat: message.value, tables: state.tables });
     case 'configRequest': {
       const { configVersion: version, checksum } = message.value;
       return next(state, charge, { kind: 'alive' }, { kind: 'config_request', version, checksum });

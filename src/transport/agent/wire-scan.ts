@@ -83,7 +83,7 @@ function walkFields(
 }
 
 /** @returns false for a group, which is not part of this protocol */
-function passOver(reader: BinaryReader, wireType: WireType): boolean {
+export function passOver(reader: BinaryReader, wireType: WireType): boolean {
   switch (wireType) {
     case WireType.Varint:
       // Unlike `skip`, it refuses more than ten bytes.

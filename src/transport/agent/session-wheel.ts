@@ -1,0 +1,49 @@
+/**
+ * When sessions look at their time limits: a fifth of them at each turn, so that each looks once a second; at every turn those
+ * that have sent more than they may, because they read on as soon as their debt is paid. Serves
+ * `docs/contract/agent-protocol.md#control`.
+ */
+import type { LiveSession } from './live-session.js';
+
+/** How often the wheel turns. */
+export const turnMs = 200;
+const parts = 5;
+
+type Ticked = Pick<LiveSession, 'tick' | 'throttled' | 'closed'>;
+
+export interface SessionWheel {
+  /** Until the session is closed. */
+  add(session: Ticked): void;
+  /** The session is throttled now. */
+  throttled(session: Ticked): void;
+  /** @returns whether all sessions have had their turn since this was true last */
+  turn(): boolean;
+}
+
+export function createSessionWheel(): SessionWheel {
+  const wheel = Array.from({ length: parts }, () => new Set<Ticked>());
+  const throttled = new Set<Ticked>();
+  let added = 0;
+  let at = 0;
+  return {
+    add(session) {
+      const part = wheel[added % parts];
+      added += 1;
+      part?.add(session);
+      void session.closed.then(() => {
+        part?.delete(session);
+        throttled.delete(session);
+      });
+    },
+    throttled: (session) => void throttled.add(session),
+    turn() {
+      for (const session of throttled) {
+        session.tick();
+        if (!session.throttled) throttled.delete(session);
+      }
+      for (const session of wheel[at] ?? []) if (!throttled.has(session)) session.tick();
+      at = (at + 1) % parts;
+      return at === 0;
+    },
+  };
+}
