@@ -143,14 +143,17 @@ export function keepCounts(deps: CountsDeps): Counts {
 
   function judgeChain(id: string, changes: StatusChange[]): void {
     const [chain, before] = [fleet.chain(id), chains.get(id)];
-    if (before?.upstream !== undefined) dirty.upstreams.add(before.upstream);
-    if (chain === undefined) {
+    const count = chain === undefined ? undefined : countChain(deps, chain);
+    if (before?.upstream !== count?.upstream || before?.seen !== count?.seen) {
+      for (const upstream of [before?.upstream, count?.upstream]) {
+        if (upstream !== undefined) dirty.upstreams.add(upstream);
+      }
+    }
+    if (chain === undefined || count === undefined) {
       chains.delete(id);
       return;
     }
-    const count = countChain(deps, chain);
     chains.set(id, count);
-    if (count.upstream !== undefined) dirty.upstreams.add(count.upstream);
     const resource = { type: 'l4_chain', id, name: chain.name } as const;
     noteChange(
       changes,

@@ -14,8 +14,6 @@ export type DeploymentNode = Schemas['DeploymentNode'];
 export type Transport = Schemas['ChainTransport'];
 export type Link = Schemas['NodeLink'];
 
-/** Agents report figures without an event for each. */
-const figuresEveryMs = 10_000;
 /** A listener on another machine. */
 const follows = ['node', 'agent', 'l4_upstream', 'credential'] as const;
 
@@ -27,7 +25,6 @@ export const chainsQuery = ({ q, sort, page, ...filters }: ChainsSearch) =>
       return dataOf(api.GET('/api/l4-chains', { params: { query }, signal }));
     },
     placeholderData: keepPreviousData,
-    refetchInterval: figuresEveryMs,
     meta: { follows },
   });
 
@@ -35,7 +32,6 @@ export const chainQuery = (id: string) =>
   queryOptions({
     queryKey: ['l4_chain', 'one', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/l4-chains/{id}', { params: { path: { id } }, signal })),
-    refetchInterval: figuresEveryMs,
     meta: { follows },
   });
 
@@ -44,7 +40,6 @@ export const chainLinksQuery = (id: string) =>
   queryOptions({
     queryKey: ['l4_chain', 'links', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/l4-chains/{id}/links', { params: { path: { id } }, signal })),
-    refetchInterval: figuresEveryMs,
     meta: { follows: ['agent'] },
   });
 
@@ -59,7 +54,6 @@ export const listenerQuery = (hop: Hop, listens: Transport['listens'] | undefine
       return nodes[0]?.listeners[0] ?? null;
     },
     enabled: listens !== undefined,
-    refetchInterval: figuresEveryMs,
     meta: { follows: ['agent'] },
   });
 };
@@ -71,7 +65,6 @@ export const targetHealthQuery = (id: string | undefined) =>
     queryFn: ({ signal }) =>
       dataOf(api.GET('/api/l4-upstreams/{id}/health', { params: { path: { id: id ?? '' } }, signal })),
     enabled: id !== undefined,
-    refetchInterval: figuresEveryMs,
     meta: { follows: ['agent', 'l4_chain'] },
   });
 

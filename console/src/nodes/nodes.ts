@@ -10,8 +10,6 @@ export type Node = Schemas['Node'];
 export type CreatedNode = Schemas['CreatedNode'];
 export type AgentCommand = Schemas['NewAgentCommand']['command'];
 
-/** Heartbeats bring figures without an event for each. */
-const vitalsEveryMs = 10_000;
 /** What may be intended on a node. */
 const intents = ['l4_chain', 'route', 'l3_network'];
 
@@ -25,7 +23,6 @@ export const nodesQuery = ({ label, ...search }: NodesSearch, size = pageSize) =
       return dataOf(api.GET('/api/nodes', { params: { query }, signal }));
     },
     placeholderData: keepPreviousData,
-    refetchInterval: vitalsEveryMs,
     meta: { follows: ['agent', ...intents] },
   });
 
@@ -33,7 +30,6 @@ export const nodeQuery = (id: string) =>
   queryOptions({
     queryKey: ['node', 'one', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}', { params: pathOf(id), signal })),
-    refetchInterval: vitalsEveryMs,
     meta: { follows: ['agent', 'connectivity', ...intents] },
   });
 
@@ -49,7 +45,6 @@ export const linksQuery = (id: string) =>
   queryOptions({
     queryKey: ['node', 'links', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}/links', { params: pathOf(id), signal })),
-    refetchInterval: vitalsEveryMs,
     meta: { follows: intents },
   });
 
@@ -58,7 +53,6 @@ export const intendedQuery = (id: string) =>
   queryOptions({
     queryKey: ['node', 'ports', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/ports', { params: { query: { node_id: id } }, signal })),
-    refetchInterval: vitalsEveryMs,
     meta: { follows: ['agent', 'listener_policy', ...intents] },
   });
 
@@ -68,7 +62,6 @@ export const unexpectedQuery = (id: string) =>
     queryKey: ['node', 'unexpected', id],
     queryFn: ({ signal }) =>
       dataOf(api.GET('/api/nodes/ports/runtime', { params: { query: { node_id: id, intended: false } }, signal })),
-    refetchInterval: vitalsEveryMs,
     meta: { follows: ['agent', ...intents] },
   });
 
@@ -76,7 +69,6 @@ export const commandsQuery = (id: string) =>
   queryOptions({
     queryKey: ['node', 'commands', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}/commands', { params: pathOf(id), signal })),
-    refetchInterval: vitalsEveryMs,
     meta: { follows: ['agent'] },
   });
 

@@ -6,9 +6,6 @@ import type { Schemas } from '../shared/api/client.js';
 export type Stats = Schemas['DashboardStats'];
 export type Matter = Schemas['Matter'];
 
-/** Traffic and sessions move without events. */
-const figuresEveryMs = 5_000;
-
 export const dashboardQuery = queryOptions({
   queryKey: ['dashboard'],
   async queryFn({ signal }) {
@@ -17,6 +14,5 @@ export const dashboardQuery = queryOptions({
     // What agents report is as it was read last.
     return { stats, stale: answer.response.headers.has('x-telemetry-stale') };
   },
-  refetchInterval: figuresEveryMs,
   meta: { follows: 'all' },
 });

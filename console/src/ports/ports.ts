@@ -8,8 +8,6 @@ export type Port = Schemas['Port'];
 export type RuntimeListener = Schemas['RuntimeListener'];
 type Filters = Omit<PortsSearch, 'page'>;
 
-/** Agents report listeners without an event for each report. */
-const reportsEveryMs = 10_000;
 const follows = ['l4_chain', 'route', 'l3_network', 'listener_policy', 'connectivity', 'agent'];
 
 export const portsQuery = ({ node_id, transport, listen_port, running }: Filters) =>
@@ -23,7 +21,6 @@ export const portsQuery = ({ node_id, transport, listen_port, running }: Filters
         }),
       ),
     placeholderData: keepPreviousData,
-    refetchInterval: reportsEveryMs,
     meta: { follows },
   });
 
@@ -37,6 +34,5 @@ export const unexpectedQuery = ({ node_id, transport, listen_port }: Filters) =>
       return nodes.filter(({ listeners }) => listeners.length > 0);
     },
     placeholderData: keepPreviousData,
-    refetchInterval: reportsEveryMs,
     meta: { follows },
   });

@@ -8,23 +8,18 @@ import { pageSize } from '../shared/ui/data-table.js';
 
 export type ApiToken = Schemas['ApiToken'];
 
-/** Uses are no events. */
-const usesEveryMs = 60_000;
-
 export const tokensQuery = ({ q, sort, page }: ListSearch) =>
   queryOptions({
     queryKey: ['api_token', 'list', q, sort, page],
     queryFn: ({ signal }) =>
       dataOf(api.GET('/api/auth/tokens', { params: { query: { q, sort, page, page_size: pageSize } }, signal })),
     placeholderData: keepPreviousData,
-    refetchInterval: usesEveryMs,
   });
 
 export const tokenQuery = (id: string) =>
   queryOptions({
     queryKey: ['api_token', 'one', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/auth/tokens/{id}', { params: { path: { id } }, signal })),
-    refetchInterval: usesEveryMs,
   });
 
 export const createToken = ({

@@ -8,8 +8,6 @@ export type Link = Schemas['NodeLink'];
 
 /** The largest page that the API gives. */
 const pageSize = 500;
-/** Measurements come without an event for each. */
-const measuredEveryMs = 15_000;
 const follows = ['agent', 'l4_chain', 'route', 'l3_network'];
 
 async function allNodes(signal: AbortSignal): Promise<readonly Node[]> {
@@ -32,6 +30,5 @@ export const fleetQuery = queryOptions({
     return { nodes, links };
   },
   placeholderData: keepPreviousData,
-  refetchInterval: measuredEveryMs,
   meta: { follows },
 });

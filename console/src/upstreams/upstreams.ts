@@ -8,8 +8,6 @@ import type { UpstreamsSearch } from './upstreams-search.js';
 
 export type Upstream = Schemas['L4Upstream'];
 
-/** Agents report health, without an event for each report. */
-const healthEveryMs = 10_000;
 const follows = ['agent', 'l4_chain'] as const;
 
 export const upstreamsQuery = ({ q, sort, page, health }: UpstreamsSearch) =>
@@ -20,7 +18,6 @@ export const upstreamsQuery = ({ q, sort, page, health }: UpstreamsSearch) =>
         api.GET('/api/l4-upstreams', { params: { query: { q, sort, page, health, page_size: pageSize } }, signal }),
       ),
     placeholderData: keepPreviousData,
-    refetchInterval: healthEveryMs,
     meta: { follows },
   });
 
@@ -28,7 +25,6 @@ export const upstreamQuery = (id: string) =>
   queryOptions({
     queryKey: ['l4_upstream', 'one', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/l4-upstreams/{id}', { params: { path: { id } }, signal })),
-    refetchInterval: healthEveryMs,
     meta: { follows },
   });
 
@@ -36,7 +32,6 @@ export const upstreamHealthQuery = (id: string) =>
   queryOptions({
     queryKey: ['l4_upstream', 'health', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/l4-upstreams/{id}/health', { params: { path: { id } }, signal })),
-    refetchInterval: healthEveryMs,
     meta: { follows },
   });
 

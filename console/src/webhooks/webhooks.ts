@@ -9,30 +9,24 @@ import { pageSize } from '../shared/ui/data-table.js';
 export type Webhook = Schemas['Webhook'];
 export type Delivery = Schemas['WebhookDelivery'];
 
-/** Deliveries are no events. */
-const deliveriesEveryMs = 5_000;
-
 export const webhooksQuery = ({ q, sort, page }: ListSearch) =>
   queryOptions({
     queryKey: ['webhook', 'list', q, sort, page],
     queryFn: ({ signal }) =>
       dataOf(api.GET('/api/webhooks', { params: { query: { q, sort, page, page_size: pageSize } }, signal })),
     placeholderData: keepPreviousData,
-    refetchInterval: deliveriesEveryMs,
   });
 
 export const webhookQuery = (id: string) =>
   queryOptions({
     queryKey: ['webhook', 'one', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/webhooks/{id}', { params: { path: { id } }, signal })),
-    refetchInterval: deliveriesEveryMs,
   });
 
 export const deliveriesQuery = (id: string) =>
   queryOptions({
     queryKey: ['webhook', 'deliveries', id],
     queryFn: ({ signal }) => dataOf(api.GET('/api/webhooks/{id}/deliveries', { params: { path: { id } }, signal })),
-    refetchInterval: deliveriesEveryMs,
   });
 
 export const createWebhook = ({

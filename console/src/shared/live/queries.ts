@@ -16,6 +16,8 @@ declare module '@tanstack/react-query' {
 
 /** What happens within this time is read once. In a fleet where reading takes long, reads pause for as long as they took. */
 const gatherMs = 150;
+/** How often everything on screen is read again: reports without a change of status, such as traffic, are no items. */
+const healMs = 60_000;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -31,8 +33,9 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Types of resources that an item is about. */
+/** Types of resources that an item is about. What changes with a status, no type tells: the health of whatever depends on it. */
 function typesOf({ type, data }: FeedItem): readonly string[] {
+  if (type === 'status') return ['all'];
   // An agent's session or apply changes its node, and listeners of whatever runs on it.
   if (type === 'session' || type === 'apply') return ['node', 'agent'];
   return data.resource === undefined ? [] : [data.resource.type, ...(type === 'command' ? ['audit'] : [])];
@@ -67,4 +70,9 @@ export function followFeed(): void {
     for (const type of items === 'everything' ? ['all'] : items.flatMap(typesOf)) pending.add(type);
     schedule();
   });
+  setInterval(() => {
+    if (document.hidden) return;
+    pending.add('all');
+    schedule();
+  }, healMs);
 }

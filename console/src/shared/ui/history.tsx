@@ -37,9 +37,6 @@ type HistoryStep = History['step'];
 
 const stepSeconds: Readonly<Record<HistoryStep, number>> = { '5m': 300, '1h': 3_600 };
 const spanSeconds: Readonly<Record<HistoryStep, number>> = { '5m': 86_400, '1h': 30 * 86_400 };
-/** Reports are counted without an event for each. */
-const everyMs = 60_000;
-
 type HistoryOf = 'node' | 'l4_chain' | 'l4_upstream';
 
 function ask(type: HistoryOf, id: string, step: HistoryStep, signal: AbortSignal): Promise<History> {
@@ -60,7 +57,6 @@ const historyQuery = (type: HistoryOf, id: string, step: HistoryStep) =>
   queryOptions({
     queryKey: ['history', type, id, step],
     queryFn: ({ signal }) => ask(type, id, step, signal),
-    refetchInterval: everyMs,
   });
 
 interface HistorySectionProps {
