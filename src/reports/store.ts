@@ -105,6 +105,9 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
   let last = 0;
   /** Grows, also over a restart. */
   const nextPlace = (): string => String((last = Math.max(last + 1, clock.now()))).padStart(16, '0');
+  /** What has not changed is written again by and by: a store that lost it under a running service has it again. */
+  const isLongAgo = (written: string): boolean =>
+    Number(written.slice(written.indexOf('/') + 1)) < clock.now() - tuning.writeAgainMs;
 
   const batch = createKeyedBatch<Waiting>({
     everyMs: tuning.batchMs,
@@ -130,9 +133,11 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     for (const [id, { changed: parts }] of waiting) {
       const entry = table.find(id);
       if (entry === undefined) continue;
-      for (const part of parts) {
+      for (const part of partsOf) {
+        if (!parts.includes(part) && !isLongAgo(entry.written[part])) continue;
         const fields = fieldsOf(part, entry);
-        if (fields !== undefined) changed[part].push({ id, fields });
+        if (fields === undefined) continue;
+        changed[part].push({ id, fields });
         entry.written = { ...entry.written, [part]: `${instanceId}/${place}` };
       }
       documents.push({ id, fields: beatFields(entry, instanceId, place) });

@@ -5,6 +5,8 @@ export const tuning = {
   batchDocuments: 1000,
   /** Newest values that wait while the read store is away. */
   waitingNodes: 65_536,
+  /** After this long a table is written again although it has not changed. */
+  writeAgainMs: 10 * 60_000,
   /** How often what other instances wrote is read. */
   othersEveryMs: 500,
   /** After this long without it, answers say that they may be stale. */

@@ -102,6 +102,49 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     expect((await applied(clients[0]!)).generation).toBeGreaterThan(before.generation);
   }, 120_000);
 
+  test('a listener is in one state wherever it is shown, on both, while its agent runs, is killed and is back', async () => {
+    interface Hop {
+      readonly state: string;
+      readonly stale: boolean;
+    }
+    type Listed<T> = { readonly items: readonly T[] };
+    const shown = async (client: RestClient) => {
+      const [one, chains, ports, runtime, stats] = await Promise.all([
+        view(client),
+        client.call<Listed<{ hop_status: readonly Hop[] }>>('GET', `/api/l4-chains?node_id=${node.id}`),
+        client.call<Listed<{ runtimeState: string; runtimeStale: boolean }>>('GET', '/api/nodes/ports'),
+        client.call<{ nodes: readonly { stale: boolean; listeners: readonly { state: string }[] }[] }>(
+          'GET',
+          `/api/nodes/ports/runtime?node_id=${node.id}`,
+        ),
+        client.call<{ listeners: { running: number } }>('GET', '/api/dashboard/stats'),
+      ]);
+      return {
+        status: one.status,
+        chain: chains.items[0]?.hop_status.map(({ state, stale }) => [state, stale]),
+        port: ports.items.map(({ runtimeState, runtimeStale }) => [runtimeState, runtimeStale]),
+        runtime: runtime.nodes.map(({ stale, listeners }) => [listeners[0]?.state, stale]),
+        dashboard: stats.listeners.running,
+      };
+    };
+    const everywhere = async (status: string): Promise<void> => {
+      const listener = [['running', status !== 'online']];
+      const answer = {
+        status,
+        chain: listener,
+        port: listener,
+        runtime: listener,
+        dashboard: status === 'online' ? 1 : 0,
+      };
+      await expect.poll(() => Promise.all(clients.map(shown)), { timeout: 60_000 }).toEqual([answer, answer]);
+    };
+    await everywhere('online');
+    await agent?.stop('SIGKILL');
+    await everywhere('offline');
+    startAgent(node.control_psk);
+    await everywhere('online');
+  }, 240_000);
+
   test('names stay unique when both create the same one', async () => {
     const races = Array.from({ length: 10 }, (_, round) => `race-${round}`);
     for (const name of races) {

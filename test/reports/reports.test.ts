@@ -98,6 +98,20 @@ describe('a heartbeat', () => {
     expect(await stored('node_links')).toMatchObject({ wire: linksOnWire([{ ...link, rtt_ms: 4 }]) });
   });
 
+  it('brings a table back by and by that the store has lost', async () => {
+    beat(heartbeat(0.1));
+    await reports.flush();
+    await (await opened.readStore.collection({ name: 'node_listeners', version: 1 })).remove(['n1']);
+    opened.clock.advance(10_000);
+    beat(heartbeat(0.2));
+    await reports.flush();
+    expect(await stored('node_listeners')).toBeUndefined();
+    opened.clock.advance(10 * 60_000);
+    beat(heartbeat(0.3));
+    await reports.flush();
+    expect(await stored('node_listeners')).toBeDefined();
+  });
+
   it('with an empty table means that nothing listens', async () => {
     beat(heartbeat(0.1));
     beat({ ...heartbeat(0.1), runtime_listeners: [] });
