@@ -109,7 +109,7 @@ const isThere = (fleet: Fleet, { type, id }: Step['wish']['resource']): boolean 
 
 function plannedStep(
   fleet: Fleet,
-  { wish, changes, final }: Step,
+  { wish, changes }: Step,
   document: FleetDocument,
   generated: ReadonlySet<string>,
   nameOf: (type: string, id: string) => string,
@@ -121,7 +121,6 @@ function plannedStep(
   const fields = document.referenceFields.get(resource.type) ?? noReferences;
   return {
     action,
-    final,
     resource: { ...resource, id: isThere(fleet, resource) ? resource.id : null },
     changes: shown.map((change) => changeWithNames(change, fields, nameOf)),
   };

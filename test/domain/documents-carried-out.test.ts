@@ -132,7 +132,7 @@ describe('a document carried out on a random fleet', () => {
         expect(withoutPause(heldInTurn(fleet!, parts))).toEqual([]);
 
         const command = applied(fleet!, comparison, outcome.steps);
-        expect(stepsOf(command).flatMap(({ changes }) => changes)).toEqual(
+        expect(stepsOf(command).flatMap((step) => step().changes)).toEqual(
           outcome.steps.flatMap(({ changes }) => changes),
         );
         const again = exportedFrom(fleet!, set);
