@@ -5,6 +5,7 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
+import { forEach, withoutPause } from '../../kernel/pieces.js';
 import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
@@ -39,20 +40,30 @@ import type { AnyResource, AnySingleton, AnyState, ResourceType } from './resour
  * @returns ids of the touched nodes; deleted nodes are among them, so that their sessions can be ended
  */
 export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySet<string> {
+  return withoutPause(applyInPieces(fleet, command));
+}
+
+/** So many events are applied, or nodes marked, at a time. */
+const perPiece = { events: 25, nodes: 2_500 };
+
+/** As `applyCommand`. Yields between two pieces: a command may have hundreds of events, and touch all nodes. */
+export function* applyInPieces(fleet: Fleet, command: RecordedCommand): Generator<void, ReadonlySet<string>> {
   const { revision, position } = lastEvent(command);
-  const touched = namesHeads(command) ? new Set<string>() : applyEvents(fleet, command, revision);
+  const touched = namesHeads(command) ? new Set<string>() : yield* applyEvents(fleet, command, revision);
   fleet.revision.set(revision);
   fleet.position.set(position);
   return touched;
 }
 
-function applyEvents(fleet: Fleet, command: RecordedCommand, revision: number): ReadonlySet<string> {
+function* applyEvents(fleet: Fleet, command: RecordedCommand, revision: number): Generator<void, ReadonlySet<string>> {
   const touched = new Set<string>();
   const [first] = command.events;
-  for (const event of command.events) {
+  yield* forEach(command.events, perPiece.events, (event) => {
     for (const nodeId of applyEvent(fleet, event, first)) touched.add(nodeId);
-  }
-  for (const nodeId of touched) if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, revision);
+  });
+  yield* forEach(touched, perPiece.nodes, (nodeId) => {
+    if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, revision);
+  });
   rememberKey(fleet.idempotency, command.events[0], resourceOf(command.events[0]).id);
   rememberRevert(fleet.reverts, command);
   return touched;
