@@ -1,5 +1,6 @@
 /**
- * The fleet as a file: export, a plan without changes, a plan with fifty and the apply of those, with the longest time in which the
+ * The fleet as a file: export, a plan without changes, a plan with fifty and the apply of those, then an apply that changes every
+ * node, its answer and its revert, and a change of the settings that touches every node, with the longest time in which the
  * service does nothing else, and its memory. The aims are those of `docs/contract/automation.md#the-fleet-as-a-file`: with the
  * large fleet an export under 5 s; a plan of 10,000 resources under 2 s; no slice above 50 ms.
  */
@@ -84,11 +85,21 @@ async function measure({ process: running, token }: BenchService): Promise<Figur
   };
   await row('plan_unchanged_json', () => planned(rest, JSON.stringify(document), 0));
   await row('plan_unchanged_yaml', () => planned(rest, yaml, 0));
-  const other = JSON.stringify({ ...document, nodes: withChanges(document.nodes) });
+  const other = JSON.stringify({ ...document, nodes: withChanges(document.nodes, changed) });
   const { etag } = await row('plan_50_changes', () => planned(rest, other, changed));
   await row('apply_50_changes', () =>
     rest.call('POST', '/api/fleet/apply', { document: other }, { 'if-match': `"${etag}"` }),
   );
+  const all = JSON.stringify({ ...document, nodes: withChanges(document.nodes, Number.POSITIVE_INFINITY) });
+  const { apply_id: id } = await row('apply_all_nodes', () =>
+    rest.call<{ apply_id: string }>('POST', '/api/fleet/apply', { document: all }),
+  );
+  await row('answer_about_it', () => rest.call('GET', `/api/fleet/applies/${id}`));
+  await row('its_entries', () => rest.call('GET', '/api/audit?resource_type=fleet&page_size=500'));
+  await row('dry_run_of_its_revert', () => rest.call('POST', `/api/fleet/applies/${id}/revert?dry_run=true`));
+  await row('its_revert', () => rest.call('POST', `/api/fleet/applies/${id}/revert`));
+  const settings = { multiplex: true, multiplex_port: 7443 };
+  await row('settings_of_all_nodes', () => rest.call('PUT', '/api/settings/connectivity', settings));
   return figures;
 }
 
@@ -99,10 +110,11 @@ async function planned(rest: RestClient, document: string, steps: number): Promi
   return plan;
 }
 
-const withChanges = (nodes: Document['nodes']): Document['nodes'] =>
+/** The first `count` of them with another address. */
+const withChanges = (nodes: Document['nodes'], count: number): Document['nodes'] =>
   Object.fromEntries(
     Object.entries(nodes).map(([name, fields], index) => [
       name,
-      index < changed ? { ...fields, address: '192.0.2.1' } : fields,
+      index < count ? { ...fields, address: '192.0.2.1' } : fields,
     ]),
   );

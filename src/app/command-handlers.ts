@@ -41,7 +41,7 @@ export interface CommandHandlerParts {
 export function createCommandHandlers(parts: CommandHandlerParts): CommandHandlers {
   const { fleet, accounts, accountHandlers, webhookHandlers, keyring, servicePublic, projections, audit } = parts;
   const { clock, ids, committed } = parts;
-  const reverts = createRevertHandlers({ gateway: fleet, projections, audit });
+  const reverts = createRevertHandlers({ gateway: fleet, fleet: committed, projections, audit });
   return {
     nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids }),
     credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids }),

@@ -5,8 +5,8 @@ import { applyAccounts, decideAccounts } from '../domain/accounts/accounts.js';
 import type { Cell, Draft } from '../domain/aggregate/containers.js';
 import { draftOf } from '../domain/aggregate/containers.js';
 import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';
-import { applyCommand } from '../domain/fleet/apply.js';
-import { oversizedSnapshot } from '../domain/compile/size.js';
+import { applyInPieces } from '../domain/fleet/apply.js';
+import { oversizedInPieces } from '../domain/compile/size.js';
 import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import { decideApply } from '../domain/fleet-file/apply.js';
 import type { ReleaseSet } from '../domain/fleet-file/release.js';
@@ -25,6 +25,7 @@ import type { Revert } from '../domain/revert/decide.js';
 import { decideRevert } from '../domain/revert/decide.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
+import { atOnce } from '../kernel/pieces.js';
 
 export interface DecidingState {
   readonly revision: Cell<number>;
@@ -37,9 +38,10 @@ export interface DecidingState {
 export interface Aggregate<State extends DecidingState, Command> {
   readonly stream: string;
   draft(state: State): Draft<State>;
-  decide(state: State, command: Command): Decision<{ readonly type: string; readonly data: object }>;
+  /** As `apply`, it yields between two pieces: a command may be about hundreds of resources, and touch all nodes. */
+  decide(state: State, command: Command): Generator<void, Decision<{ readonly type: string; readonly data: object }>>;
   /** Folds a command. */
-  apply(state: State, command: RecordedCommand): Applied;
+  apply(state: State, command: RecordedCommand): Generator<void, Applied>;
 }
 
 export interface Applied {
@@ -57,25 +59,31 @@ export type DecidedOnFleet = FleetCommand | Revert | RevertSeveral | ApplyDocume
 export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
   stream: streams.fleet,
   draft: draftFleet,
-  decide(fleet, command) {
+  *decide(fleet, command) {
     switch (command.type) {
       case 'RecordLogHeads':
         return decideLogHeads(fleet.logChain.value, command);
       case 'Revert':
         return decideRevert(fleet, command);
       case 'RevertSeveral':
-        return decideRevertSeveral(fleet, command);
+        return yield* decideRevertSeveral(fleet, command);
       case 'ReleaseSet':
-        return decideRelease(fleet, command);
+        return yield* decideRelease(fleet, command);
       case 'ApplyDocument':
-        return decideApply(fleet, command);
+        return yield* decideApply(fleet, command);
+      case 'UpdateConnectivity': {
+        // It looks at all nodes, and so does what follows.
+        const decision = decideFleet(fleet, command);
+        yield;
+        return decision;
+      }
       default:
         return decideFleet(fleet, command);
     }
   },
-  apply(fleet, command) {
-    const touched = applyCommand(fleet, command);
-    return { touched, refusal: oversizedSnapshot(fleet, touched) };
+  *apply(fleet, command) {
+    const touched = yield* applyInPieces(fleet, command);
+    return { touched, refusal: yield* oversizedInPieces(fleet, touched) };
   },
 };
 
@@ -83,11 +91,13 @@ export const accountsAggregate: Aggregate<Accounts, AccountCommand | RecordLogHe
   stream: streams.accounts,
   draft: draftOf,
   decide: (accounts, command) =>
-    command.type === 'RecordLogHeads'
-      ? decideLogHeads(accounts.logChain.value, command)
-      : decideAccounts(accounts, command),
+    atOnce(
+      command.type === 'RecordLogHeads'
+        ? decideLogHeads(accounts.logChain.value, command)
+        : decideAccounts(accounts, command),
+    ),
   apply(accounts, command) {
     applyAccounts(accounts, command);
-    return touchesNone;
+    return atOnce(touchesNone);
   },
 };

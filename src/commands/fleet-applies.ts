@@ -9,10 +9,12 @@ import { describeCommand } from '../domain/audit/describe.js';
 import { hasSet } from '../domain/fleet-file/drift.js';
 import type { ReleaseSet } from '../domain/fleet-file/release.js';
 import { ownersIn } from '../domain/fleet-file/release.js';
+import type { RevertSeveral } from '../domain/fleet-file/revert.js';
 import { previewReverts } from '../domain/fleet-file/revert.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
+import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -62,6 +64,7 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
     for await (const { id: entryId } of audit.about(fleetSetType, id, -1)) {
       const command = await audit.command(entryId);
       if (command !== undefined) commands.unshift(command);
+      await yieldToEventLoop();
     }
     return commands;
   }
@@ -130,8 +133,12 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
     if (first === undefined) throw new ServiceError('not_found', `there is no apply ${applyId}`);
     const becauseOf = (command: RecordedCommand): string | null =>
       describeCommand(command)?.notRevertibleBecause ?? null;
-    const newestFirst = commands.filter((command) => becauseOf(command) === null).toReversed();
-    const rotations = commands.filter((command) => becauseOf(command) !== null);
+    const [newestFirst, rotations]: [RecordedCommand[], RecordedCommand[]] = [[], []];
+    for (const command of commands) {
+      if (becauseOf(command) === null) newestFirst.unshift(command);
+      else rotations.push(command);
+      await yieldToEventLoop();
+    }
     if (newestFirst.length === 0) {
       const { code, message } = notRevertible(becauseOf(first) ?? '');
       throw new ServiceError(code, `nothing can be taken back: ${message}`);
@@ -151,7 +158,8 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
       throw new ServiceError('conflict', alreadyReverted(reverts, idOf(newest))?.message ?? 'it stands reverted');
     }
     // Before the first is written, so that all are or none is.
-    const histories = await Promise.all(standing.map((entry) => options.reverts.historiesOf(entry)));
+    const histories: RevertSeveral['histories'][] = [];
+    for (const entry of standing) histories.push(await options.reverts.historiesOf(entry));
     const decided = await inPieces(options.fleet, (fleet) =>
       previewReverts(
         fleet,

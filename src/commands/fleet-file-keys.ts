@@ -9,9 +9,11 @@ import type { DocumentMistake, FleetDocument, Wanted } from '../domain/fleet-fil
 import { resolveNames } from '../domain/fleet-file/resolve.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { JsonObject } from '../kernel/json.js';
 import { jsonEqual } from '../kernel/json.js';
+import { withPauses } from '../kernel/pieces.js';
 import { readCertificateChain } from '../security/certificates.js';
 import type { SealedValue } from '../security/sealing.js';
 import type { KeyMaterial } from './credentials.js';
@@ -38,12 +40,16 @@ export interface KeyOptions {
   seal(id: string, material: KeyMaterial): SealedValue | null;
 }
 
+/** So many resources are looked at before everything else has its turn. */
+const perTurn = 1_000;
+
 export async function withKeys(fleet: Fleet, document: FleetDocument, options: KeyOptions): Promise<WithKeys> {
-  const names = resolveNames(fleet, document);
+  const names = await withPauses(resolveNames(fleet, document));
   const mistakes = [...names.mistakes];
   const generated = new Set<string>();
   const resources: Wanted[] = [];
-  for (const wanted of document.resources) {
+  for (const [index, wanted] of document.resources.entries()) {
+    if (index % perTurn === 0) await yieldToEventLoop();
     if (wanted.type === nodeKey.type) {
       const psk = names.isNew(wanted) ? options.psk(wanted.id) : null;
       resources.push({ ...wanted, fields: { ...wanted.fields, psk } as unknown as JsonObject, edited: wanted.fields });

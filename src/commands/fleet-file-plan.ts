@@ -63,7 +63,7 @@ export function* workedOut(
   // Its revert says the same of the base, and what each of two bases left.
   const saidBytes = Buffer.byteLength(JSON.stringify([said, base ?? null])) + 2 * carriedBytes;
   const roomBytes = limits.events.commandBytes - marksBytes - saidBytes;
-  const split = partsOf(fleet, outcome, roomBytes);
+  const split = yield* partsOf(fleet, outcome, roomBytes);
   const outOfTurn = split.parts.length > 1 ? yield* heldInTurn(fleet, split.parts) : [];
   const nodes = yield* changedNodes(fleet, outcome);
   // Of the same document as before, without a step, nothing is written.
@@ -109,7 +109,7 @@ const isThere = (fleet: Fleet, { type, id }: Step['wish']['resource']): boolean 
 
 function plannedStep(
   fleet: Fleet,
-  { wish, changes, final }: Step,
+  { wish, changes }: Step,
   document: FleetDocument,
   generated: ReadonlySet<string>,
   nameOf: (type: string, id: string) => string,
@@ -121,7 +121,6 @@ function plannedStep(
   const fields = document.referenceFields.get(resource.type) ?? noReferences;
   return {
     action,
-    final,
     resource: { ...resource, id: isThere(fleet, resource) ? resource.id : null },
     changes: shown.map((change) => changeWithNames(change, fields, nameOf)),
   };

@@ -99,13 +99,14 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
         .map(([id, controlPsk]) => ({ node: names.get(id) ?? id, controlPsk }));
       return { kind: 'done', applyId, set: document.set, commands, controlPsks, incomplete, position };
     };
+    const seen = new Map(versions.map((one) => [ownerOf(one[0], one[1]), [one]]));
     /** What the commands before have changed themselves. */
     const changed = new Set<string>();
     for (const [index, steps] of parts.entries()) {
       const first = index === 0;
       const wishes = steps.map(({ wish }) => wish);
       const mine = new Set(wishes.map(({ resource: { type, id } }) => ownerOf(type, id)));
-      const isUnseen = (owner: string): boolean => first || (mine.has(owner) && !changed.has(owner));
+      const unseen = [...mine].filter((owner) => !changed.has(owner));
       const { former, left } = (commands[0]?.events[0].data ?? {}) as unknown as Partial<FleetApplied['data']>;
       const applied: FleetApplied['data'] = {
         apply_id: applyId,
@@ -122,7 +123,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
         applied,
         wishes,
         // Nothing that somebody edits between two commands is overwritten.
-        versions: versions.filter(([type, id]) => isUnseen(ownerOf(type, id))),
+        versions: first ? versions : unseen.flatMap((owner) => seen.get(owner) ?? []),
       };
       for (const owner of mine) changed.add(owner);
       // A key stands for the whole apply, so its first command carries it.

@@ -15,6 +15,7 @@ import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { isForeign, lastEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
@@ -24,6 +25,7 @@ import { createCommandAssembler } from '../storage/follow.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import { appendGroup, asServiceError, createDecideGroup } from './group.js';
 import type { GroupOutcome, Decided } from './group.js';
+import { inPieces } from './in-pieces.js';
 import type { CommandContext, CommandOutcome, Committed, Gateway } from './port.js';
 import { tuning } from './tuning.js';
 import type { Answer, Call } from './waiting-callers.js';
@@ -67,12 +69,17 @@ export function createGateway<State extends DecidingState, Command>(
     return isBehind ? { kind: 'conflict' } : { kind: 'appended', position: position() };
   }
 
-  /** @param lost how many tries another writer has won. `unchanged`: a conflict after which the log shows nothing new. */
-  async function tryGroup(lost: number): Promise<'settled' | 'lost' | 'unchanged'> {
+  /**
+   * @param lost how many tries another writer has won. `late`: a caller's time ended before the decision, so he has been told
+   * that nothing was written. `unchanged`: a conflict after which the log shows nothing new.
+   */
+  async function tryGroup(lost: number): Promise<'settled' | 'late' | 'lost' | 'unchanged'> {
+    const waiting = callers.all().slice(0, limits.events.appendEvents);
+    const group = await inPieces(committed.state, () => decide(waiting));
+    const members = waiting.slice(0, group.length);
+    if (members.some((caller, index) => caller !== callers.all()[index])) return 'late';
     const expected = committed.state().revision.value;
-    const group = decide(callers.all());
     callers.beginGroup(group.length);
-    const members = callers.all().slice(0, group.length);
     const settle = (answerOf: (decided: Decided) => Answer): 'settled' => {
       callers.endGroup();
       for (const [index, decided] of group.entries()) members[index]?.answer(answerOf(decided));
@@ -87,7 +94,7 @@ export function createGateway<State extends DecidingState, Command>(
       case 'appended': {
         const end = Math.max(outcome.position, position());
         const written = group.flatMap((decided) => (decided.kind === 'write' ? [at(decided.recorded, end)] : []));
-        if (written.length > 0) committed.apply(written);
+        if (written.length > 0) await committed.apply(written);
         return settle((decided) => finalAnswer(decided, end));
       }
       case 'conflict':
@@ -115,6 +122,7 @@ export function createGateway<State extends DecidingState, Command>(
     for (let unchanged = 0; callers.count > 0;) {
       const outcome = await tryGroup(lost);
       if (outcome === 'settled') return;
+      if (outcome === 'late') continue;
       if (outcome === 'lost') [lost, unchanged] = [lost + 1, 0];
       else {
         await sleep(backoff(tuning.unchangedRetry, unchanged), stop.signal);

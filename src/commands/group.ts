@@ -22,7 +22,7 @@ import { BrokenLogError } from '../storage/broken-log.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import type { Committed } from './port.js';
 import type { Proposal } from './proposal.js';
-import { asRecorded, propose, withMarks } from './proposal.js';
+import { asRecorded, measured, unmarkedEvents, withMarks } from './proposal.js';
 import type { Answer, Call } from './waiting-callers.js';
 import { sleep } from '../kernel/background.js';
 import type { Logger } from '../kernel/logger.js';
@@ -49,19 +49,20 @@ export type Decided =
   | { readonly kind: 'answer'; readonly answer: Answer };
 
 /**
- * @returns decides calls in order, as many as one append may hold, at least one; one result per decided call
+ * @returns decides calls in order, as many as one append may hold, at least one; one result per decided call. It yields
+ * between two pieces, begins anew when the state has changed meanwhile, and leaves no trace when it is given up
  */
 export function createDecideGroup<State extends DecidingState, Command>(
   { stream, draft, decide, apply }: Aggregate<State, Command>,
   committed: Committed<State>,
   { clock, ids, sharedTime, logChain }: DecideGroupOptions,
-): (calls: Iterable<Call<State, Command>>) => readonly Decided[] {
+): (calls: Iterable<Call<State, Command>>) => Generator<void, readonly Decided[]> {
   let of: State | undefined;
   /** The state behind the commands of the group, and behind the one that is being decided. */
   let group: Draft<State>;
   let one: Draft<State>;
 
-  function decideOne({ command, context, select }: Call<State, Command>): Decided {
+  function* decideOne({ command, context, select }: Call<State, Command>): Generator<void, Decided> {
     const { state } = one;
     const answered = (answer: Answer): Decided => ({ kind: 'answer', answer });
     const unchanged = (): Decided => {
@@ -71,34 +72,30 @@ export function createDecideGroup<State extends DecidingState, Command>(
     if (command === undefined || context === undefined) return unchanged();
     const repeat = context.idempotency === undefined ? undefined : repeatOf(state, context.idempotency, sharedTime());
     if (repeat !== undefined) return answered(repeat);
-    const decision = decide(state, command);
+    const decision = yield* decide(state, command);
     if (!decision.ok) return answered(refusedBy(decision.error));
     if (decision.value.length === 0) return unchanged();
     const [revision, before] = [state.revision.value, state.logChain.value];
-    let [after, refusal]: [typeof before, Refusal | undefined] = [before, undefined];
-    const proposal = propose(decision.value, context, clock, ids, (events) => {
-      const applied = apply(state, asRecorded(stream, { events }, revision));
-      refusal = applied.refusal;
-      const touched = named(applied.touched);
-      const linked = logChain.link(before, stream, withMarks(events, { touched }));
-      after = linked.head;
-      return { touched, link: linked.link };
-    });
-    if (refusal !== undefined) return answered(refusedBy(refusal));
-    state.logChain.set(after);
+    const events = unmarkedEvents(decision.value, context, clock, ids);
+    const applied = yield* apply(state, asRecorded(stream, { events }, revision));
+    if (applied.refusal !== undefined) return answered(refusedBy(applied.refusal));
+    const touched = named(applied.touched);
+    const { link, head } = logChain.link(before, stream, withMarks(events, { touched }));
+    const proposal = measured(withMarks(events, { touched, link }));
+    state.logChain.set(head);
     const recorded = asRecorded(stream, proposal, revision);
     return { kind: 'write', proposal, recorded, result: select(state) };
   }
 
-  function decideAlone(call: Call<State, Command>): Decided {
+  function* decideAlone(call: Call<State, Command>): Generator<void, Decided> {
     try {
-      return decideOne(call);
+      return yield* decideOne(call);
     } catch (error) {
       return { kind: 'answer', answer: { kind: 'refused', error: asServiceError(error) } };
     }
   }
 
-  return (calls) => {
+  return function* decideGroup(calls) {
     if (of !== committed.state()) {
       of = committed.state();
       group = draft(of);
@@ -110,7 +107,7 @@ export function createDecideGroup<State extends DecidingState, Command>(
     try {
       for (const call of calls) {
         if (decided.length >= limits.events.appendEvents) break;
-        const next = decideAlone(call);
+        const next = yield* decideAlone(call);
         if (next.kind === 'write') {
           events += next.proposal.events.length;
           bytes += next.proposal.bytes;

@@ -237,8 +237,6 @@ export interface FleetReverted {
 
 export interface PlannedStep {
   readonly action: StepAction;
-  /** It cannot be taken back. */
-  readonly final: boolean;
   /** `id` is null for what does not exist yet. */
   readonly resource: { readonly type: string; readonly name: string; readonly id: string | null };
   /** With names in place of ids, secrets masked. */

@@ -1,23 +1,27 @@
-/** Long work on the committed fleet, in pieces between which everything else goes on. */
-import type { Fleet } from '../domain/fleet/fleet.js';
+/** Long work on committed state, in pieces between which everything else goes on. */
+import type { Cell } from '../domain/aggregate/containers.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import { tuning } from './tuning.js';
 
 /**
- * The result of pieces that saw one fleet, which stayed the same meanwhile: they begin anew when it changes, and at last run
+ * The result of pieces that saw one state, which stayed the same meanwhile: they begin anew when it changes, and at last run
  * without a pause.
- * @param committed the committed fleet
  */
-export async function inPieces<R>(committed: () => Fleet, pieces: (fleet: Fleet) => Generator<void, R>): Promise<R> {
+export async function inPieces<S extends { readonly revision: Cell<number> }, R>(
+  committed: () => S,
+  pieces: (state: S) => Generator<void, R>,
+): Promise<R> {
   for (let attempt = 1; ; attempt += 1) {
-    const fleet = committed();
-    const revision = fleet.revision.value;
-    const running = pieces(fleet);
+    const state = committed();
+    const revision = state.revision.value;
+    const running = pieces(state);
     for (;;) {
       const step = running.next();
       if (step.done === true) return step.value;
       if (attempt < tuning.fileAttempts) await yieldToEventLoop();
-      if (committed() !== fleet || fleet.revision.value !== revision) break;
+      if (committed() !== state || state.revision.value !== revision) break;
     }
+    // What they hold open ends.
+    running.return(undefined as never);
   }
 }

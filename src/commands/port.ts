@@ -51,7 +51,7 @@ export interface Committed<State> {
   /** Do not store it: another one may take its place when the log is read again. */
   state(): State;
   /** Folds commands that have just been appended right behind the state; those that it holds already are skipped. */
-  apply(commands: readonly RecordedCommand[]): void;
+  apply(commands: readonly RecordedCommand[]): void | Promise<void>;
   /** Reads the log to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;
 }

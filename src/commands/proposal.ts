@@ -36,10 +36,21 @@ export function propose(
   ids: Ids,
   marksOf: (events: readonly ProposedEvent[]) => CommandMarks = () => ({}),
 ): Proposal {
+  const unmarked = unmarkedEvents(decided, context, clock, ids);
+  return measured(withMarks(unmarked, marksOf(unmarked)));
+}
+
+/** The events of a command, before its marks. */
+export function unmarkedEvents(
+  decided: Decided,
+  context: CommandContext,
+  clock: Clock,
+  ids: Ids,
+): readonly ProposedEvent[] {
   const commandId = ids.next();
   const occurred_at = timestamp(clock.now());
   const { actor, requestId: request_id, token, revertOf: revert_of, idempotency } = context;
-  const unmarked = decided.map(({ type, data }, index): ProposedEvent => {
+  return decided.map(({ type, data }, index): ProposedEvent => {
     const command = { id: commandId, index, count: decided.length };
     const schema_version = (schemaVersions as { readonly [type: string]: number })[type] ?? 1;
     let metadata: EventMetadata = { command, actor, request_id, occurred_at, schema_version };
@@ -48,7 +59,10 @@ export function propose(
     if (idempotency !== undefined) metadata = { ...metadata, idempotency };
     return { id: ids.next(), type, data: data as JsonObject, metadata };
   });
-  const events = withMarks(unmarked, marksOf(unmarked));
+}
+
+/** @throws ServiceError `payload_too_large` when the events are together larger than a command may be */
+export function measured(events: readonly ProposedEvent[]): Proposal {
   const bytes = events.reduce((sum, event) => sum + wholeEventBytes(event), 0);
   if (bytes > limits.events.commandBytes) {
     throw new ServiceError(
@@ -56,7 +70,7 @@ export function propose(
       `the change makes events of ${bytes} bytes; the events of one change may have at most ${limits.events.commandBytes}`,
     );
   }
-  return { commandId, events, bytes };
+  return { commandId: events[0]?.metadata.command.id ?? '', events, bytes };
 }
 
 /** The events, with the marks in the last one. */

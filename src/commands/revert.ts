@@ -8,33 +8,28 @@ import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { RevertSeveral } from '../domain/fleet-file/revert.js';
 import { isAboutSeveral, previewReverts, subjectsOf } from '../domain/fleet-file/revert.js';
-import { withoutPause } from '../domain/fleet-file/together.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
 import type { Owner } from '../domain/references/references.js';
+import { ownerOf } from '../domain/references/references.js';
 import type { Refusal } from '../domain/resource/refusal.js';
 import type { Revert } from '../domain/revert/decide.js';
 import { fieldsInTheWay, tryRevert, versionOfSubject, previewOf } from '../domain/revert/decide.js';
 import type { EntryAbout, History } from '../domain/revert/history.js';
-import {
-  changes,
-  commandAbout,
-  deletes,
-  deletesPolicy,
-  movesOverride,
-  movesPolicy,
-  verbOf,
-} from '../domain/revert/history.js';
+import { changes, deletes, deletesPolicy, movesOverride, movesPolicy, verbOf } from '../domain/revert/history.js';
 import { nodeOfPolicy, policyKey } from '../domain/listener-policy/policy.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Former } from '../domain/resource/lifecycle.js';
 import { overriddenNode } from '../domain/settings/evolve.js';
+import { yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
+import { createLru } from '../kernel/lru.js';
 import type { Result } from '../kernel/result.js';
 import { ok } from '../kernel/result.js';
 import type { FleetRevertHandlers } from './handlers-port.js';
+import { inPieces } from './in-pieces.js';
 import type { Gateway, ProjectionWait } from './port.js';
 import { tuning } from './tuning.js';
 
@@ -48,8 +43,17 @@ export interface AuditTrail {
 
 export interface RevertHandlerOptions {
   readonly gateway: Gateway<Fleet, FleetCommand | Revert | RevertSeveral>;
+  /** The committed fleet. */
+  readonly fleet: () => Fleet;
   readonly projections: ProjectionWait;
   readonly audit: AuditTrail;
+}
+
+/** What is now of the subject of an entry: its version, and the fields that no longer have the entry's values. */
+interface Seen {
+  readonly entry: RecordedCommand;
+  readonly version: number | undefined;
+  readonly fields: readonly string[];
 }
 
 /** Waits until the audit holds a stream up to a revision. @throws ServiceError `unavailable` */
@@ -78,34 +82,44 @@ const isOfSeveral = (action: string): boolean => action.startsWith(`${fleetSetTy
 export function createRevertHandlers(options: RevertHandlerOptions): FleetRevertHandlers {
   const { gateway, projections, audit } = options;
 
+  /** What entries about several resources did to each: the histories of all resources of an entry ask for the same ones. */
+  const ofSeveral = createLru<string, ReadonlyMap<Owner, RecordedCommand>>({ maxEntries: tuning.entriesRemembered });
+
   /** What an entry did to one resource. */
-  async function commandOf({ id: entryId, action }: EntryAbout, id: string): Promise<RecordedCommand | undefined> {
-    const command = await audit.command(entryId);
-    return command !== undefined && isOfSeveral(action) ? commandAbout(command, id) : command;
+  async function commandOf(
+    { id: entryId, action }: EntryAbout,
+    type: string,
+    id: string,
+  ): Promise<RecordedCommand | undefined> {
+    if (!isOfSeveral(action)) return audit.command(entryId);
+    let subjects = ofSeveral.get(entryId);
+    if (subjects === undefined) {
+      const command = await audit.command(entryId);
+      subjects = command === undefined ? new Map<Owner, RecordedCommand>() : subjectsOf(command);
+      ofSeveral.set(entryId, subjects);
+    }
+    return subjects.get(ownerOf(type, id));
   }
 
-  /** The entries about a resource, with the number of their events about it. */
-  async function* about(type: string, id: string, behind: number): AsyncGenerator<EntryAbout> {
-    for await (const one of audit.about(type, id, behind)) {
-      if (!isOfSeveral(one.action)) yield one;
-      else {
-        const command = await commandOf(one, id);
-        if (command !== undefined) yield { ...one, events: command.events.length };
-      }
-    }
+  /** What is now of the subjects of entries, once the audit holds it. */
+  async function seenOf(entries: readonly RecordedCommand[]): Promise<readonly Seen[]> {
+    const { seen, revision } = await gateway.read((fleet) => ({
+      seen: entries.map((entry) => ({
+        entry,
+        version: versionOfSubject(fleet, entry),
+        fields: fieldsInTheWay(fleet, entry),
+      })),
+      revision: fleet.revision.value,
+    }));
+    await auditHolds(projections, streams.fleet, revision);
+    return seen;
   }
 
   /** @param position of the entry, which may be about other resources too */
-  async function historyOf(entry: RecordedCommand, { position } = lastEvent(entry)): Promise<History> {
-    const seen = await gateway.read((fleet) => ({
-      version: versionOfSubject(fleet, entry),
-      fields: fieldsInTheWay(fleet, entry),
-      revision: fleet.revision.value,
-    }));
-    await auditHolds(projections, streams.fleet, seen.revision);
+  async function historyOf({ entry, ...seen }: Seen, position: number): Promise<History> {
     const { type, id } = resourceOf(entry.events[0]);
     const later: EntryAbout[] = [];
-    for await (const one of about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
+    for await (const one of audit.about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
     const changedBy = await changersOf({ type, id, fields: seen.fields }, later, position);
     const history = { version: seen.version, later, changedBy };
     if (deletes(entry)) return { ...history, former: await formerOf(type, id) };
@@ -121,7 +135,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     const found = new Map<string, EntryAbout>();
     for (const one of later) {
       if (found.size === fields.length) break;
-      const command = await commandOf(one, id);
+      const command = await commandOf(one, type, id);
       for (const field of fields) {
         if (!found.has(field) && command !== undefined && changes(command, field)) found.set(field, one);
       }
@@ -151,9 +165,9 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     behind: number,
     fits: (command: RecordedCommand) => boolean,
   ): Promise<EntryAbout | undefined> {
-    for await (const one of about(type, id, behind)) {
+    for await (const one of audit.about(type, id, behind)) {
       if (!['delete', 'revert', 'apply'].includes(verbOf(one.action))) continue;
-      const command = await commandOf(one, id);
+      const command = await commandOf(one, type, id);
       if (command !== undefined && fits(command)) return one;
     }
     return undefined;
@@ -163,8 +177,8 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
   async function formerOf(type: string, id: string): Promise<Former> {
     let version = 0;
     let created_at = '';
-    for await (const one of about(type, id, -1)) {
-      version += one.events;
+    for await (const one of audit.about(type, id, -1)) {
+      version += isOfSeveral(one.action) ? ((await commandOf(one, type, id))?.events.length ?? 0) : one.events;
       created_at = one.at;
     }
     return { version, created_at };
@@ -172,14 +186,23 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
 
   async function historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']> {
     const histories = new Map<Owner, History>();
-    for (const [owner, about] of subjectsOf(entry)) histories.set(owner, await historyOf(about, lastEvent(entry)));
+    const subjects = subjectsOf(entry);
+    const { position } = lastEvent(entry);
+    const owners = subjects.keys();
+    for (const seen of await seenOf([...subjects.values()])) {
+      const { value: owner } = owners.next();
+      if (owner !== undefined) histories.set(owner, await historyOf(seen, position));
+      if (histories.size % tuning.historiesPerTurn === 0) await yieldToEventLoop();
+    }
     return histories;
   }
 
-  const revertOf = async (entry: RecordedCommand): Promise<Revert | RevertSeveral> =>
-    isAboutSeveral(entry)
-      ? { type: 'RevertSeveral', entry, histories: await historiesOf(entry) }
-      : { type: 'Revert', entry, history: await historyOf(entry) };
+  async function revertOf(entry: RecordedCommand): Promise<Revert | RevertSeveral> {
+    if (isAboutSeveral(entry)) return { type: 'RevertSeveral', entry, histories: await historiesOf(entry) };
+    const [seen] = await seenOf([entry]);
+    if (seen === undefined) throw new Error('an entry was looked at');
+    return { type: 'Revert', entry, history: await historyOf(seen, lastEvent(entry).position) };
+  }
 
   /** @throws ServiceError: the refusal of the last attempt */
   async function attempted<R>(entry: RecordedCommand, run: (revert: Revert | RevertSeveral) => Promise<R>): Promise<R> {
@@ -207,8 +230,8 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     },
     preview: (entry) =>
       attempted(entry, (revert) =>
-        gateway.read((fleet) => {
-          const events = triedOn(fleet, revert);
+        inPieces(options.fleet, function* preview(fleet) {
+          const events = yield* triedOn(fleet, revert);
           if (!events.ok) throw new ServiceError(events.error.code, events.error.message);
           return previewOf(fleet, events.value);
         }),
@@ -224,8 +247,11 @@ function holds(fleet: Fleet, revert: Revert | RevertSeveral): boolean {
   );
 }
 
-function triedOn(fleet: Fleet, revert: Revert | RevertSeveral): Result<readonly FleetEvent[], Refusal> {
+function* triedOn(
+  fleet: Fleet,
+  revert: Revert | RevertSeveral,
+): Generator<void, Result<readonly FleetEvent[], Refusal>> {
   if (revert.type === 'Revert') return tryRevert(fleet, revert);
-  const commands = withoutPause(previewReverts(fleet, [revert]));
+  const commands = yield* previewReverts(fleet, [revert]);
   return commands.ok ? ok(commands.value.flatMap(({ events }) => events.map(fleetEvent))) : commands;
 }

@@ -10,6 +10,10 @@ export const tuning = {
   unchangedRetry: { firstMs: 20, maxMs: 500 },
   /** How often a revert starts over because its resource has changed meanwhile. */
   revertAttempts: 5,
+  /** Entries about several resources whose events are kept by resource, for the histories of others. */
+  entriesRemembered: 8,
+  /** Resources of an entry whose histories are read before everything else has its turn. */
+  historiesPerTurn: 10,
   /** How often a document is compared with a fleet that changes meanwhile; the last time without a pause. */
   fileAttempts: 4,
   /** Resources of a set that one command lets go of. */

@@ -39,9 +39,9 @@ export const limits = {
     /** Resources in a matter of the dashboard, and users in the answer about an upstream. */
     matterResources: 20,
     usersShown: 20,
-    // docs/contract/automation.md#the-fleet-as-a-file
-    /** Changes that the audit entry of an apply shows. */
-    changesShown: 200,
+    // docs/contract/rest.md#audit
+    /** Changes that an audit entry shows. */
+    changesShown: 20,
     // docs/contract/rest.md#credentials
     shortIdDigits: 16,
     selfSignedDaysDefault: 365,
@@ -137,8 +137,9 @@ export const limits = {
     documentBytes: 16 * MiB,
     bodyBytes: 20 * MiB,
     resources: 50_000,
-    /** Mistakes that one answer names. */
+    /** Mistakes that one answer names, and steps on a page of an apply. */
     mistakes: 50,
+    steps: 500,
     /** A document may expand to so much, however short it is. */
     expansionBytes: 64 * KiB,
     nesting: 64,

@@ -31,7 +31,7 @@ export interface LogFold {
    * Folds whole commands of its streams, each wholly or not at all, and skips those that it holds.
    * @throws MissingEventsError, BrokenChainError, UnknownEventError
    */
-  apply(commands: readonly RecordedCommand[]): void;
+  apply(commands: readonly RecordedCommand[]): void | Promise<void>;
   /** Told how near the log's end is, behind everything that arrives. @param caughtUp its end has just been reached */
   moved(distance: LogDistance, caughtUp: boolean): void;
   /** Told, for good, that it is followed no longer. */
@@ -94,11 +94,11 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
   let point: ResumePoint | 'start' = 'start';
 
   /** @throws FoldError */
-  function give(fold: LogFold, commands: readonly RecordedCommand[]): void {
+  async function give(fold: LogFold, commands: readonly RecordedCommand[]): Promise<void> {
     const own = commands.filter(({ stream }) => fold.streams.includes(stream));
     if (own.length === 0) return;
     try {
-      fold.apply(own);
+      await fold.apply(own);
     } catch (error) {
       throw new FoldError(fold, error);
     }
@@ -111,7 +111,9 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
     for (const fold of followed) {
       if (isStored(fold)) continue;
       for (const stream of fold.streams) {
-        for await (const commands of commandsAfter(eventStore, stream, fold.revision(stream))) give(fold, commands);
+        for await (const commands of commandsAfter(eventStore, stream, fold.revision(stream))) {
+          await give(fold, commands);
+        }
       }
     }
     point = begin;
@@ -124,7 +126,7 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
       switch (item.kind) {
         case 'commands':
           connection.heard();
-          for (const fold of followed) give(fold, item.commands);
+          for (const fold of followed) await give(fold, item.commands);
           checkpoints.folded(item.commands.reduce((sum, { events }) => sum + events.length, 0));
           point = item.point;
           break;

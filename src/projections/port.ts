@@ -78,8 +78,8 @@ export interface AuditEntry {
   /** The API token by which the actor gave the command. */
   readonly token: TokenMark | null;
   readonly changes: readonly AuditChange[];
-  /** How many changes there are, in an entry about several resources, which shows the first ones. */
-  readonly changes_total?: number;
+  /** How many changes there are; the first ones are shown. */
+  readonly changes_total: number;
   readonly request_id: string;
   /** `stream@revision`. */
   readonly position: string;

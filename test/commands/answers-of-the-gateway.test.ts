@@ -130,8 +130,8 @@ test('the answer to a written command is never at an older position than the com
 test('a command that its own events rule out is refused, and those beside it are written', async () => {
   const aggregate: typeof fleetAggregate = {
     ...fleetAggregate,
-    apply(state, command) {
-      const { touched } = fleetAggregate.apply(state, command);
+    *apply(state, command) {
+      const { touched } = yield* fleetAggregate.apply(state, command);
       const { name } = command.events[0].data;
       const tooMuch = { code: 'conflict', message: 'its snapshot would be too large' } as const;
       return { touched, refusal: name === 'too much' ? tooMuch : undefined };

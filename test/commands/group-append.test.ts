@@ -1,4 +1,5 @@
 /** Commands that wait together are decided on one fold and appended together. */
+import { atOnce } from '../../src/kernel/pieces.js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
@@ -79,7 +80,9 @@ function wordyGateway(edits: number, bytes: number): Promise<FleetGateway> {
   const wordy: typeof fleetAggregate = {
     ...fleetAggregate,
     decide: (fleet, command) =>
-      command.type === 'RefreshNodeConfig' ? ok(Array(edits).fill(edit)) : fleetAggregate.decide(fleet, command),
+      command.type === 'RefreshNodeConfig'
+        ? atOnce(ok(Array(edits).fill(edit)))
+        : fleetAggregate.decide(fleet, command),
   };
   return fixture.gateway({}, wordy);
 }

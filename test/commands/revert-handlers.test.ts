@@ -105,7 +105,7 @@ describe('a revert', () => {
   });
 
   it('is not tried again when the log cannot be written, whatever else changed', async () => {
-    const { run, gateway } = site();
+    const { run, gateway, fleet } = site();
     const created = run(f.createUpstream('up'));
     let tries = 0;
     const { revert } = createRevertHandlers({
@@ -117,6 +117,7 @@ describe('a revert', () => {
           return Promise.reject(new ServiceError('unavailable', 'away'));
         },
       },
+      fleet: () => fleet,
       projections: { applied: async () => true },
       audit: { command: async () => undefined, async *about() {} },
     });

@@ -12,7 +12,7 @@ import type { Comparison } from '../../src/domain/fleet-file/compare.js';
 import { driftOf, setsOf } from '../../src/domain/fleet-file/drift.js';
 import { heldInTurn, partsOf } from '../../src/domain/fleet-file/parts.js';
 import { decideRevertSeveral, subjectsOf } from '../../src/domain/fleet-file/revert.js';
-import { withoutPause } from '../../src/domain/fleet-file/together.js';
+import { withoutPause } from '../../src/kernel/pieces.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
@@ -52,12 +52,14 @@ const carriedOut = (fleet: Fleet, { wishes }: Comparison): CarriedOut =>
 
 function applied(fleet: Fleet, { versions, said }: Comparison, steps: readonly Step[], id = 'apply'): RecordedCommand {
   const wishes = steps.map(({ wish }) => wish);
-  const decision = decideApply(fleet, {
-    type: 'ApplyDocument',
-    applied: { ...applying, ...said, apply_id: id },
-    wishes,
-    versions,
-  });
+  const decision = withoutPause(
+    decideApply(fleet, {
+      type: 'ApplyDocument',
+      applied: { ...applying, ...said, apply_id: id },
+      wishes,
+      versions,
+    }),
+  );
   if (!decision.ok) throw new Error(decision.error.message);
   return written(fleet, id, decision.value);
 }
@@ -126,13 +128,13 @@ describe('a document carried out on a random fleet', () => {
         const [base, bases] = [exportedFrom(fleet!, set), fleet!.singletons.fleet.value];
 
         // In groups as small as they can be, one after the other.
-        const { parts } = partsOf(fleet!, outcome, mostBytes);
+        const { parts } = withoutPause(partsOf(fleet!, outcome, mostBytes));
         if (parts.length > 1) seen.split += 1;
         expect(parts.flat().length).toBe(outcome.steps.length);
         expect(withoutPause(heldInTurn(fleet!, parts))).toEqual([]);
 
         const command = applied(fleet!, comparison, outcome.steps);
-        expect(stepsOf(command).flatMap(({ changes }) => changes)).toEqual(
+        expect(stepsOf(command).flatMap((step) => step().changes)).toEqual(
           outcome.steps.flatMap(({ changes }) => changes),
         );
         const again = exportedFrom(fleet!, set);
@@ -156,7 +158,7 @@ describe('a document carried out on a random fleet', () => {
             },
           ]),
         );
-        const revert = decideRevertSeveral(fleet!, { type: 'RevertSeveral', entry: command, histories });
+        const revert = withoutPause(decideRevertSeveral(fleet!, { type: 'RevertSeveral', entry: command, histories }));
         if (!revert.ok) throw new Error(revert.error.message);
         written(fleet!, 'revert', revert.value, 'apply');
         expect(exportedFrom(fleet!, set)).toBe(base);
@@ -251,11 +253,13 @@ describe('a document carried out on a random fleet', () => {
               const newest = entries.at(-1);
               if (newest === undefined || newest.command.events.length < 2) break;
               const isRevert = newest.command.events[0].type === 'FleetBaseMoved';
-              const decision = decideRevertSeveral(fleet, {
-                type: 'RevertSeveral',
-                entry: newest.command,
-                histories: historiesAt(fleet, newest.command),
-              });
+              const decision = withoutPause(
+                decideRevertSeveral(fleet, {
+                  type: 'RevertSeveral',
+                  entry: newest.command,
+                  histories: historiesAt(fleet, newest.command),
+                }),
+              );
               if (!decision.ok) break;
               const { id } = newest.command.events[0].metadata.command;
               const command = written(fleet, `revert-${index}`, decision.value, id);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { carryOut } from '../../src/domain/fleet-file/carry-out.js';
 import type { Comparison } from '../../src/domain/fleet-file/compare.js';
-import { withoutPause } from '../../src/domain/fleet-file/together.js';
+import { withoutPause } from '../../src/kernel/pieces.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

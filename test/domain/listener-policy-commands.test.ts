@@ -161,7 +161,6 @@ describe('the audit entry of a policy', () => {
         { path: 'priority_order', before: null, after: order },
       ],
       readers: 'all',
-      several: false,
       others: [],
       notRevertibleBecause: null,
     });

@@ -176,7 +176,6 @@ describe('the compiler version', () => {
         resource: { type: 'service', id: 'compiler', name: 'compiler' },
         changes: [{ path: 'compiler_version', before: 3, after: to }],
         readers: 'all',
-        several: false,
         others: [],
         notRevertibleBecause: 'the compiler version follows the release that runs',
       });

@@ -522,6 +522,7 @@ describe('the read model of the audit', () => {
       action: 'node.update',
       resource: { type: 'node', id: 'n', name: 'second' },
       changes: [],
+      changes_total: 0,
       request_id: '',
       position: `${streams.fleet}@1`,
       revertible: false,

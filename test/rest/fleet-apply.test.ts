@@ -159,27 +159,59 @@ describe('an apply', () => {
     expect((await apply(`${rotated}# the same\n`)).commands).toHaveLength(0);
   });
 
-  it('shows the first 200 changes of an entry, each with the name of its resource, and all of them in pages', async () => {
+  it('shows the first 20 changes of an entry, each with the name of its resource, and all of them in pages', async () => {
     const upstreams = (port: number): string =>
       Array.from({ length: 120 }, (_, n) => `  many-${n}: {endpoint: "203.0.113.9:${port + n}"}\n`).join('');
     const document = (port: number): string => `svc: 1\nset: many\nupstreams:\n${upstreams(port)}`;
     await apply(document(1000));
     const [updated] = (await apply(document(2000))).commands;
-    expect([updated.changes.length, updated.changes_total]).toEqual([120, 120]);
+    expect([updated.changes.length, updated.changes_total]).toEqual([20, 120]);
     expect(updated.changes.every(({ resource }: JsonData) => /^many-\d+$/.test(resource.name))).toBe(true);
     const created = (await rest.data('GET', '/api/audit?action=fleet.apply&page=2&page_size=1')).items[0];
     const total = created.changes_total;
-    expect([created.changes.length, total > 600]).toEqual([200, true]);
+    expect([created.changes.length, total > 600]).toEqual([20, true]);
     const page = async (number: number): Promise<JsonData> =>
       rest.data('GET', `/api/audit/${created.id}/changes?page=${number}&page_size=500`);
     const [one, two] = [await page(1), await page(2)];
     expect([one.total, one.items.length + two.items.length]).toEqual([total, total]);
-    expect(one.items.slice(0, 200)).toEqual(created.changes);
+    expect(one.items.slice(0, 20)).toEqual(created.changes);
     expect((await page(3)).items).toEqual([]);
     const other = (await rest.data('GET', '/api/audit?action=node.create&page_size=1')).items[0];
     const { items } = await rest.data('GET', `/api/audit/${other.id}/changes`);
     expect(items).toEqual(other.changes.map((change: JsonData) => ({ ...change, resource: other.resource })));
     expect((await rest.call('GET', `/api/audit/${other.resource.id}/changes`)).statusCode).toBe(404);
+  });
+
+  it('shows the first 500 steps of an apply with the deployments among them, and all of both in pages', async () => {
+    const named = (name: (n: number) => string): string => Array.from({ length: 180 }, (_, n) => name(n)).join('');
+    const document = `svc: 1
+set: paged
+nodes:
+${named((n) => `  paged-${n}: {address: 192.0.2.7}\n`)}chains:
+${named((n) => `  paged-${n}: {payload: tcp, hops: [{node: paged-${n}, listen_port: 443, outer: tcp, security: raw}], target: {endpoint: "203.0.113.5:443"}, deploy: true}\n`)}`;
+    const applied = await apply(document);
+    const page = async (number: number): Promise<JsonData> =>
+      rest.data('GET', `/api/fleet/applies/${applied.apply_id}?page=${number}`);
+    const [one, two, three] = [await page(1), await page(2), await page(3)];
+    expect([applied, one, two, three].map(({ steps, steps_total }) => [steps.length, steps_total])).toEqual([
+      [500, 540],
+      [500, 540],
+      [40, 540],
+      [0, 540],
+    ]);
+    expect(one.steps).toEqual(applied.steps);
+    const names = [...one.steps, ...two.steps].map(({ action, resource }: JsonData) => `${action} ${resource.name}`);
+    expect(new Set(names).size).toBe(360);
+    expect(names.filter((name) => name.startsWith('deploy'))).toEqual(
+      Array.from({ length: 180 }, (_, n) => `deploy paged-${n}`),
+    );
+    const chains = ({ deployments }: JsonData): string[] => deployments.map(({ chain_id: id }: JsonData) => id);
+    const deployed = [one, two].map(({ steps }) =>
+      steps.flatMap(({ action, resource }: JsonData) => (action === 'deploy' ? [resource.id] : [])),
+    );
+    expect([one, two, three].map(chains)).toEqual([...deployed, []]);
+    for (const { commands } of [two, three]) expect(commands).toEqual(one.commands);
+    expect((await rest.call('GET', `/api/fleet/applies/${applied.apply_id}?page=0`)).statusCode).toBe(400);
   });
 
   it('answers a repeat with the apply as it went, less its PSKs', async () => {

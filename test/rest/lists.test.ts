@@ -35,7 +35,10 @@ beforeAll(async () => {
   still = await startRest({}, clock);
   maker = await createMaker(still);
   lists = maker.operations
-    .filter(({ method, parameters }) => method === 'GET' && parameters.some(({ name }) => name === 'page'))
+    .filter(({ method, parameters }) => {
+      const names = parameters.map(({ name }) => name);
+      return method === 'GET' && names.includes('page') && names.includes('page_size');
+    })
     .map(({ path }) => path);
   await maker.create('/api/l4-upstreams');
   const [entry] = (await still.data('GET', '/api/audit')).items;
@@ -385,6 +388,7 @@ test('an audit entry is answered as the read model holds it', async () => {
     resource: { type: 'node', id: 'n', name: 'x' },
     token: null,
     changes: [{ path: 'labels.a', before: null, after: { deep: [1, 'x', null] } }],
+    changes_total: 1,
     request_id: 'r',
     position: 'svc-fleet@3',
     revertible: true,

@@ -3,7 +3,7 @@ import { withKeys } from '../../src/commands/fleet-file-keys.js';
 import type { Comparison } from '../../src/domain/fleet-file/compare.js';
 import { compareWithFleet } from '../../src/domain/fleet-file/compare.js';
 import type { FileFlags } from '../../src/domain/fleet-file/document.js';
-import { withoutPause } from '../../src/domain/fleet-file/together.js';
+import { withoutPause } from '../../src/kernel/pieces.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { readDocument } from '../../src/transport/rest/fleet-file/read-document.js';
 import { textsInPlace } from '../../src/transport/rest/fleet-file/texts.js';

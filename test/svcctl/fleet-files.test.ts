@@ -279,6 +279,21 @@ describe('apply', () => {
     await exits(script.run(['revert', apply]), 1, { err: /conflict: / });
   });
 
+  test('says the first changes of a large revert that is only tried, and all changes of one that is done', async () => {
+    const many = (last: number): string =>
+      Array.from({ length: 30 }, (_, n) => `  large-${n}: {endpoint: "192.0.2.${last}:${1000 + n}"}\n`).join('');
+    const document = (last: number): string => `svc: 1\nset: large\nupstreams:\n${many(last)}`;
+    await exits(script.run(['apply', '-f', write('large.yaml', document(51)), '--yes']), 0, {});
+    const { out } = await exits(script.run(['apply', '-f', write('large.yaml', document(52)), '--yes']), 0, {});
+    const apply = /\(apply (\S+)\)/.exec(out)![1]!;
+    await exits(script.run(['revert', apply, '--dry-run']), 0, {
+      out: /^(would change l4_upstream large-\d+ endpoint: .*\n){20}and 10 more fields\n$/,
+    });
+    await exits(script.run(['revert', apply]), 0, {
+      out: /^(changed l4_upstream large-\d+ endpoint: .*\n){30}fleet\.revert large \(entry [0-9a-f-]{36}\)\n$/,
+    });
+  });
+
   test('prunes what the file no longer has, and is refused with what is in the way', async () => {
     const file = write('fleet.yaml', 'svc: 1\nset: applied\nnodes:\n  new-1: {address: 192.0.2.31}\nupstreams: {}\n');
     await exits(script.run(['apply', '-f', file, '--prune', '--max-deletes', '1', '--yes']), 1, {

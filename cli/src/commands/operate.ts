@@ -6,7 +6,7 @@ import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import type { Colour } from '../output.js';
 import { line, paint, printValue, shown, tellSecrets, unreachable, write, yamlOf } from '../output.js';
-import { findOne, typeOf } from '../resources.js';
+import { findOne, pagesOf, typeOf } from '../resources.js';
 import type { Api, Schemas } from '../service.js';
 import { dataOf, refusalOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
@@ -205,7 +205,7 @@ function coloured(text: string): string {
   return text.startsWith('-') ? paint('red', escaped) : escaped;
 }
 
-type Entry = Pick<Schemas['AuditEntry'], 'changes' | 'changes_total'>;
+type Shown = Schemas['AuditEntry']['changes'];
 
 async function revert(id: string, options: GlobalOptions & { readonly dryRun?: true }): Promise<void> {
   const { api } = await openSession(options);
@@ -214,15 +214,16 @@ async function revert(id: string, options: GlobalOptions & { readonly dryRun?: t
   const params = { path: { id }, query, header: { 'idempotency-key': randomUUID() } };
   if (await isApply(api, id)) {
     const { commands, not_reverted } = await dataOf(api.POST('/api/fleet/applies/{id}/revert', { params }));
-    for (const entry of commands) await showReverted(entry, dryRun);
+    for (const entry of commands) await showEntry(api, entry, dryRun);
     for (const { action, id: kept } of not_reverted) await line(`cannot be taken back: ${action} (entry ${kept})`);
     for (const entry of dryRun ? [] : commands)
       await line(`${entry.action} ${shown(entry.resource.name)} (entry ${entry.id})`);
     return;
   }
   const reverted = await dataOf(api.POST('/api/audit/{id}/revert', { params }));
-  await showReverted(reverted, dryRun);
-  if ('action' in reverted) await line(`${reverted.action} ${shown(reverted.resource.name)} (entry ${reverted.id})`);
+  if (!('action' in reverted)) return showChanges(reverted.changes, true);
+  await showEntry(api, reverted, false);
+  await line(`${reverted.action} ${shown(reverted.resource.name)} (entry ${reverted.id})`);
 }
 
 async function isApply(api: Api, id: string): Promise<boolean> {
@@ -231,11 +232,23 @@ async function isApply(api: Api, id: string): Promise<boolean> {
   return response.ok;
 }
 
-async function showReverted({ changes, changes_total = changes.length }: Entry, dryRun: boolean): Promise<void> {
+/** All that an entry changed, by pages; one that would be has the first ones alone. */
+async function showEntry(api: Api, entry: Schemas['AuditEntry'], dryRun: boolean): Promise<void> {
+  const { id, changes, changes_total: total } = entry;
+  if (total === changes.length) return showChanges(changes, dryRun);
+  if (!dryRun) {
+    const type = { path: `/api/audit/${id}/changes` };
+    for await (const page of pagesOf(api, type)) await showChanges(page as unknown as Shown, false);
+    return;
+  }
+  await showChanges(changes, true);
+  await line(`and ${total - changes.length} more fields`);
+}
+
+async function showChanges(changes: Shown, dryRun: boolean): Promise<void> {
   const verb = dryRun ? 'would change' : 'changed';
   for (const { path, before, after, resource } of changes) {
     const of = resource === undefined ? '' : `${resource.type} ${shown(resource.name)} `;
     await line(`${verb} ${of}${shown(path)}: ${shown(before)} → ${shown(after)}`);
   }
-  if (changes_total > changes.length) await line(`and ${changes_total - changes.length} more fields`);
 }

@@ -39,7 +39,7 @@ const columns = column.columns([
     id: 'changes',
     header: text.changes,
     meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.changes_total ?? original.changes.length),
+    cell: ({ row: { original } }) => formatCount(original.changes_total),
   }),
 ]);
 

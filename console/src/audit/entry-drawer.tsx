@@ -79,7 +79,7 @@ function EntryLink({ id, children }: EntryLinkProps): ReactNode {
 
 /** Those that the entry shows, or, where it has more, all of them by pages. */
 function AllChanges({ entry }: { readonly entry: AuditEntry }): ReactNode {
-  const { changes, changes_total: total = 0 } = entry;
+  const { changes, changes_total: total } = entry;
   return total > changes.length ? <PagedChanges id={entry.id} /> : <ResourceChanges changes={changes} />;
 }
 

@@ -1,14 +1,19 @@
 /** What an apply did: its entries, its steps, and the PSKs of new nodes, once. */
 import { Alert, Button, Group, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
+import { pageSize } from '../shared/ui/data-table.js';
 import { formatCount } from '../shared/ui/format.js';
+import { Problem } from '../shared/ui/problem.js';
 import { SecretsOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
 import { Entries } from './entries.js';
+import { applyQuery } from './fleet-file.js';
 import type { Applied } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
-import { Steps } from './plan-view.js';
+import { PageOfSteps } from './plan-view.js';
 
 interface AppliedViewProps {
   readonly applied: Applied;
@@ -17,7 +22,7 @@ interface AppliedViewProps {
 }
 
 export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
-  const { commands, steps, control_psks: psks, incomplete } = applied;
+  const { commands, control_psks: psks, incomplete } = applied;
   return (
     <Section title={text.appliedTitle}>
       {incomplete !== null && (
@@ -37,7 +42,7 @@ export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
         <Text size="sm">{text.entries}</Text>
         <Entries entries={commands} />
       </div>
-      <Steps steps={steps} />
+      <AppliedSteps applied={applied} />
       {onNext !== undefined && (
         <Group>
           <Button variant="default" onClick={onNext}>
@@ -47,4 +52,17 @@ export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
       )}
     </Section>
   );
+}
+
+/** The answer has the first steps of a large apply; those behind them are asked for when they are turned to. */
+function AppliedSteps({ applied }: { readonly applied: Applied }): ReactNode {
+  const { apply_id: id, steps: first, steps_total: total } = applied;
+  const [page, setPage] = useState(1);
+  const skipped = (page - 1) * pageSize;
+  const part = skipped < first.length ? 1 : Math.floor(skipped / first.length) + 1;
+  const { data, error, refetch } = useQuery({ ...applyQuery(id, part), enabled: part > 1 });
+  const steps = part === 1 ? first : data?.steps;
+  if (steps === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  const from = skipped - (part - 1) * first.length;
+  return <PageOfSteps steps={steps.slice(from, from + pageSize)} paging={{ page, total, onPage: setPage }} />;
 }

@@ -10,6 +10,7 @@ import { useMay } from '../shared/session.js';
 import { actorName } from '../shared/ui/actor.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Facts } from '../shared/ui/facts.js';
+import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
@@ -81,8 +82,11 @@ function RevertPlan({ id }: { readonly id: string }): ReactNode {
   return (
     <Stack gap="sm">
       <Text size="sm">{text.revertMeaning}</Text>
-      {plan.commands.map(({ id: entry, changes }) => (
-        <ResourceChanges key={entry} changes={changes} />
+      {plan.commands.map(({ id: entry, changes, changes_total: total }) => (
+        <div key={entry}>
+          <ResourceChanges changes={changes} />
+          {total > changes.length && <Text size="sm">{text.moreChanges(formatCount(total - changes.length))}</Text>}
+        </div>
       ))}
       {plan.not_reverted.length > 0 && (
         <div>

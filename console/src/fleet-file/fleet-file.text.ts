@@ -79,6 +79,7 @@ export const text = {
   revert: 'Take back',
   revertAsk: 'What would taking it back change?',
   revertMeaning: 'It would undo this. It has not happened yet.',
+  moreChanges: (count: string) => `and ${count} more changes`,
   notReverted: 'This stays: it cannot be taken back.',
   reverted: 'The apply is taken back.',
   export: 'Export',

@@ -46,11 +46,12 @@ export const driftQuery = (set: string) =>
     meta: { follows: 'all' },
   });
 
-/** An apply, as it went. */
-export const applyQuery = (id: string) =>
+/** An apply, as it went, with a page of its steps. */
+export const applyQuery = (id: string, page = 1) =>
   queryOptions({
-    queryKey: ['fleet', 'apply', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/fleet/applies/{id}', { params: { path: { id } }, signal })),
+    queryKey: ['fleet', 'apply', id, page],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/api/fleet/applies/{id}', { params: { path: { id }, query: { page } }, signal })),
     meta: { follows: ['audit'] },
   });
 

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { Changes } from '../shared/ui/changes.js';
 import { columnsOf, DataTable, pageSize, Pager } from '../shared/ui/data-table.js';
+import type { Paging } from '../shared/ui/data-table.js';
 import { formatCount } from '../shared/ui/format.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
@@ -58,12 +59,21 @@ const moods: Readonly<Record<Step['action'], Mood>> = {
 };
 
 /** By pages: a plan may have thousands. */
-export function Steps({ steps }: { readonly steps: readonly Step[] }): ReactNode {
+function Steps({ steps }: { readonly steps: readonly Step[] }): ReactNode {
   const [page, setPage] = useState(1);
   const shown = steps.slice((page - 1) * pageSize, page * pageSize);
+  return <PageOfSteps steps={shown} paging={{ page, total: steps.length, onPage: setPage }} />;
+}
+
+interface PageOfStepsProps {
+  readonly steps: readonly Step[];
+  readonly paging: Paging;
+}
+
+export function PageOfSteps({ steps, paging }: PageOfStepsProps): ReactNode {
   return (
     <Stack gap="md">
-      {shown.map(({ action, resource, changes }) => (
+      {steps.map(({ action, resource, changes }) => (
         <div key={`${action} ${resource.type} ${resource.name}`}>
           <Text size="sm" fw={600} component="h3" m={0}>
             <State mood={moods[action]}>{text.actions[action]}</State> {typeNames[resource.type]}{' '}
@@ -72,7 +82,7 @@ export function Steps({ steps }: { readonly steps: readonly Step[] }): ReactNode
           {changes.length > 0 && <Changes changes={changes} />}
         </div>
       ))}
-      {steps.length > pageSize && <Pager page={page} total={steps.length} onPage={setPage} />}
+      {paging.total > pageSize && <Pager {...paging} />}
     </Stack>
   );
 }

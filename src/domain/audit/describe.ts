@@ -51,9 +51,8 @@ interface AuditDescription {
     /** The name that the events give; null when they give none. */
     readonly name: string | null;
   };
+  /** Of an entry about several resources, each names its own. */
   readonly changes: readonly AuditChange[];
-  /** Whether it is about several resources, and each change names its own. */
-  readonly several: boolean;
   /** What it did something to, beside its own resource. */
   readonly others: readonly { readonly type: string; readonly id: string }[];
   readonly readers: Readers;
@@ -111,7 +110,6 @@ function entry(
     get changes() {
       return audits.flatMap(({ changes }) => changes);
     },
-    several: false,
     others: [],
     readers,
     notRevertibleBecause: first.notRevertibleBecause,
@@ -131,7 +129,6 @@ function aboutSeveral({ events: [first, ...done] }: RecordedCommand): AuditDescr
         return auditOfFleetEvent(event).changes.map((change) => ({ ...change, resource }));
       }));
     },
-    several: true,
     others: [...new Map(done.map((event) => [resourceOf(event).id, resourceOf(event)])).values()],
     readers: 'all',
     notRevertibleBecause: whyFinal(first, done),

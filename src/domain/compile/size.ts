@@ -4,6 +4,7 @@
  * Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { limits } from '../../kernel/limits.js';
+import { withoutPause } from '../../kernel/pieces.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { Refusal } from '../resource/refusal.js';
 import { ruleBytes } from '../snapshot/bound.js';
@@ -20,7 +21,18 @@ function snapshotSize(fleet: Fleet, nodeId: string): number {
 
 /** The refusal of an applied command that made the snapshot of a touched node too large. */
 export function oversizedSnapshot(fleet: Fleet, touched: ReadonlySet<string>): Refusal | undefined {
+  return withoutPause(oversizedInPieces(fleet, touched));
+}
+
+/** So many nodes are measured at a time. */
+const perPiece = 250;
+
+/** As `oversizedSnapshot`. Yields between two pieces. */
+export function* oversizedInPieces(fleet: Fleet, touched: ReadonlySet<string>): Generator<void, Refusal | undefined> {
+  let measured = 0;
   for (const nodeId of touched) {
+    if (measured > 0 && measured % perPiece === 0) yield;
+    measured += 1;
     const bytes = snapshotSize(fleet, nodeId);
     if (bytes <= limits.fleet.snapshotBytes) continue;
     const name = fleet.nameOf('node', nodeId) ?? nodeId;

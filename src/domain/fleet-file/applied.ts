@@ -17,13 +17,15 @@ export interface AppliedStep {
   readonly changes: readonly AuditChange[];
 }
 
-/** The steps of a command, in their order. */
-export function stepsOf({ events }: RecordedCommand): readonly AppliedStep[] {
-  return events.flatMap((event): readonly AppliedStep[] => {
+/** The steps of a command, in their order, each made when it is asked for. */
+export function stepsOf({ events }: RecordedCommand): readonly (() => AppliedStep)[] {
+  return events.flatMap((event) => {
     const action = actionOf(event);
     if (action === undefined) return [];
-    const { type, id, name } = fleetSubject(event);
-    return [{ action, resource: { type, id: id ?? '', name }, changes: auditOfFleetEvent(event).changes }];
+    return () => {
+      const { type, id, name } = fleetSubject(event);
+      return { action, resource: { type, id: id ?? '', name }, changes: auditOfFleetEvent(event).changes };
+    };
   });
 }
 

@@ -8,6 +8,7 @@ import { applyCommand } from '../fleet/apply.js';
 import { hypothetical } from '../fleet/hypothetical.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import type { FleetApplied } from '../fleet-set/declaration.js';
+import { forEach } from '../../kernel/pieces.js';
 import { ok } from '../../kernel/result.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
@@ -15,7 +16,6 @@ import type { ResourceMeta } from '../resource/meta.js';
 import { presentBase } from './base.js';
 import { carryOut } from './carry-out.js';
 import type { Comparison, Wish } from './compare.js';
-import { withoutPause } from './together.js';
 
 export interface ApplyDocument {
   readonly type: 'ApplyDocument';
@@ -41,13 +41,21 @@ function withFormer(fleet: Fleet, applied: FleetApplied['data']): FleetApplied['
   return { ...applied, former, ...(left === undefined ? {} : { left }) };
 }
 
-export function decideApply(fleet: Fleet, { applied, wishes, versions }: ApplyDocument): Decision<FleetEvent> {
-  for (const [type, id, version] of versions) {
-    if (fleet.get<ResourceMeta>({ type }, id)?.version !== version)
-      return refuse('precondition_failed', changedMeanwhile);
-  }
+/** So many versions are compared at a time. */
+const perPiece = 2_500;
+
+/** Yields between two pieces. */
+export function* decideApply(
+  fleet: Fleet,
+  { applied, wishes, versions }: ApplyDocument,
+): Generator<void, Decision<FleetEvent>> {
+  let isChanged = false;
+  yield* forEach(versions, perPiece, ([type, id, version]) => {
+    isChanged ||= fleet.get<ResourceMeta>({ type }, id)?.version !== version;
+  });
+  if (isChanged) return refuse('precondition_failed', changedMeanwhile);
   const first: FleetApplied = { type: 'FleetApplied', data: withFormer(fleet, applied) };
-  const { steps, mistakes, obstacles } = withoutPause(carryOut(begun(fleet, first), wishes));
+  const { steps, mistakes, obstacles } = yield* carryOut(begun(fleet, first), wishes);
   if (mistakes.length + obstacles.length > 0) {
     return refuse('conflict', [...obstacles, ...mistakes.map(({ message }) => message)].slice(0, 50).join('; '));
   }

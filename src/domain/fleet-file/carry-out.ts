@@ -5,13 +5,13 @@
  */
 import { compileNode } from '../compile/compile-node.js';
 import { snapshotDifference } from '../compile/plan.js';
-import { oversizedSnapshot } from '../compile/size.js';
+import { oversizedInPieces } from '../compile/size.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import { eventDeclaration } from '../fleet/resources.js';
+import { forEach } from '../../kernel/pieces.js';
 import { ok } from '../../kernel/result.js';
 import type { AuditChange } from '../resource/audit-change.js';
-import type { Refusal } from '../resource/refusal.js';
 import type { Wish } from './compare.js';
 import type { DocumentMistake } from './document.js';
 import type { TriedTogether } from './together.js';
@@ -48,14 +48,16 @@ export interface ChangedNode {
 /** Yields between two pieces. */
 export function* carryOut(fleet: Fleet, wishes: readonly Wish[]): Generator<void, CarriedOut> {
   const { held, refused, after, touched } = yield* triedTogether(fleet, wishes, ({ command }) => ok(command));
-  const oversized = yield* tooLarge(after, touched);
+  const oversized = yield* oversizedInPieces(after, touched);
+  const steps: Step[] = [];
+  yield* forEach(held, stepsPerPiece, ({ attempt: wish, events, tentative }) => {
+    const audits = events.map((event) => eventDeclaration(event).audit(event));
+    // As for any entry, the first event says it: a node that gets a PSK can still be taken back.
+    const final = (audits[0]?.notRevertibleBecause ?? null) !== null;
+    steps.push({ wish, events, changes: audits.flatMap(({ changes }) => changes), final, tentative });
+  });
   return {
-    steps: held.map(({ attempt: wish, events, tentative }): Step => {
-      const audits = events.map((event) => eventDeclaration(event).audit(event));
-      // As for any entry, the first event says it: a node that gets a PSK can still be taken back.
-      const final = (audits[0]?.notRevertibleBecause ?? null) !== null;
-      return { wish, events, changes: audits.flatMap(({ changes }) => changes), final, tentative };
-    }),
+    steps,
     mistakes: refused.flatMap(({ attempt: { at }, refusal: { code, message } }) =>
       code === 'invalid_request' && at !== undefined ? [{ at, message }] : [],
     ),
@@ -70,18 +72,9 @@ export function* carryOut(fleet: Fleet, wishes: readonly Wish[]): Generator<void
   };
 }
 
-/** So many nodes are measured, or compiled, at a time. */
-const nodesPerPiece = { measured: 500, compiled: 10 };
-
-function* tooLarge(after: Fleet, touched: ReadonlySet<string>): Generator<void, Refusal | undefined> {
-  const ids = [...touched].filter((id) => after.has('node', id));
-  for (let from = 0; from < ids.length; from += nodesPerPiece.measured) {
-    if (from > 0) yield;
-    const refusal = oversizedSnapshot(after, new Set(ids.slice(from, from + nodesPerPiece.measured)));
-    if (refusal !== undefined) return refusal;
-  }
-  return undefined;
-}
+/** So many steps are described, or nodes compiled, at a time. */
+const stepsPerPiece = 100;
+const compiledPerPiece = 10;
 
 /** Refusals as sentences that name the resource. */
 export function obstaclesOf(refused: TriedTogether<Pick<Wish, 'action' | 'resource'>>['refused']): readonly string[] {
@@ -94,7 +87,7 @@ export function obstaclesOf(refused: TriedTogether<Pick<Wish, 'action' | 'resour
 export function* changedNodes(fleet: Fleet, { after, touched }: CarriedOut): Generator<void, readonly ChangedNode[]> {
   const nodes: ChangedNode[] = [];
   for (const [index, id] of [...touched].entries()) {
-    if (index > 0 && index % nodesPerPiece.compiled === 0) yield;
+    if (index > 0 && index % compiledPerPiece === 0) yield;
     if (!after.has('node', id)) continue;
     const difference = snapshotDifference(compileNode(fleet, id), compileNode(after, id));
     if (difference.added.length + difference.changed.length + difference.removed.length === 0) continue;

@@ -19,6 +19,7 @@ import { pick } from '../resource/lifecycle.js';
 import { overrideField } from '../settings/evolve.js';
 import type { Json, JsonObject } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
+import { forEach } from '../../kernel/pieces.js';
 import type { DocumentMistake, FileFlags, FleetDocument, Wanted } from './document.js';
 import { noReferences, withOtherIds } from './naming.js';
 import type { Resolved } from './resolve.js';
@@ -59,7 +60,7 @@ export function* compareWithFleet(
   document: FleetDocument,
   flags: FileFlags,
 ): Generator<void, Comparison> {
-  const names = resolveNames(fleet, document);
+  const names = yield* resolveNames(fleet, document);
   const asked: Asked = {
     wishes: [],
     deploys: [],
@@ -69,15 +70,15 @@ export function* compareWithFleet(
     open: [],
     given: [],
   };
-  let compared = 0;
-  for (const wanted of inOrder(document.resources)) {
+  yield* forEach(inOrder(document.resources), perPiece, (wanted) => {
     compareOne(fleet, document, flags, names, wanted, asked);
-    compared += 1;
-    if (compared % perPiece === 0) yield;
-  }
+  });
+  yield;
   comparePolicies(fleet, document, flags, names, asked);
   compareSettings(fleet, document, names, asked);
+  yield;
   const gone = unnamed(fleet, document, names);
+  yield;
   const deletes = flags.prune ? gone.map(([type, state]) => deletion(fleet, type, state)) : [];
   for (const { resource } of deletes) asked.versions.push([resource.type, resource.id, versionOf(fleet, resource)]);
   const owned = document.set === null ? 0 : sizeOfSet(fleet, document.set);
@@ -87,6 +88,7 @@ export function* compareWithFleet(
       `${deletes.length} resources would be deleted, more than the ${most} allowed; raise max_deletes if that is meant`,
     );
   }
+  yield;
   const { wishes, deploys, mistakes, obstacles, versions } = asked;
   const sections = [...document.sections, ...(document.policies === undefined ? [] : [policyKey.type])];
   const kept = flags.prune ? [] : gone.map(([, { id }]) => id);
@@ -125,7 +127,9 @@ function inOrder(wanted: readonly Wanted[]): readonly Wanted[] {
     resourceTypes.indexOf(type) * 4 +
     (was === undefined ? 2 : 0) +
     (typeof fields['x25519_credential_id'] === 'string' ? 1 : 0);
-  return wanted.toSorted((a, b) => rank(a) - rank(b));
+  const byRank: Wanted[][] = [];
+  for (const one of wanted) (byRank[rank(one)] ??= []).push(one);
+  return byRank.flat();
 }
 
 function compareOne(

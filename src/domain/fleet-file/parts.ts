@@ -13,6 +13,7 @@ import type { AnyState } from '../fleet/resources.js';
 import { policyKey, nodeOfPolicy } from '../listener-policy/policy.js';
 import { ownerOf } from '../references/references.js';
 import { nameIndexKey } from '../resource/meta.js';
+import { forEach } from '../../kernel/pieces.js';
 import { ok } from '../../kernel/result.js';
 import type { CarriedOut, Step } from './carry-out.js';
 import { obstaclesOf } from './carry-out.js';
@@ -25,17 +26,32 @@ export interface Parts {
   readonly obstacles: readonly string[];
 }
 
-/** @param mostBytes of the events of one command @param fleet before all steps */
-export function partsOf(fleet: Fleet, { steps, after }: Pick<CarriedOut, 'steps' | 'after'>, mostBytes: number): Parts {
+/** So many steps are looked at, at a time. */
+const perPiece = 250;
+
+/** Yields between two pieces. @param mostBytes of the events of one command @param fleet before all steps */
+export function* partsOf(
+  fleet: Fleet,
+  { steps, after }: Pick<CarriedOut, 'steps' | 'after'>,
+  mostBytes: number,
+): Generator<void, Parts> {
   const rotations = steps.filter(({ final }) => final);
   const rest = steps.filter(({ final }) => !final);
   const obstacles: string[] = [];
-  const parts = [rotations, rest].flatMap((some) => {
-    if (some.length === 0) return [];
-    if (bytesOf(some) <= mostBytes) return [some];
+  const parts: (readonly Step[])[] = [];
+  for (const some of [rotations, rest]) {
+    if (some.length === 0) continue;
+    let all = 0;
+    yield* forEach(some, perPiece, (step) => {
+      all += bytesOf([step]);
+    });
+    if (all <= mostBytes) {
+      parts.push(some);
+      continue;
+    }
     const packed: Step[][] = [];
     let room = 0;
-    for (const group of groupsOf(fleet, after, some)) {
+    yield* forEach(yield* groupsOf(fleet, after, some), perPiece, (group) => {
       const bytes = bytesOf(group);
       if (bytes > mostBytes) obstacles.push(tooLarge(group, bytes, mostBytes));
       if (packed.length === 0 || bytes > room) {
@@ -44,9 +60,9 @@ export function partsOf(fleet: Fleet, { steps, after }: Pick<CarriedOut, 'steps'
       }
       packed.at(-1)?.push(...group);
       room -= bytes;
-    }
-    return packed;
-  });
+    });
+    parts.push(...packed);
+  }
   return { parts, obstacles };
 }
 
@@ -80,7 +96,7 @@ function tooLarge(group: readonly Step[], bytes: number, mostBytes: number): str
 }
 
 /** Groups of steps, each by itself valid behind those before it. A step stays before what was behind it where it can. */
-function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly (readonly Step[])[] {
+function* groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): Generator<void, readonly (readonly Step[])[]> {
   const sets = unions(steps.length);
   /** The first step on each. */
   const byResource = new Map<string, number>();
@@ -91,13 +107,13 @@ function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly 
     else sets.unite(first, index);
   }
   const givers = new Map<string, number[]>();
-  for (const [index, step] of steps.entries()) {
+  yield* forEach(steps, perPiece, (step, index) => {
     for (const key of givenUpBy(fleet, step)) add(givers, key, index);
-  }
-  for (const [index, step] of steps.entries()) {
-    if (!step.tentative) continue;
+  });
+  yield* forEach(steps, perPiece, (step, index) => {
+    if (!step.tentative) return;
     for (const key of neededBy(after, step)) for (const giver of givers.get(key) ?? []) sets.unite(index, giver);
-  }
+  });
   // A step that moves forward with its group takes along what it refers to.
   const byId = new Map<string, number[]>();
   for (const [index, { wish }] of steps.entries()) {
@@ -105,15 +121,15 @@ function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly 
   }
   for (let united = true; united;) {
     united = false;
-    for (const [index, { wish }] of steps.entries()) {
+    yield* forEach(steps, perPiece, ({ wish }, index) => {
       const first = sets.firstOf(index);
-      if (first === index) continue;
+      if (first === index) return;
       for (const id of idsIn(JSON.stringify(wish.command))) {
         for (const other of byId.get(id) ?? []) {
           if (other > first && other < index && sets.unite(first, other)) united = true;
         }
       }
-    }
+    });
   }
   const groups = new Map<number, Step[]>();
   for (const [index, step] of steps.entries()) {

@@ -35,7 +35,14 @@ export function ownersIn(fleet: Fleet, set: string): readonly Owner[] {
   );
 }
 
-export function decideRelease(fleet: Fleet, { releaseId, set, owners }: ReleaseSet): Decision<FleetEvent> {
+/** So many resources are let go of at a time. */
+const perPiece = 25;
+
+/** Yields between two pieces. */
+export function* decideRelease(
+  fleet: Fleet,
+  { releaseId, set, owners }: ReleaseSet,
+): Generator<void, Decision<FleetEvent>> {
   const { base: from, left } = presentBase(fleet, set);
   const first: FleetBaseMoved = {
     type: 'FleetBaseMoved',
@@ -50,7 +57,8 @@ export function decideRelease(fleet: Fleet, { releaseId, set, owners }: ReleaseS
   const { state: draft } = draftFleet(fleet);
   applyCommand(draft, hypothetical(draft, [first]));
   const events: FleetEvent[] = [first];
-  for (const owner of owners) {
+  for (const [index, owner] of owners.entries()) {
+    if (index > 0 && index % perPiece === 0) yield;
     const { type, id } = splitOwner(owner);
     const state = draft.get<AnyState>({ type }, id);
     if (state?.managed_by !== set) continue;

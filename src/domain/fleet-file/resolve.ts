@@ -2,6 +2,7 @@
  * The ids behind the names of a document: which resource of the fleet each entry is, and what references lead to.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`, "A name is the identity".
  */
+import { forEach } from '../../kernel/pieces.js';
 import { nameIndexKey } from '../resource/meta.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { DocumentMistake, FleetDocument, Wanted } from './document.js';
@@ -14,7 +15,11 @@ export interface Resolved {
   readonly mistakes: readonly DocumentMistake[];
 }
 
-export function resolveNames(fleet: FleetView, document: FleetDocument): Resolved {
+/** So many names are looked up at a time. */
+const perPiece = 1_000;
+
+/** Yields between two pieces. */
+export function* resolveNames(fleet: FleetView, document: FleetDocument): Generator<void, Resolved> {
   const ids = new Map<string, string>();
   const created = new Set<string>();
   const mistakes: DocumentMistake[] = [];
@@ -23,20 +28,20 @@ export function resolveNames(fleet: FleetView, document: FleetDocument): Resolve
   const taken = new Set(renamed.values());
   /** Ids of the document's own resources, by the key of their name. */
   const named = new Map<string, string>();
-  for (const wanted of document.resources) {
+  yield* forEach(document.resources, perPiece, (wanted) => {
     const found = fleet.idOfName(wanted.type, wanted.name);
     const existing = renamed.get(wanted) ?? (found !== undefined && !taken.has(found) ? found : undefined);
     if (existing === undefined) created.add(wanted.id);
     const id = existing ?? wanted.id;
     ids.set(wanted.id, id);
     named.set(nameIndexKey(wanted.type, wanted.name), id);
-  }
-  for (const { type, name, id: standIn, at } of document.references) {
+  });
+  yield* forEach(document.references, perPiece, ({ type, name, id: standIn, at }) => {
     const found = fleet.idOfName(type, name);
     const id = named.get(nameIndexKey(type, name)) ?? (found !== undefined && !taken.has(found) ? found : undefined);
     if (id !== undefined) ids.set(standIn, id);
     else mistakes.push({ at, message: `expected the name of a ${type}, there is none named "${name}"` });
-  }
+  });
   return { idOf: (standIn) => ids.get(standIn) ?? standIn, isNew: ({ id }) => created.has(id), mistakes };
 }
 

@@ -3,8 +3,8 @@
  * of every revert (`domain/revert`), checked as a result. Ownership goes back with the resources, and the base of drift with
  * the apply that is the base. Implements `docs/contract/automation.md#the-fleet-as-a-file`, revert.
  */
-import { oversizedSnapshot } from '../compile/size.js';
-import { applyCommand } from '../fleet/apply.js';
+import { oversizedInPieces } from '../compile/size.js';
+import { applyCommand, applyInPieces } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { draftFleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
@@ -21,11 +21,11 @@ import { refuse } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
 import { changedMeanwhile, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
 import type { History } from '../revert/history.js';
-import { commandAbout, undoOf } from '../revert/history.js';
+import { undoOf } from '../revert/history.js';
 import { baseBack, withApplied } from './base.js';
 import { obstaclesOf } from './carry-out.js';
 import type { Attempt } from './together.js';
-import { triedTogether, withoutPause } from './together.js';
+import { triedTogether } from './together.js';
 
 export interface RevertSeveral {
   readonly type: 'RevertSeveral';
@@ -40,24 +40,26 @@ export const isAboutSeveral = ({ events: [first] }: RecordedCommand): boolean =>
 
 /** What an entry is about, each resource with the events about it. */
 export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedCommand> {
-  const subjects = new Map<Owner, RecordedCommand>();
+  const subjects = new Map<Owner, [RecordedEvent, ...RecordedEvent[]]>();
   for (const event of entry.events) {
     const { type, id } = resourceOf(event);
+    if (type === fleetSetType) continue;
     const owner = ownerOf(type, id);
-    if (type === fleetSetType || subjects.has(owner)) continue;
-    const about = commandAbout(entry, id);
-    if (about !== undefined) subjects.set(owner, about);
+    const events = subjects.get(owner);
+    if (events === undefined) subjects.set(owner, [event]);
+    else events.push(event);
   }
-  return subjects;
+  return new Map([...subjects].map(([owner, events]) => [owner, { stream: entry.stream, events }]));
 }
 
-export function decideRevertSeveral(fleet: Fleet, revert: RevertSeveral): Decision<FleetEvent> {
+/** Yields between two pieces. */
+export function* decideRevertSeveral(fleet: Fleet, revert: RevertSeveral): Generator<void, Decision<FleetEvent>> {
   for (const [owner, about] of subjectsOf(revert.entry)) {
     if (versionOfSubject(fleet, about) !== revert.histories.get(owner)?.version) {
       return refuse('conflict', changedMeanwhile);
     }
   }
-  return withoutPause(undone(fleet, revert));
+  return yield* undone(fleet, revert);
 }
 
 type Reverting = Pick<RevertSeveral, 'entry' | 'histories'>;
@@ -73,7 +75,7 @@ export function* previewReverts(
     const decision = yield* undone(draft, revert);
     if (!decision.ok) return decision;
     const command = hypothetical(draft, decision.value, revert.entry.events[0].metadata.command.id);
-    const refusal = oversizedSnapshot(draft, applyCommand(draft, command));
+    const refusal = yield* oversizedInPieces(draft, yield* applyInPieces(draft, command));
     if (refusal !== undefined) return err(refusal);
     commands.push(command);
   }

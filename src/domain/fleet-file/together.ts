@@ -86,14 +86,6 @@ export function* triedTogether<A extends Attempt>(
   return { held, refused, after: draft, touched };
 }
 
-/** The result of what is done in pieces, without a pause. */
-export function withoutPause<R>(pieces: Generator<void, R>): R {
-  for (;;) {
-    const step = pieces.next();
-    if (step.done === true) return step.value;
-  }
-}
-
 function mentions(command: FleetCommand, ids: ReadonlySet<string>): boolean {
   const text = JSON.stringify(command);
   return [...ids].some((id) => text.includes(id));

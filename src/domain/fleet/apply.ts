@@ -5,6 +5,7 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
+import { withoutPause } from '../../kernel/pieces.js';
 import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
@@ -39,22 +40,35 @@ import type { AnyResource, AnySingleton, AnyState, ResourceType } from './resour
  * @returns ids of the touched nodes; deleted nodes are among them, so that their sessions can be ended
  */
 export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySet<string> {
-  const { revision, position } = lastEvent(command);
-  const touched = namesHeads(command) ? new Set<string>() : applyEvents(fleet, command, revision);
-  fleet.revision.set(revision);
-  fleet.position.set(position);
-  return touched;
+  return withoutPause(applyInPieces(fleet, command));
 }
 
-function applyEvents(fleet: Fleet, command: RecordedCommand, revision: number): ReadonlySet<string> {
+/** So many events are applied, or nodes marked, at a time. */
+const perPiece = { events: 25, nodes: 2_500 };
+
+/** As `applyCommand`. Yields between two pieces: a command may have hundreds of events, and touch all nodes. */
+export function* applyInPieces(fleet: Fleet, command: RecordedCommand): Generator<void, ReadonlySet<string>> {
+  const { revision, position } = lastEvent(command);
   const touched = new Set<string>();
-  const [first] = command.events;
-  for (const event of command.events) {
-    for (const nodeId of applyEvent(fleet, event, first)) touched.add(nodeId);
+  if (!namesHeads(command)) {
+    const [first] = command.events;
+    // Plain loops: a start passes here with every command of the log, and nearly all have one event.
+    let done = 0;
+    for (const event of command.events) {
+      for (const nodeId of applyEvent(fleet, event, first)) touched.add(nodeId);
+      done += 1;
+      if (done % perPiece.events === 0) yield;
+    }
+    for (const nodeId of touched) {
+      if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, revision);
+      done += 1;
+      if (done % perPiece.nodes === 0) yield;
+    }
+    rememberKey(fleet.idempotency, first, resourceOf(first).id);
+    rememberRevert(fleet.reverts, command);
   }
-  for (const nodeId of touched) if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, revision);
-  rememberKey(fleet.idempotency, command.events[0], resourceOf(command.events[0]).id);
-  rememberRevert(fleet.reverts, command);
+  fleet.revision.set(revision);
+  fleet.position.set(position);
   return touched;
 }
 

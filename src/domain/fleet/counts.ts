@@ -5,6 +5,7 @@
 import { chainStatus } from '../chain/status.js';
 import type { Fleet } from './fleet.js';
 import { limits } from '../../kernel/limits.js';
+import { forEach } from '../../kernel/pieces.js';
 import type { CredentialState } from '../credential/credential.js';
 
 interface EnabledCounts {
@@ -31,14 +32,14 @@ const piece = 1000;
 export function* countResources(fleet: Fleet, now: number): Generator<void, ResourceCounts> {
   const { tables } = fleet;
   const byStatus = { draft: 0, deployed: 0, modified: 0, disabled: 0 };
-  yield* eachPiece(tables.l4_chain.values(), (chains) => {
-    for (const chain of chains) byStatus[chainStatus(chain)] += 1;
+  yield* forEach(tables.l4_chain.values(), piece, (chain) => {
+    byStatus[chainStatus(chain)] += 1;
   });
   const { draft, deployed, modified, disabled } = byStatus;
   const enabled = draft + deployed + modified;
   const credentials = { total: 0, expiring_30d: 0, expired: 0 };
-  yield* eachPiece(tables.credential.values(), (some) => {
-    const counted = countCredentials(some, now);
+  yield* forEach(tables.credential.values(), piece, (credential) => {
+    const counted = countCredentials([credential], now);
     credentials.total += counted.total;
     credentials.expiring_30d += counted.expiring_30d;
     credentials.expired += counted.expired;
@@ -54,23 +55,11 @@ export function* countResources(fleet: Fleet, now: number): Generator<void, Reso
 
 function* countEnabled(states: Iterable<{ readonly enabled: boolean }>): Generator<void, EnabledCounts> {
   let [total, enabled] = [0, 0];
-  yield* eachPiece(states, (some) => {
-    total += some.length;
-    enabled += some.filter((state) => state.enabled).length;
+  yield* forEach(states, piece, (state) => {
+    total += 1;
+    if (state.enabled) enabled += 1;
   });
   return { total, enabled };
-}
-
-function* eachPiece<S>(states: Iterable<S>, look: (some: readonly S[]) => void): Generator<void, void> {
-  let some: S[] = [];
-  for (const state of states) {
-    some.push(state);
-    if (some.length < piece) continue;
-    look(some);
-    some = [];
-    yield;
-  }
-  look(some);
 }
 
 export interface CredentialCounts {

@@ -12,6 +12,7 @@ import { compilerVersion } from '../../domain/compile/version.js';
 import { emptyFleet } from '../../domain/fleet/fleet.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { UnknownEventError } from '../../domain/log/upcast.js';
+import { yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
@@ -88,15 +89,34 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
     waiters.look();
   };
 
-  function apply(commands: readonly RecordedCommand[]): void {
-    const batch = emptyFoldBatch();
+  let batch = emptyFoldBatch();
+  function tell(): void {
+    const told = batch;
+    batch = emptyFoldBatch();
+    batchListeners.tell(told);
+    refresh();
+  }
+
+  async function fold(commands: readonly RecordedCommand[]): Promise<void> {
     try {
-      applyToFold(folded, logChain, commands, batch);
+      const pieces = applyToFold(folded, logChain, commands, () => batch);
+      while (pieces.next().done !== true) {
+        // The commands before the one under way are in the fold.
+        if (batch.touched.size > 0) tell();
+        await yieldToEventLoop();
+      }
     } finally {
-      // Also when a command cannot be folded: the commands before it are in the fold.
-      batchListeners.tell(batch);
-      refresh();
+      // Also when a command cannot be folded.
+      tell();
     }
+  }
+
+  /** One after the other: the gateway and the subscription bring the same commands. */
+  let folding = Promise.resolve();
+  function apply(commands: readonly RecordedCommand[]): Promise<void> {
+    const done = folding.then(() => fold(commands));
+    folding = done.catch(() => undefined);
+    return done;
   }
 
   return {
@@ -132,7 +152,9 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
     onUpToDate: upToDateListeners.add,
     upToDate,
     async catchUp() {
-      for await (const commands of commandsAfter(eventStore, streams.fleet, fleet.revision.value)) apply(commands);
+      for await (const commands of commandsAfter(eventStore, streams.fleet, fleet.revision.value)) {
+        await apply(commands);
+      }
     },
     passed: (revision, timeoutMs) => waiters.until(() => fleet.revision.value >= revision, timeoutMs),
     until: waiters.until,

@@ -16,6 +16,7 @@ import { splitOwner } from '../../domain/references/references.js';
 import { upstreamKey } from '../../domain/upstream/upstream.js';
 import { portRows, liveListeners } from '../../domain/port-table/port-table.js';
 import type { Clock } from '../../kernel/clock.js';
+import { withPauses } from '../../kernel/pieces.js';
 import type { AnyState } from '../../domain/fleet/resources.js';
 import { resourceTypes } from '../../domain/fleet/resources.js';
 import type { FleetQueries, WholeFleet } from '../port.js';
@@ -25,7 +26,6 @@ import { allResourceQueries, nodeQueries } from './resources.js';
 import type { ResourceCounts } from '../../domain/fleet/counts.js';
 import { countResources } from '../../domain/fleet/counts.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
-import { yieldToEventLoop } from '../../kernel/background.js';
 import { createShared } from '../../kernel/shared.js';
 import { tuning } from '../tuning.js';
 import { createLru } from '../../kernel/lru.js';
@@ -56,8 +56,8 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     liveListeners: createLiveListeners(fleet),
     resourceCounts: createFleetCounts({ fleet, clock }),
     plan: (chainId) => planDeploy(fleet(), chainId),
-    sets: () => inTurns(setsOf(fleet())),
-    drift: async (set) => (hasSet(fleet(), set) ? inTurns(driftOf(fleet(), set)) : undefined),
+    sets: () => withPauses(setsOf(fleet())),
+    drift: async (set) => (hasSet(fleet(), set) ? withPauses(driftOf(fleet(), set)) : undefined),
     base: (set) => baseOf(fleet().singletons.fleet.value, set),
     revertOf: (entryId) => standingRevert(fleet().reverts, entryId),
     revision: () => fleet().revision.value,
@@ -87,15 +87,6 @@ function wholeFleet({ tables, revision, singletons }: Fleet): WholeFleet {
   };
 }
 
-/** The result of what is done in pieces, with a turn for everything else between two of them. */
-async function inTurns<R>(pieces: Generator<void, R>): Promise<R> {
-  for (;;) {
-    const step = pieces.next();
-    if (step.done === true) return step.value;
-    await yieldToEventLoop();
-  }
-}
-
 export interface FleetCountsDeps {
   fleet(): Fleet;
   readonly clock: Clock;
@@ -103,7 +94,7 @@ export interface FleetCountsDeps {
 
 /** @returns a function that gives counts which hold all that the fold holds at the call */
 function createFleetCounts({ fleet, clock }: FleetCountsDeps): () => Promise<ResourceCounts> {
-  const count = (): Promise<ResourceCounts> => inTurns(countResources(fleet(), clock.now()));
+  const count = (): Promise<ResourceCounts> => withPauses(countResources(fleet(), clock.now()));
   return createShared(count, {
     stamp: () => fleet().revision.value,
     isFresh: ({ stamp, begunAt }) =>

@@ -3,7 +3,7 @@
  * deleted or raised, and the PSKs that were revoked. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { Draft } from '../../domain/aggregate/containers.js';
-import { applyCommand } from '../../domain/fleet/apply.js';
+import { applyInPieces } from '../../domain/fleet/apply.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { draftFleet } from '../../domain/fleet/fleet.js';
 import { fleetEvent, resourceOf } from '../../domain/fleet/resources.js';
@@ -51,16 +51,17 @@ export function foldedFleet(fleet: Fleet): FoldedFleet {
 }
 
 /**
- * Applies the fleet's commands to `folded` and adds what they did to `batch`. When a command throws, the fleet and the
- * batch hold all commands before it and nothing of it.
+ * Applies the fleet's commands to `folded` and adds what they did to the batch. When a command throws, and where it yields,
+ * the fleet and the batch hold all commands before it and nothing of it.
+ * @param batch the one that is told next
  * @throws MissingEventsError, BrokenChainError, UnknownEventError
  */
-export function applyToFold(
+export function* applyToFold(
   folded: FoldedFleet,
   logChain: LogChain,
   commands: readonly RecordedCommand[],
-  batch: MutableFoldBatch,
-): void {
+  batch: () => MutableFoldBatch,
+): Generator<void, void> {
   const { fleet } = folded;
   for (const command of commands) {
     if (command.stream !== streams.fleet) continue;
@@ -73,15 +74,20 @@ export function applyToFold(
       );
     }
     const head = logChain.follow(fleet.logChain.value, command);
-    for (const nodeId of applyWhole(folded.draft, head, command)) batch.touched.add(nodeId);
-    if (!namesHeads(command)) noteEvents(command, batch);
+    const touched = yield* applyWhole(folded.draft, head, command);
+    for (const nodeId of touched) batch().touched.add(nodeId);
+    if (!namesHeads(command)) noteEvents(command, batch());
   }
 }
 
 /** @returns the nodes that the command touches. When an event throws, the fleet holds nothing of the command. */
-function applyWhole(draft: Draft<Fleet>, head: ChainHead, recorded: RecordedCommand): ReadonlySet<string> {
+function* applyWhole(
+  draft: Draft<Fleet>,
+  head: ChainHead,
+  recorded: RecordedCommand,
+): Generator<void, ReadonlySet<string>> {
   try {
-    const touched = applyCommand(draft.state, readCommand(recorded));
+    const touched = yield* applyInPieces(draft.state, readCommand(recorded));
     draft.state.logChain.set(head);
     draft.merge();
     return touched;

@@ -21,9 +21,8 @@ export function actorOf(event: RecordedEvent): AuditEntry['actor'] {
 
 type NameThen = (type: string, id: string | null) => string | null;
 
-/** The first changes of an entry about several resources, which may be thousands; all changes of any other. */
-const shownOf = ({ changes, several }: Described): Described['changes'] =>
-  several ? changes.slice(0, limits.rest.changesShown) : changes;
+/** The first changes of an entry, which may have thousands. */
+const shownOf = ({ changes }: Described): Described['changes'] => changes.slice(0, limits.rest.changesShown);
 
 /** The names that an entry shows and its events do not give. */
 export function namesShownBy(command: RecordedCommand, described: Described): readonly NameLookup[] {
@@ -59,7 +58,7 @@ export function loggedEntry(command: RecordedCommand, described: Described, name
     changes: shownOf(described).map(({ resource, ...change }) =>
       resource === undefined ? change : { ...change, resource: withName(resource, nameThen) },
     ),
-    ...(described.several ? { changes_total: described.changes.length } : {}),
+    changes_total: described.changes.length,
     request_id: first.metadata.request_id,
     position: `${command.stream}@${lastEvent(command).revision}`,
     reverts: first.metadata.revert_of ?? null,

@@ -190,6 +190,7 @@ function withoutEvents({ id, fields }: EntryDocument, name: string | null): Audi
     action: fields.action,
     resource: { type: fields.resource_type, id: fields.resource_id, name },
     changes: [],
+    changes_total: 0,
     request_id: '',
     position: positionOf(fields),
     revertible: false,

@@ -152,7 +152,7 @@ export interface AuditEntry {
 }
 
 export const auditFields = (
-  'id at actor token action resource changes request_id position revertible not_revertible_because reverts ' +
+  'id at actor token action resource changes changes_total request_id position revertible not_revertible_because reverts ' +
   'reverted_by'
 ).split(' ');
 

@@ -61,6 +61,18 @@ async function* slicesOf<V>(values: readonly V[]): AsyncGenerator<readonly V[], 
   }
 }
 
+/** A JSON object whose lists are made slice by slice. */
+export async function* objectInPieces(value: object): AsyncGenerator<string, void> {
+  let before = '{';
+  for (const [name, field] of Object.entries(value)) {
+    yield `${before}${JSON.stringify(name)}:`;
+    if (Array.isArray(field)) yield* listInPieces(field, (slice) => slice);
+    else yield JSON.stringify(field);
+    before = ',';
+  }
+  yield '}';
+}
+
 /** A JSON list, made slice by slice of the values. */
 export async function* listInPieces<V, T>(
   values: readonly V[],

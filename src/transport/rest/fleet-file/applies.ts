@@ -3,18 +3,18 @@
  * `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { z } from 'zod';
-import type { RecordedCommand } from '../../../kernel/event.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
+import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { commandContext } from '../checks/consistency.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented } from '../openapi/openapi-text.js';
 import { entrySchema } from '../resources/audit.js';
 import { dryRunQuery } from '../resources/revert.js';
-import { writtenEntry } from '../resources/written-entry.js';
+import { writtenEntries } from '../resources/written-entry.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
+import { page, query } from '../schemas/query.js';
 import { pastApplySchema, pastApplyView } from './apply-view.js';
 import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
@@ -41,16 +41,17 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
     schema: {
       operationId: 'getFleetApply',
       summary: 'An apply, as it went',
-      description: 'The answer that the apply had, without its PSKs, with its set and whether it was taken back.',
+      description:
+        'The answer that the apply had, without its PSKs, with its set and whether it was taken back; further pages of its steps by `page`.',
       tags,
       params: idParams,
-      querystring: noQuery,
+      querystring: query({ page }),
       headers: readHeaders,
       response: answers(pastApplySchema),
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const apply = orNotFound(await deps.commands.fleetFile.went(pathId(request.params, what)), what);
-      return ok(await pastApplyView(deps, sections, apply));
+      return sendPieces(reply, objectInPieces(await pastApplyView(deps, sections, apply, request.query.page)));
     },
   });
 
@@ -76,9 +77,11 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
       if (!dryRun) {
         void reply.header('x-position', String(outcome.position));
       }
-      const entries = (commands: readonly RecordedCommand[]): readonly AuditEntry[] =>
-        commands.map((command) => writtenEntry(deps, command));
-      return ok({ commands: entries(outcome.commands), not_reverted: entries(outcome.notReverted) });
+      const { commands, notReverted } = outcome;
+      return ok({
+        commands: await writtenEntries(deps, commands),
+        not_reverted: await writtenEntries(deps, notReverted),
+      });
     },
   });
 }

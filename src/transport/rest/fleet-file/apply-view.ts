@@ -3,10 +3,13 @@
  */
 import { z } from 'zod';
 import type { FileApplied, PlannedStep } from '../../../commands/handlers-port.js';
-import { describeCommand } from '../../../domain/audit/describe.js';
+import type { AppliedStep } from '../../../domain/fleet-file/applied.js';
 import { deploymentsOf, stepsOf } from '../../../domain/fleet-file/applied.js';
 import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
-import type { AuditEntry } from '../../../projections/port.js';
+import { yieldToEventLoop } from '../../../kernel/background.js';
+import type { RecordedCommand } from '../../../kernel/event.js';
+import { limits } from '../../../kernel/limits.js';
+import type { AuditEntry, Deployment } from '../../../projections/port.js';
 import type { RestDeps } from '../deps.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
@@ -17,11 +20,10 @@ import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { stepSchema } from './plan-schema.js';
 import type { Sections } from './sections.js';
 
-type AppliedStepView = Omit<PlannedStep, 'final'>;
-
 export interface AppliedView {
   readonly apply_id: string;
-  readonly steps: readonly AppliedStepView[];
+  readonly steps: readonly PlannedStep[];
+  readonly steps_total: number;
   readonly commands: readonly AuditEntry[];
   readonly deployments: readonly DeploymentView[];
   readonly control_psks: readonly { readonly node: string; readonly control_psk: string | null }[];
@@ -30,9 +32,13 @@ export interface AppliedView {
 
 const applied = {
   apply_id: idOf('Id of the apply', sample.command),
-  steps: documented(z.array(stepSchema), 'What was done, in that order'),
+  steps: documented(
+    z.array(stepSchema),
+    `What was done, in that order; ${limits.fleetFile.steps} of it, those behind them by \`page\``,
+  ),
+  steps_total: documented(z.int(), 'How many steps there are on all pages', 1),
   commands: documented(z.array(entrySchema), 'The audit entries; one, unless it was split'),
-  deployments: documented(z.array(deploymentSchema), 'Of the chains that were deployed'),
+  deployments: documented(z.array(deploymentSchema), 'Of the chains that these steps deployed'),
   control_psks: documented(
     z.array(
       z
@@ -87,46 +93,72 @@ export const pastApplySchema: z.ZodType<PastApplyView> = z
   })
   .meta({ id: 'FleetApply', description: 'An apply, as it went' });
 
-/** Made from the events that were written, so that what is committed is answered whatever the read models hold. */
+/**
+ * Made from the events that were written, so that what is committed is answered whatever the read models hold.
+ * @param page of its steps @param entryOf the entry of a command
+ */
 export async function appliedView(
   deps: RestDeps,
   sections: Sections,
   { applyId, commands, controlPsks, incomplete }: Extract<FileApplied, { readonly kind: 'done' }>,
+  page = 1,
+  entryOf = (command: RecordedCommand): AuditEntry | Promise<AuditEntry> => writtenEntry(deps, command),
 ): Promise<AppliedView> {
-  const nameOf = (type: string, id: string): string => deps.fleet.nameOf(type, id) ?? id;
+  const [from, to] = [(page - 1) * limits.fleetFile.steps, page * limits.fleetFile.steps];
+  const steps: PlannedStep[] = [];
+  const deployments: Deployment[] = [];
+  const entries: AuditEntry[] = [];
+  let total = 0;
+  for (const command of commands) {
+    const some = stepsOf(command);
+    const shown = some.slice(Math.max(0, from - total), Math.max(0, to - total)).map((step) => stepView(step()));
+    const deployed = new Set(shown.flatMap(({ action, resource: { id } }) => (action === 'deploy' ? [id] : [])));
+    if (deployed.size > 0) deployments.push(...deploymentsOf(command).filter(({ chain_id: id }) => deployed.has(id)));
+    steps.push(...shown);
+    total += some.length;
+    entries.push(await entryOf(command));
+    await yieldToEventLoop();
+  }
   return {
     apply_id: applyId,
-    steps: commands.flatMap(stepsOf).map(({ action, resource: { type, id, name }, changes }) => ({
-      action,
-      resource: { type, id, name: name ?? nameOf(type, id) },
-      changes: changes.map((change) =>
-        changeWithNames(change, sections.referenceFields.get(type) ?? noReferences, nameOf),
-      ),
-    })),
-    commands: commands.map((command) => writtenEntry(deps, command)),
-    deployments: await viewsOf(deps, commands.flatMap(deploymentsOf)),
+    steps,
+    steps_total: total,
+    commands: entries,
+    deployments: viewsOf(deps, deployments),
     control_psks: controlPsks.map(({ node, controlPsk }) => ({ node, control_psk: controlPsk })),
     incomplete: incomplete && { error: incomplete.error, commands_left: incomplete.commandsLeft },
   };
+
+  function stepView({ action, resource: { type, id, name }, changes }: AppliedStep): PlannedStep {
+    const nameOf = (of: string, one: string): string => deps.fleet.nameOf(of, one) ?? one;
+    const fields = sections.referenceFields.get(type) ?? noReferences;
+    return {
+      action,
+      resource: { type, id, name: name ?? nameOf(type, id) },
+      changes: changes.map((change) => changeWithNames(change, fields, nameOf)),
+    };
+  }
 }
 
 export async function pastApplyView(
   deps: RestDeps,
   sections: Sections,
   apply: Extract<FileApplied, { readonly kind: 'done' }>,
+  page?: number,
 ): Promise<PastApplyView> {
-  const made = await appliedView(deps, sections, apply);
-  // With the names of then, which the audit keeps.
-  const commands = await Promise.all(
-    made.commands.map(async (entry) => (await deps.projections.audit.get(entry.id)) ?? entry),
-  );
-  const view = { ...made, commands };
+  const made = await appliedView(deps, sections, apply, page, async (command) => {
+    // With the names of then, which the audit keeps.
+    const kept = await deps.projections.audit.get(command.events[0].metadata.command.id);
+    return kept ?? writtenEntry(deps, command);
+  });
+  const { commands } = made;
   const [first] = commands;
   if (first === undefined) throw new Error('an apply that is found has a command');
-  const revertible = apply.commands.map((command) => describeCommand(command)?.notRevertibleBecause === null);
-  const reverts = view.commands.filter((_, index) => revertible[index]).map(({ reverted_by }) => reverted_by);
+  const reverts = commands
+    .filter(({ revertible, reverted_by: by }) => revertible || by !== null)
+    .map(({ reverted_by: by }) => by);
   return {
-    ...view,
+    ...made,
     set: apply.set,
     at: first.at,
     actor: first.actor,

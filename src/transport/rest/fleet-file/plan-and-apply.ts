@@ -8,7 +8,8 @@ import type { FileFlags, FleetDocument } from '../../../domain/fleet-file/docume
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { createSemaphore } from '../../../kernel/semaphore.js';
-import { answers, ok } from '../answers/envelope.js';
+import { answers } from '../answers/envelope.js';
+import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { callerOf, commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { applyHeaders, postHeaders } from '../schemas/headers.js';
@@ -69,14 +70,15 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
       body: planBody,
       response: answers(planSchema),
     },
-    handler: (request) =>
+    handler: (request, reply) =>
       planning(request, async () => {
         const { document } = request.body;
         const read = await readDocument(document, sections, deps.ids, texts);
         if (callerOf(request).role === 'viewer' && hasSecrets(read.document)) {
           throw new ServiceError('forbidden', 'expected a document without secrets; a viewer plans without them');
         }
-        return ok(await planned(deps, read, requestOf(read, document, flagsOf(request.body, request.query))));
+        const wanted = requestOf(read, document, flagsOf(request.body, request.query));
+        return sendPieces(reply, objectInPieces(await planned(deps, read, wanted)));
       }),
   });
 
@@ -111,7 +113,7 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
         const outcome = await deps.commands.fleetFile.apply(commandContext(request), wanted, ifMatch);
         if (outcome.kind === 'mistakes') throw await read.refusal(outcome.mistakes);
         if (outcome.commands.length > 0) void reply.header('x-position', String(outcome.position));
-        return ok(await appliedView(deps, sections, outcome));
+        return sendPieces(reply, objectInPieces(await appliedView(deps, sections, outcome)));
       }),
   });
 }
@@ -121,9 +123,9 @@ function requestOf({ document }: ReadDocument, text: string, flags: FileFlags): 
 }
 
 /** @throws ServiceError `invalid_request` with the mistakes that only the fleet shows */
-async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<FilePlan> {
-  const plan = await deps.commands.fleetFile.plan(request);
-  if (plan.mistakes.length > 0) throw await read.refusal(plan.mistakes);
+async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<Omit<FilePlan, 'mistakes'>> {
+  const { mistakes, ...plan } = await deps.commands.fleetFile.plan(request);
+  if (mistakes.length > 0) throw await read.refusal(mistakes);
   return plan;
 }
 

@@ -2,7 +2,7 @@
  * What plans and applies take, and what a plan answers. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan.
  */
 import { z } from 'zod';
-import type { FilePlan, PlannedStep } from '../../../commands/handlers-port.js';
+import type { FilePlan } from '../../../commands/handlers-port.js';
 import type { FileFlags } from '../../../domain/fleet-file/document.js';
 import { limits } from '../../../kernel/limits.js';
 import { documented, sample } from '../openapi/openapi-text.js';
@@ -80,10 +80,7 @@ export const stepSchema = z
   })
   .meta({ id: 'FleetPlanStep', description: 'One step of a plan' });
 
-/** A plan as answers show it. */
-type ShownPlan = Omit<FilePlan, 'mistakes' | 'steps'> & { readonly steps: readonly Omit<PlannedStep, 'final'>[] };
-
-export const planSchema: z.ZodType<ShownPlan> = z
+export const planSchema: z.ZodType<Omit<FilePlan, 'mistakes'>> = z
   .object({
     steps: documented(z.array(stepSchema), 'In the order in which they are carried out'),
     nodes: documented(

@@ -12,7 +12,7 @@ import { commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../openapi/openapi-text.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
-import { writtenEntry } from '../resources/written-entry.js';
+import { writtenEntries } from '../resources/written-entry.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { changersOf } from './drift-entries.js';
@@ -205,7 +205,7 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
     handler: async (request, reply) => {
       const { commands, position } = await deps.commands.fleetFile.release(commandContext(request), request.params.set);
       void reply.header('x-position', String(position));
-      return ok({ commands: commands.map((command) => writtenEntry(deps, command)) });
+      return ok({ commands: await writtenEntries(deps, commands) });
     },
   });
 }

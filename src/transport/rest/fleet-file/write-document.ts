@@ -31,8 +31,9 @@ export function* documentLines(
     const ofSet = owned(states(section.type));
     if (ofSet.length === 0) continue;
     yield `${section.name}:\n`;
-    const sorted = ofSet.toSorted((a, b) => compareText(nameKey(a.name), nameKey(b.name)));
-    for (const state of sorted) yield `  ${scalar(state.name)}: ${flow(fieldsOf(section, state, nameOf))}\n`;
+    const keyed = ofSet.map((state) => ({ key: nameKey(state.name), state }));
+    keyed.sort((a, b) => compareText(a.key, b.key));
+    for (const { state } of keyed) yield `  ${scalar(state.name)}: ${flow(fieldsOf(section, state, nameOf))}\n`;
   }
   const policies = owned(states('listener_policy')) as readonly AnyState[] as readonly PolicyState[];
   if (policies.length > 0) {

@@ -104,13 +104,9 @@ export const loggedEntry = {
         .object({ ...auditChange, resource: changedResource })
         .meta({ id: 'AuditChange', description: 'A field that changed' }),
     ),
-    `The fields that changed; secrets are masked. At most ${limits.rest.changesShown} in an entry about several resources`,
+    `The first fields that changed, at most ${limits.rest.changesShown}; secrets are masked`,
   ),
-  changes_total: documented(
-    z.int().exactOptional(),
-    'How many changes there are, in an entry about several resources; all of them are at `/api/audit/{id}/changes`',
-    3,
-  ),
+  changes_total: documented(z.int(), 'How many changes there are; all of them are at `/api/audit/{id}/changes`', 3),
   request_id: documented(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
   position: documented(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
   reverts: documented(z.string().nullable(), 'The entry that this one undoes', null),

@@ -3,10 +3,24 @@
  * waits for no read model. Entries that are looked for are in `audit.ts`. Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand, namedBy } from '../../../domain/audit/describe.js';
+import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { loggedEntry } from '../../../projections/models/audit-entry.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import type { RestDeps } from '../deps.js';
+
+/** The entries of several commands, each of which may be about hundreds of resources. */
+export async function writtenEntries(
+  deps: Pick<RestDeps, 'fleet'>,
+  commands: readonly RecordedCommand[],
+): Promise<readonly AuditEntry[]> {
+  const entries: AuditEntry[] = [];
+  for (const command of commands) {
+    entries.push(writtenEntry(deps, command));
+    await yieldToEventLoop();
+  }
+  return entries;
+}
 
 /** @param name of the command's own resource, when it is known; others are called as the events and the fleet have them */
 export function writtenEntry(

@@ -39,7 +39,7 @@ export const instant = canonical('a time such as 2030-01-31T12:00:00.000Z', (val
 /** Free text of a filter. */
 export const queryText = text(1, limits.rest.stringChars);
 
-const page = queryInteger(1, Number.MAX_SAFE_INTEGER, 'Number of the page')
+export const page = queryInteger(1, Number.MAX_SAFE_INTEGER, 'Number of the page')
   .optional()
   .meta({ default: 1, examples: [1] });
 const pageSize = queryInteger(1, limits.rest.pageSizeMax, 'Items of a page')
