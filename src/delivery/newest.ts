@@ -5,12 +5,13 @@
  * would carry generations of that compiler.
  * Implements `docs/architecture.md#a-push`.
  */
-import { compileNode } from '../domain/compile/compile-node.js';
+import type { compileNode } from '../domain/compile/compile-node.js';
 import { compilerVersion } from '../domain/compile/version.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { createLru } from '../kernel/lru.js';
+import { nodeSnapshots } from '../projections/node-snapshots.js';
 import { encodeSnapshot } from './encode.js';
 import type { SnapshotPush } from './port.js';
 import type { SecretOpener } from './secrets.js';
@@ -49,7 +50,7 @@ export interface NewestSnapshotsDeps {
 
 export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshots & CompilerCheck {
   const { logger } = deps;
-  const compile = deps.compile ?? compileNode;
+  const snapshots = nodeSnapshots(deps.fleet, deps.compile);
   const ownVersion = deps.compilerVersion ?? compilerVersion;
   const stamps = createLru<string, Stamp>({ maxEntries: tuning.rememberedNodes });
   /** The withheld generation of each node that was logged: once, not at every request. */
@@ -80,7 +81,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
     const generation = deps.fleet().generationOf(nodeId);
     if (generation === undefined) return { kind: 'unknown_node' };
     try {
-      const snapshot = compile(deps.fleet(), nodeId);
+      const snapshot = snapshots.newest(nodeId);
       const push = encodeSnapshot(snapshot, deps.openSecret);
       const stamp = stampOf(push);
       stamps.set(nodeId, stamp);

@@ -1,5 +1,5 @@
 /**
- * The committed accounts, in memory, folded from the log, so that a password change on any instance ends older tokens on this
+ * Held in memory: the committed accounts, folded from the log, so that a password change on any instance ends older tokens on this
  * one. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { Accounts } from '../domain/accounts/accounts.js';

@@ -1,34 +1,28 @@
 /**
- * REST's queries on the committed fleet, in memory: resources, the port table, live listeners, intended links, names, and
- * the counts of the dashboard. Nothing here waits for a store. Implements `docs/architecture.md#read-models` and
- * `docs/contract/rest.md#dashboard`.
+ * Held in memory: the committed fleet as REST asks it. Resources, names, references and sets are answered here; the read models
+ * beside `port.ts` answer the rest. Nothing waits for a store. Implements `docs/architecture.md#read-models`.
  */
 import { chainKey } from '../../domain/chain/chain.js';
 import type { ChainState } from '../../domain/chain/chain.js';
 import { standingRevert } from '../../domain/aggregate/reverts.js';
-import { planDeploy } from '../../domain/compile/plan.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { baseOf } from '../../domain/fleet-set/declaration.js';
 import { firstReferrers, referrersOf } from '../../domain/fleet/referrers.js';
-import { freePorts } from '../../domain/listeners/free-ports.js';
-import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
 import { splitOwner } from '../../domain/references/references.js';
 import { upstreamKey } from '../../domain/upstream/upstream.js';
-import { portRows, liveListeners } from '../../domain/port-table/port-table.js';
 import type { Clock } from '../../kernel/clock.js';
 import { withPauses } from '../../kernel/pieces.js';
 import type { AnyState } from '../../domain/fleet/resources.js';
 import { resourceTypes } from '../../domain/fleet/resources.js';
+import { dashboard } from '../dashboard.js';
+import { listenerIntents } from '../listener-intents.js';
+import { nodeSnapshots } from '../node-snapshots.js';
 import type { FleetQueries, WholeFleet } from '../port.js';
+import { portTable } from '../port-table.js';
 import type { CommittedFleet } from './committed-fleet.js';
 import { createNodeNames } from './node-names.js';
 import { allResourceQueries, nodeQueries } from './resources.js';
-import type { ResourceCounts } from '../../domain/fleet/counts.js';
-import { countResources } from '../../domain/fleet/counts.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
-import { createShared } from '../../kernel/shared.js';
-import { tuning } from '../tuning.js';
-import { createLru } from '../../kernel/lru.js';
 
 export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Clock): FleetQueries {
   return {
@@ -48,14 +42,10 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     firstReferrers: (type, id, count) => firstReferrers(fleet(), type, id, count),
     nodeIds: () => fleet().tables.node.ids(),
     nodeNames: createNodeNames(fleet),
-    generation: (nodeId) => fleet().generationOf(nodeId),
-    portRows: (nodeId) => portRows(fleet(), nodeId),
-    freePorts: (nodeId, transport) => freePorts(fleet(), nodeId, transport),
-    links: (nodeId) => intendedLinks(fleet(), nodeId),
-    linksOfNode: (nodeId) => linksOfNode(fleet(), nodeId),
-    liveListeners: createLiveListeners(fleet),
-    resourceCounts: createFleetCounts({ fleet, clock }),
-    plan: (chainId) => planDeploy(fleet(), chainId),
+    ...portTable(fleet),
+    ...listenerIntents(fleet),
+    ...dashboard({ fleet, clock }),
+    ...nodeSnapshots(fleet),
     sets: () => withPauses(setsOf(fleet())),
     drift: async (set) => (hasSet(fleet(), set) ? withPauses(driftOf(fleet(), set)) : undefined),
     base: (set) => baseOf(fleet().singletons.fleet.value, set),
@@ -84,37 +74,5 @@ function wholeFleet({ tables, revision, singletons }: Fleet): WholeFleet {
       names.set(type, known);
       return known.get(id) ?? id;
     },
-  };
-}
-
-export interface FleetCountsDeps {
-  fleet(): Fleet;
-  readonly clock: Clock;
-}
-
-/** @returns a function that gives counts which hold all that the fold holds at the call */
-function createFleetCounts({ fleet, clock }: FleetCountsDeps): () => Promise<ResourceCounts> {
-  const count = (): Promise<ResourceCounts> => withPauses(countResources(fleet(), clock.now()));
-  return createShared(count, {
-    stamp: () => fleet().revision.value,
-    isFresh: ({ stamp, begunAt }) =>
-      stamp === fleet().revision.value && clock.monotonic() - begunAt < tuning.countsReuseMs,
-    now: clock.monotonic,
-  });
-}
-
-/** @returns a function that gives the listeners of a node, as `listenerKey` names them; none for an unknown node */
-function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySet<string> {
-  const known = createLru<string, { readonly generation: number; readonly live: ReadonlySet<string> }>({
-    maxEntries: tuning.rememberedNodes,
-  });
-  return (nodeId) => {
-    const generation = fleet().generationOf(nodeId);
-    if (generation === undefined) return new Set();
-    const last = known.get(nodeId);
-    if (last?.generation === generation) return last.live;
-    const live = liveListeners(fleet(), nodeId);
-    known.set(nodeId, { generation, live });
-    return live;
   };
 }
