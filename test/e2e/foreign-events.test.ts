@@ -139,7 +139,7 @@ describe('an event of somebody else in', () => {
         /read-only.*docs\/how-to\/shared-eventstoredb\.md/,
       );
       expect(JSON.stringify(await admin.call('GET', '/api/nodes'))).toContain('"before"');
-      expect(told()).toEqual([expect.objectContaining({ stream, revision, event_id: id })]);
+      await eventually(told).toEqual([expect.objectContaining({ stream, revision, event_id: id })]);
       expect(errors()).toEqual([]);
       expect(await metrics('svc_log_broken')).toEqual({ '': 1 });
       expect(await metrics('svc_log_foreign_events_total')).toEqual({ [stream]: 1 });

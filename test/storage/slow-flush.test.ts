@@ -75,6 +75,8 @@ it('an append that was given up and succeeds after all is followed, also when it
   expect(await append()).toMatchObject({ kind: 'unknown' });
   const repeat = append();
   goOn();
-  expect(await repeat).toMatchObject({ kind: 'appended', revision: 0 });
+  await repeat;
+  // On a busy machine more than one repeat may run out of its 50 ms.
+  await eventually(append).toMatchObject({ kind: 'appended', revision: 0 });
   await eventually(() => seen).toEqual(['caught_up', event.id]);
 });
