@@ -6,9 +6,10 @@
 import type { CredentialState } from '../domain/credential/credential.js';
 import { credentialKey, namesOfSelfSigned, noFields } from '../domain/credential/credential.js';
 import type { DocumentMistake, FleetDocument, Wanted } from '../domain/fleet-file/document.js';
-import { resolveNames } from '../domain/fleet-file/resolve.js';
+import type { Resolved } from '../domain/fleet-file/resolve.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { createTurns } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { JsonObject } from '../kernel/json.js';
 import { jsonEqual } from '../kernel/json.js';
@@ -17,6 +18,7 @@ import type { SealedValue } from '../security/sealing.js';
 import type { KeyMaterial } from './credentials.js';
 import { keyMaterial, realityFields } from './credentials.js';
 import type { CredentialChanges } from './handlers-port.js';
+import { tuning } from './tuning.js';
 
 export interface WithKeys {
   /** The fields of its credentials are those of the domain. */
@@ -38,12 +40,19 @@ export interface KeyOptions {
   seal(id: string, material: KeyMaterial): SealedValue | null;
 }
 
-export async function withKeys(fleet: Fleet, document: FleetDocument, options: KeyOptions): Promise<WithKeys> {
-  const names = resolveNames(fleet, document);
+/** @param names of the document in the fleet */
+export async function withKeys(
+  fleet: Fleet,
+  document: FleetDocument,
+  names: Resolved,
+  options: KeyOptions,
+): Promise<WithKeys> {
   const mistakes = [...names.mistakes];
   const generated = new Set<string>();
   const resources: Wanted[] = [];
+  const turn = createTurns(tuning.fileTurnMs);
   for (const wanted of document.resources) {
+    await turn();
     if (wanted.type === nodeKey.type) {
       const psk = names.isNew(wanted) ? options.psk(wanted.id) : null;
       resources.push({ ...wanted, fields: { ...wanted.fields, psk } as unknown as JsonObject, edited: wanted.fields });

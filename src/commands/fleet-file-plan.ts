@@ -63,7 +63,7 @@ export function* workedOut(
   // Its revert says the same of the base, and what each of two bases left.
   const saidBytes = Buffer.byteLength(JSON.stringify([said, base ?? null])) + 2 * carriedBytes;
   const roomBytes = limits.events.commandBytes - marksBytes - saidBytes;
-  const split = partsOf(fleet, outcome, roomBytes);
+  const split = yield* partsOf(fleet, outcome, roomBytes);
   const outOfTurn = split.parts.length > 1 ? yield* heldInTurn(fleet, split.parts) : [];
   const nodes = yield* changedNodes(fleet, outcome);
   // Of the same document as before, without a step, nothing is written.

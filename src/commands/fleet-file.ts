@@ -5,6 +5,7 @@
  */
 import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import { changedMeanwhile } from '../domain/fleet-file/apply.js';
+import { resolveNames } from '../domain/fleet-file/resolve.js';
 import type { FleetApplied } from '../domain/fleet-set/declaration.js';
 import { ownerOf } from '../domain/references/references.js';
 import type { RecordedCommand } from '../kernel/event.js';
@@ -36,7 +37,8 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
   async function worked(request: FileRequest, presume: boolean, psks?: Map<string, string>): Promise<Worked> {
     // Behind all commands before, at the end of the log.
     await gateway.read(() => undefined);
-    const { document, mistakes, generated } = await withKeys(options.fleet(), request.document, {
+    const names = await inPieces(options.fleet, (fleet) => resolveNames(fleet, request.document));
+    const { document, mistakes, generated } = await withKeys(options.fleet(), request.document, names, {
       now: clock.now(),
       presume,
       psk(id) {

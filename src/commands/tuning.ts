@@ -12,6 +12,8 @@ export const tuning = {
   revertAttempts: 5,
   /** How often a document is compared with a fleet that changes meanwhile; the last time without a pause. */
   fileAttempts: 4,
+  /** Keys of a document are made for this long at a time. */
+  fileTurnMs: 10,
   /** Resources of a set that one command lets go of. */
   releasedAtOnce: 300,
   /** Where the commands of one apply or release are looked for, behind its first one. */

@@ -126,7 +126,7 @@ describe('a document carried out on a random fleet', () => {
         const [base, bases] = [exportedFrom(fleet!, set), fleet!.singletons.fleet.value];
 
         // In groups as small as they can be, one after the other.
-        const { parts } = partsOf(fleet!, outcome, mostBytes);
+        const { parts } = withoutPause(partsOf(fleet!, outcome, mostBytes));
         if (parts.length > 1) seen.split += 1;
         expect(parts.flat().length).toBe(outcome.steps.length);
         expect(withoutPause(heldInTurn(fleet!, parts))).toEqual([]);

@@ -49,13 +49,16 @@ export interface ChangedNode {
 export function* carryOut(fleet: Fleet, wishes: readonly Wish[]): Generator<void, CarriedOut> {
   const { held, refused, after, touched } = yield* triedTogether(fleet, wishes, ({ command }) => ok(command));
   const oversized = yield* tooLarge(after, touched);
+  const steps: Step[] = [];
+  for (const { attempt: wish, events, tentative } of held) {
+    if (steps.length > 0 && steps.length % stepsPerPiece === 0) yield;
+    const audits = events.map((event) => eventDeclaration(event).audit(event));
+    // As for any entry, the first event says it: a node that gets a PSK can still be taken back.
+    const final = (audits[0]?.notRevertibleBecause ?? null) !== null;
+    steps.push({ wish, events, changes: audits.flatMap(({ changes }) => changes), final, tentative });
+  }
   return {
-    steps: held.map(({ attempt: wish, events, tentative }): Step => {
-      const audits = events.map((event) => eventDeclaration(event).audit(event));
-      // As for any entry, the first event says it: a node that gets a PSK can still be taken back.
-      const final = (audits[0]?.notRevertibleBecause ?? null) !== null;
-      return { wish, events, changes: audits.flatMap(({ changes }) => changes), final, tentative };
-    }),
+    steps,
     mistakes: refused.flatMap(({ attempt: { at }, refusal: { code, message } }) =>
       code === 'invalid_request' && at !== undefined ? [{ at, message }] : [],
     ),
@@ -70,7 +73,8 @@ export function* carryOut(fleet: Fleet, wishes: readonly Wish[]): Generator<void
   };
 }
 
-/** So many nodes are measured, or compiled, at a time. */
+/** So many steps are described, and so many nodes measured, or compiled, at a time. */
+const stepsPerPiece = 250;
 const nodesPerPiece = { measured: 500, compiled: 10 };
 
 function* tooLarge(after: Fleet, touched: ReadonlySet<string>): Generator<void, Refusal | undefined> {

@@ -25,28 +25,42 @@ export interface Parts {
   readonly obstacles: readonly string[];
 }
 
-/** @param mostBytes of the events of one command @param fleet before all steps */
-export function partsOf(fleet: Fleet, { steps, after }: Pick<CarriedOut, 'steps' | 'after'>, mostBytes: number): Parts {
-  const rotations = steps.filter(({ final }) => final);
-  const rest = steps.filter(({ final }) => !final);
+/** So many steps are measured, or grouped, at a time. */
+const perPiece = 250;
+
+/** Yields between two pieces. @param mostBytes of the events of one command @param fleet before all steps */
+export function* partsOf(
+  fleet: Fleet,
+  { steps, after }: Pick<CarriedOut, 'steps' | 'after'>,
+  mostBytes: number,
+): Generator<void, Parts> {
+  const bytes = new Map<Step, number>();
+  for (const step of steps) {
+    if (bytes.size > 0 && bytes.size % perPiece === 0) yield;
+    bytes.set(step, bytesOf(step));
+  }
+  const sizeOf = (some: readonly Step[]): number => some.reduce((sum, step) => sum + (bytes.get(step) ?? 0), 0);
+  const parts: (readonly Step[])[] = [];
   const obstacles: string[] = [];
-  const parts = [rotations, rest].flatMap((some) => {
-    if (some.length === 0) return [];
-    if (bytesOf(some) <= mostBytes) return [some];
-    const packed: Step[][] = [];
+  for (const some of [steps.filter(({ final }) => final), steps.filter(({ final }) => !final)]) {
+    if (some.length === 0) continue;
+    if (sizeOf(some) <= mostBytes) {
+      parts.push(some);
+      continue;
+    }
+    let packed: Step[] | undefined;
     let room = 0;
-    for (const group of groupsOf(fleet, after, some)) {
-      const bytes = bytesOf(group);
-      if (bytes > mostBytes) obstacles.push(tooLarge(group, bytes, mostBytes));
-      if (packed.length === 0 || bytes > room) {
-        packed.push([]);
+    for (const group of yield* groupsOf(fleet, after, some)) {
+      const size = sizeOf(group);
+      if (size > mostBytes) obstacles.push(tooLarge(group, size, mostBytes));
+      if (packed === undefined || size > room) {
+        parts.push((packed = []));
         room = mostBytes;
       }
-      packed.at(-1)?.push(...group);
-      room -= bytes;
+      packed.push(...group);
+      room -= size;
     }
-    return packed;
-  });
+  }
   return { parts, obstacles };
 }
 
@@ -68,10 +82,8 @@ export function* heldInTurn(fleet: Fleet, parts: Parts['parts']): Generator<void
 /** Bytes of an event besides its type and data, at most: who gave the command, by which token, with which key. */
 const metadataBytes = 768;
 
-function bytesOf(steps: readonly Step[]): number {
-  const events = steps.flatMap((step) => step.events);
-  return events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)) + metadataBytes, 0);
-}
+const bytesOf = ({ events }: Step): number =>
+  events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)) + metadataBytes, 0);
 
 function tooLarge(group: readonly Step[], bytes: number, mostBytes: number): string {
   const names = [...new Set(group.map(({ wish: { resource } }) => `the ${resource.type} "${resource.name}"`))];
@@ -80,7 +92,7 @@ function tooLarge(group: readonly Step[], bytes: number, mostBytes: number): str
 }
 
 /** Groups of steps, each by itself valid behind those before it. A step stays before what was behind it where it can. */
-function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly (readonly Step[])[] {
+function* groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): Generator<void, readonly (readonly Step[])[]> {
   const sets = unions(steps.length);
   /** The first step on each. */
   const byResource = new Map<string, number>();
@@ -92,9 +104,11 @@ function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly 
   }
   const givers = new Map<string, number[]>();
   for (const [index, step] of steps.entries()) {
+    if (index > 0 && index % perPiece === 0) yield;
     for (const key of givenUpBy(fleet, step)) add(givers, key, index);
   }
   for (const [index, step] of steps.entries()) {
+    if (index > 0 && index % perPiece === 0) yield;
     if (!step.tentative) continue;
     for (const key of neededBy(after, step)) for (const giver of givers.get(key) ?? []) sets.unite(index, giver);
   }
@@ -106,6 +120,7 @@ function groupsOf(fleet: Fleet, after: Fleet, steps: readonly Step[]): readonly 
   for (let united = true; united;) {
     united = false;
     for (const [index, { wish }] of steps.entries()) {
+      if (index > 0 && index % perPiece === 0) yield;
       const first = sets.firstOf(index);
       if (first === index) continue;
       for (const id of idsIn(JSON.stringify(wish.command))) {

@@ -14,7 +14,11 @@ export interface Resolved {
   readonly mistakes: readonly DocumentMistake[];
 }
 
-export function resolveNames(fleet: FleetView, document: FleetDocument): Resolved {
+/** So many names are looked up at a time. */
+const perPiece = 2_500;
+
+/** Yields between two pieces. */
+export function* resolveNames(fleet: FleetView, document: FleetDocument): Generator<void, Resolved> {
   const ids = new Map<string, string>();
   const created = new Set<string>();
   const mistakes: DocumentMistake[] = [];
@@ -23,7 +27,8 @@ export function resolveNames(fleet: FleetView, document: FleetDocument): Resolve
   const taken = new Set(renamed.values());
   /** Ids of the document's own resources, by the key of their name. */
   const named = new Map<string, string>();
-  for (const wanted of document.resources) {
+  for (const [index, wanted] of document.resources.entries()) {
+    if (index > 0 && index % perPiece === 0) yield;
     const found = fleet.idOfName(wanted.type, wanted.name);
     const existing = renamed.get(wanted) ?? (found !== undefined && !taken.has(found) ? found : undefined);
     if (existing === undefined) created.add(wanted.id);
@@ -31,7 +36,8 @@ export function resolveNames(fleet: FleetView, document: FleetDocument): Resolve
     ids.set(wanted.id, id);
     named.set(nameIndexKey(wanted.type, wanted.name), id);
   }
-  for (const { type, name, id: standIn, at } of document.references) {
+  for (const [index, { type, name, id: standIn, at }] of document.references.entries()) {
+    if (index > 0 && index % perPiece === 0) yield;
     const found = fleet.idOfName(type, name);
     const id = named.get(nameIndexKey(type, name)) ?? (found !== undefined && !taken.has(found) ? found : undefined);
     if (id !== undefined) ids.set(standIn, id);
