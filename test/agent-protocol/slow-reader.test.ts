@@ -86,3 +86,17 @@ test('a slow reader that is closed for another reason loses its socket after 2 s
   stream.resumeReading();
   expect((await stream.status).code).not.toBe(status.OK);
 });
+
+/** Longer than anybody has to read what a session ends with. */
+const busyMs = 2_500;
+
+test.each([
+  ['revoked', status.PERMISSION_DENIED, () => fixture.revoke('node-1')],
+  ['ended for another reason', status.UNAVAILABLE, () => fixture.setState({ kind: 'catching_up' })],
+])('an agent that reads is told why it is %s, by a process that is busy meanwhile', async (_, code, end) => {
+  end();
+  for (const until = performance.now() + busyMs; performance.now() < until;);
+  const { code: told, details } = await stream.status;
+  expect(stream.heard.at(-1)).toMatchObject({ $case: 'close' });
+  expect([told, details]).toEqual([code, expect.not.stringContaining('Connection dropped')]);
+});
