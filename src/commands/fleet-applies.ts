@@ -152,7 +152,7 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
     }
     // Before the first is written, so that all are or none is.
     const histories = await Promise.all(standing.map((entry) => options.reverts.historiesOf(entry)));
-    const decided = await inPieces(options.fleet, (fleet) =>
+    const decided = await inPieces(options, (fleet) =>
       previewReverts(
         fleet,
         standing.map((entry, index) => ({ entry, histories: histories[index] ?? new Map() })),

@@ -37,7 +37,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
   async function worked(request: FileRequest, presume: boolean, psks?: Map<string, string>): Promise<Worked> {
     // Behind all commands before, at the end of the log.
     await gateway.read(() => undefined);
-    const names = await inPieces(options.fleet, (fleet) => resolveNames(fleet, request.document));
+    const names = await inPieces(options, (fleet) => resolveNames(fleet, request.document));
     const { document, mistakes, generated } = await withKeys(options.fleet(), request.document, names, {
       now: clock.now(),
       presume,
@@ -55,7 +55,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
       },
     });
     if (mistakes.length > 0) return { document, said: {}, versions: [], parts: [], plan: mistaken(mistakes) };
-    return inPieces(options.fleet, (fleet) => workedOut(fleet, { ...request, document }, generated));
+    return inPieces(options, (fleet) => workedOut(fleet, { ...request, document }, generated));
   }
 
   return {

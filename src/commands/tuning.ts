@@ -10,8 +10,12 @@ export const tuning = {
   unchangedRetry: { firstMs: 20, maxMs: 500 },
   /** How often a revert starts over because its resource has changed meanwhile. */
   revertAttempts: 5,
-  /** How often a document is compared with a fleet that changes meanwhile; the last time without a pause. */
+  /**
+   * How often a document is compared with a fleet that changes meanwhile; the last time while commands wait, for less than
+   * they may, and then without a pause.
+   */
   fileAttempts: 4,
+  fileAloneMs: 5_000,
   /** Keys of a document are made for this long at a time. */
   fileTurnMs: 10,
   /** Resources of a set that one command lets go of. */
