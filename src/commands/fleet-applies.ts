@@ -30,7 +30,7 @@ import type {
   FleetRevertHandlers,
 } from './handlers-port.js';
 import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
-import { inPieces } from './in-pieces.js';
+import { inPiecesAlone } from './in-pieces.js';
 import type { AuditTrail } from './revert.js';
 import { auditHolds } from './revert.js';
 import { tuning } from './tuning.js';
@@ -160,7 +160,7 @@ export function createAppliesHandlers(options: AppliesOptions): AppliesHandlers 
     // Before the first is written, so that all are or none is.
     const histories: RevertSeveral['histories'][] = [];
     for (const entry of standing) histories.push(await options.reverts.historiesOf(entry));
-    const decided = await inPieces(options.fleet, (fleet) =>
+    const decided = await inPiecesAlone(options, (fleet) =>
       previewReverts(
         fleet,
         standing.map((entry, index) => ({ entry, histories: histories[index] ?? new Map() })),

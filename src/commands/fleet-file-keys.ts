@@ -6,19 +6,19 @@
 import type { CredentialState } from '../domain/credential/credential.js';
 import { credentialKey, namesOfSelfSigned, noFields } from '../domain/credential/credential.js';
 import type { DocumentMistake, FleetDocument, Wanted } from '../domain/fleet-file/document.js';
-import { resolveNames } from '../domain/fleet-file/resolve.js';
+import type { Resolved } from '../domain/fleet-file/resolve.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import { yieldToEventLoop } from '../kernel/background.js';
+import { createTurns } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { JsonObject } from '../kernel/json.js';
 import { jsonEqual } from '../kernel/json.js';
-import { withPauses } from '../kernel/pieces.js';
 import { readCertificateChain } from '../security/certificates.js';
 import type { SealedValue } from '../security/sealing.js';
 import type { KeyMaterial } from './credentials.js';
 import { keyMaterial, realityFields } from './credentials.js';
 import type { CredentialChanges } from './handlers-port.js';
+import { tuning } from './tuning.js';
 
 export interface WithKeys {
   /** The fields of its credentials are those of the domain. */
@@ -40,16 +40,19 @@ export interface KeyOptions {
   seal(id: string, material: KeyMaterial): SealedValue | null;
 }
 
-/** So many resources are looked at before everything else has its turn. */
-const perTurn = 1_000;
-
-export async function withKeys(fleet: Fleet, document: FleetDocument, options: KeyOptions): Promise<WithKeys> {
-  const names = await withPauses(resolveNames(fleet, document));
+/** @param names of the document in the fleet */
+export async function withKeys(
+  fleet: Fleet,
+  document: FleetDocument,
+  names: Resolved,
+  options: KeyOptions,
+): Promise<WithKeys> {
   const mistakes = [...names.mistakes];
   const generated = new Set<string>();
   const resources: Wanted[] = [];
-  for (const [index, wanted] of document.resources.entries()) {
-    if (index % perTurn === 0) await yieldToEventLoop();
+  const turn = createTurns(tuning.fileTurnMs);
+  for (const wanted of document.resources) {
+    await turn();
     if (wanted.type === nodeKey.type) {
       const psk = names.isNew(wanted) ? options.psk(wanted.id) : null;
       resources.push({ ...wanted, fields: { ...wanted.fields, psk } as unknown as JsonObject, edited: wanted.fields });

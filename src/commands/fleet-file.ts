@@ -5,6 +5,7 @@
  */
 import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import { changedMeanwhile } from '../domain/fleet-file/apply.js';
+import { resolveNames } from '../domain/fleet-file/resolve.js';
 import type { FleetApplied } from '../domain/fleet-set/declaration.js';
 import { ownerOf } from '../domain/references/references.js';
 import type { RecordedCommand } from '../kernel/event.js';
@@ -17,7 +18,7 @@ import { withKeys } from './fleet-file-keys.js';
 import type { Worked } from './fleet-file-plan.js';
 import { mistaken, namesIn, workedOut } from './fleet-file-plan.js';
 import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest } from './handlers-port.js';
-import { inPieces } from './in-pieces.js';
+import { inPiecesAlone } from './in-pieces.js';
 import { issuePsk } from './nodes.js';
 import type { CommandContext } from './port.js';
 import { tuning } from './tuning.js';
@@ -36,7 +37,8 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
   async function worked(request: FileRequest, presume: boolean, psks?: Map<string, string>): Promise<Worked> {
     // Behind all commands before, at the end of the log.
     await gateway.read(() => undefined);
-    const { document, mistakes, generated } = await withKeys(options.fleet(), request.document, {
+    const names = await inPiecesAlone(options, (fleet) => resolveNames(fleet, request.document));
+    const { document, mistakes, generated } = await withKeys(options.fleet(), request.document, names, {
       now: clock.now(),
       presume,
       psk(id) {
@@ -53,7 +55,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
       },
     });
     if (mistakes.length > 0) return { document, said: {}, versions: [], parts: [], plan: mistaken(mistakes) };
-    return inPieces(options.fleet, (fleet) => workedOut(fleet, { ...request, document }, generated));
+    return inPiecesAlone(options, (fleet) => workedOut(fleet, { ...request, document }, generated));
   }
 
   return {

@@ -58,6 +58,8 @@ export function createGateway<State extends DecidingState, Command>(
   const decide = createDecideGroup(aggregate, committed, options);
   const position = (): number => committed.state().position.value;
   let running: Promise<void> | undefined;
+  /** Resolves when nobody works alone. */
+  let alone = Promise.resolve();
 
   /** Appends the events of a group. One without events stands like an empty append would: only at the end of the log. */
   async function append(expected: number, group: readonly Decided[]): Promise<GroupOutcome> {
@@ -134,6 +136,7 @@ export function createGateway<State extends DecidingState, Command>(
   /** Never rejects. */
   async function run(): Promise<void> {
     while (callers.count > 0) {
+      await alone;
       try {
         await settleGroup();
       } catch (error) {
@@ -198,6 +201,11 @@ export function createGateway<State extends DecidingState, Command>(
       const outcome = await outcomeOf({ command: undefined, context: undefined, select });
       if (outcome.kind !== 'done') throw new Error('a read repeats no command');
       return outcome.result as R;
+    },
+    async alone(work) {
+      const worked = alone.then(work);
+      alone = worked.catch(() => undefined);
+      await worked;
     },
     async close() {
       stop.abort();

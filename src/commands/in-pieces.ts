@@ -1,27 +1,70 @@
 /** Long work on committed state, in pieces between which everything else goes on. */
 import type { Cell } from '../domain/aggregate/containers.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
 import { yieldToEventLoop } from '../kernel/background.js';
+import { withoutPause } from '../kernel/pieces.js';
+import type { Gateway } from './port.js';
 import { tuning } from './tuning.js';
+
+interface Committed {
+  readonly revision: Cell<number>;
+}
 
 /**
  * The result of pieces that saw one state, which stayed the same meanwhile: they begin anew when it changes, and at last run
  * without a pause.
  */
-export async function inPieces<S extends { readonly revision: Cell<number> }, R>(
+export async function inPieces<S extends Committed, R>(
   committed: () => S,
   pieces: (state: S) => Generator<void, R>,
 ): Promise<R> {
-  for (let attempt = 1; ; attempt += 1) {
-    const state = committed();
-    const revision = state.revision.value;
-    const running = pieces(state);
-    for (;;) {
-      const step = running.next();
-      if (step.done === true) return step.value;
-      if (attempt < tuning.fileAttempts) await yieldToEventLoop();
-      if (committed() !== state || state.revision.value !== revision) break;
-    }
+  const found = await tried(committed, pieces);
+  return found === undefined ? withoutPause(pieces(committed())) : found.value;
+}
+
+/** The same on the fleet; before they run without a pause, this instance's commands wait for them. */
+export async function inPiecesAlone<R>(
+  { fleet, gateway }: { readonly fleet: () => Fleet; readonly gateway: Pick<Gateway<Fleet, never>, 'alone'> },
+  pieces: (fleet: Fleet) => Generator<void, R>,
+): Promise<R> {
+  let found = await tried(fleet, pieces);
+  if (found === undefined) {
+    await gateway.alone(async () => {
+      const until = performance.now() + tuning.fileAloneMs;
+      while (found === undefined && performance.now() < until) found = await onOneState(fleet, pieces, until);
+    });
+  }
+  // Other instances go on writing.
+  return found === undefined ? withoutPause(pieces(fleet())) : found.value;
+}
+
+async function tried<S extends Committed, R>(
+  committed: () => S,
+  pieces: (state: S) => Generator<void, R>,
+): Promise<{ readonly value: R } | undefined> {
+  let found: { readonly value: R } | undefined;
+  for (let attempt = 1; attempt < tuning.fileAttempts && found === undefined; attempt += 1) {
+    found = await onOneState(committed, pieces);
+  }
+  return found;
+}
+
+/** Undefined when the state changes, or time is up. */
+async function onOneState<S extends Committed, R>(
+  committed: () => S,
+  pieces: (state: S) => Generator<void, R>,
+  until = Number.POSITIVE_INFINITY,
+): Promise<{ readonly value: R } | undefined> {
+  const state = committed();
+  const revision = state.revision.value;
+  const running = pieces(state);
+  for (;;) {
+    const step = running.next();
+    if (step.done === true) return { value: step.value };
+    await yieldToEventLoop();
+    if (committed() === state && state.revision.value === revision && performance.now() <= until) continue;
     // What they hold open ends.
     running.return(undefined as never);
+    return undefined;
   }
 }

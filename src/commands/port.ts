@@ -69,6 +69,8 @@ export interface Gateway<State, Command> {
    * @throws ServiceError `unavailable`
    */
   read<R>(select: (state: State) => R): Promise<R>;
+  /** Runs `work`, which gives no commands, while those of this instance wait: only others change the fold. One at a time. */
+  alone(work: () => Promise<void>): Promise<void>;
   /** What the log holds from the revision of a command's first event on, in its current shape. @throws ServiceError `unavailable` */
   commandsFrom(revision: number): AsyncIterable<RecordedCommand>;
   close(): Promise<void>;

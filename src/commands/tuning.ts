@@ -14,8 +14,14 @@ export const tuning = {
   entriesRemembered: 8,
   /** Resources of an entry whose histories are read before everything else has its turn. */
   historiesPerTurn: 10,
-  /** How often a document is compared with a fleet that changes meanwhile; the last time without a pause. */
+  /**
+   * How often a document is compared with a fleet that changes meanwhile; the last time while commands wait, for less than
+   * they may, and then without a pause.
+   */
   fileAttempts: 4,
+  fileAloneMs: 5_000,
+  /** Keys of a document are made for this long at a time. */
+  fileTurnMs: 10,
   /** Resources of a set that one command lets go of. */
   releasedAtOnce: 300,
   /** Where the commands of one apply or release are looked for, behind its first one. */

@@ -3,8 +3,8 @@ export const tuning = {
   window: { commands: 8192, bytes: 16 * 1024 * 1024 },
   /** Names that the follower knows: those of a large fleet, and of what has been deleted since. */
   names: 100_000,
-  /** What is read of the log in one turn. */
-  ahead: { events: 256, bytes: 128 * 1024 },
+  /** What one reader reads of the log in one turn, in which all that read may have theirs. */
+  ahead: { events: 128, bytes: 64 * 1024 },
   /**
    * Reads of the log at once, and callers that may wait for one, and how long. A read holds its items (`limits.feed.pieceBytes`),
    * the same as an answer, and one command while it is decoded: 16 MiB at most, 64 MiB over all.

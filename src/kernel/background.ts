@@ -39,6 +39,15 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** For long work: lets other work have its turn once one has taken `ms`. */
+export function createTurns(ms: number): () => Promise<void> | undefined {
+  let began = performance.now();
+  return () => {
+    if (performance.now() - began < ms) return undefined;
+    return yieldToEventLoop().then(() => void (began = performance.now()));
+  };
+}
+
 export interface Loop {
   /** Ends the loop and waits for the running turn. */
   close(): Promise<void>;

@@ -8,6 +8,11 @@ import { noteSuperseded } from '../../src/transport/agent/node-sessions.js';
 import type { Outbox } from '../../src/transport/agent/outbox.js';
 import { SessionClosing } from '../../src/transport/agent/outbox.js';
 
+/** As many turns of the event loop as a session waits for when its time is over, and more. */
+async function manyTurns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
 
@@ -39,30 +44,43 @@ describe('the end of a session', () => {
     const slow = closing();
     slow.made.begin(closeReasons.idle, true);
     vi.advanceTimersByTime(1_999);
+    await manyTurns();
     expect(slow.events).toHaveLength(1);
     vi.advanceTimersByTime(1);
+    await manyTurns();
     expect(slow.events.at(-1)).toBe('kill');
     const quick = closing();
     quick.made.begin(closeReasons.idle, true);
     quick.made.gone();
     await quick.made.closed;
     await vi.advanceTimersByTimeAsync(10_000);
+    await manyTurns();
     expect(quick.events.slice(1)).toEqual(['discard']);
+    const between = closing();
+    between.made.begin(closeReasons.idle, true);
+    await vi.advanceTimersByTimeAsync(2_000);
+    between.made.gone();
+    await manyTurns();
+    expect(between.events.slice(1)).toEqual(['discard']);
   });
 
   test('of a revoked one is forced after 0.1 s, and its connection is closed even if it reads', async () => {
     const slow = closing();
     slow.made.begin(closeReasons.revoked, true);
     vi.advanceTimersByTime(99);
+    await manyTurns();
     expect(slow.events).toHaveLength(1);
     vi.advanceTimersByTime(1);
+    await manyTurns();
     expect(slow.events.at(-1)).toBe('kill');
     const quick = closing();
     quick.made.begin(closeReasons.revoked, true);
     quick.made.gone();
     await vi.advanceTimersByTimeAsync(19);
+    await manyTurns();
     expect(quick.events.slice(1)).toEqual(['discard']);
     await vi.advanceTimersByTimeAsync(1);
+    await manyTurns();
     expect(quick.events.slice(1)).toEqual(['discard', 'kill']);
   });
 });

@@ -151,7 +151,7 @@ describe('a session that is paused', () => {
     expect(stream.closeHeard()?.reason).toBe(SessionCloseReason.SUPERSEDED);
     await eventually(throttled).toBe(1);
     fixture.revoke('node-1');
-    expect(await fixture.transport.sessionsEnded('node-1', 2_000)).toBe(true);
+    expect(await fixture.transport.sessionsEnded('node-1', 20_000)).toBe(true);
     expect((await newer.status).code).not.toBe(status.OK);
   });
 

@@ -142,8 +142,8 @@ test.each<[string, () => string, RegExp]>([
       400,
       expect.stringMatching(sentence),
     ]);
-    // One that is read while nothing else runs lets none through but the one that came before it.
-    expect(answered).toBeGreaterThan(5);
+    // One that is read while nothing else runs lets none through but the one that came before it, and one that waited for it.
+    expect(answered).toBeGreaterThan(2);
     expect(await admin.call<object>('GET', '/api/nodes')).toMatchObject({ items: [{ status: 'online' }] });
     expect(await sessions()).toBe(1);
     const next = await viewer.call<{ steps: unknown[] }>('POST', '/api/fleet/plan', {

@@ -73,6 +73,20 @@ describe('a text', () => {
     );
   });
 
+  it('may have many long sections, read in pieces', () => {
+    const sections = Array.from({ length: 4 }, (_, index) => [
+      `section-${index}`,
+      Object.fromEntries(Array.from({ length: 60 }, (_, entry) => [`e${entry}`, { labels: { a: 'x'.repeat(30) } }])),
+    ]);
+    const given = { svc: 1, ...Object.fromEntries(sections) } as unknown;
+    for (const collectionStyle of ['block', 'flow'] as const) {
+      const written = stringify(given, { version: '1.2', lineWidth: 0, collectionStyle });
+      for (const pieceTokens of [1, 50, 400]) {
+        expect(readYaml(written, names, [], pieceTokens)).toEqual({ value: given, mistakes: [] });
+      }
+    }
+  });
+
   it('that is broken has the same first mistake in pieces as in one, and never fails otherwise', () => {
     const broken = fc
       .tuple(

@@ -43,6 +43,7 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
       return { kind: 'done', commandId, events, position, result: select(fleet) };
     },
     read: async (select) => select(fleet),
+    alone: (work) => work(),
     async *commandsFrom(revision) {
       yield* log.filter(({ events: [first] }) => first.revision >= revision);
     },

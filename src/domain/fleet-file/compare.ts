@@ -73,8 +73,7 @@ export function* compareWithFleet(
   yield* forEach(inOrder(document.resources), perPiece, (wanted) => {
     compareOne(fleet, document, flags, names, wanted, asked);
   });
-  yield;
-  comparePolicies(fleet, document, flags, names, asked);
+  yield* comparePolicies(fleet, document, flags, names, asked);
   compareSettings(fleet, document, names, asked);
   yield;
   const gone = unnamed(fleet, document, names);
@@ -221,11 +220,18 @@ function ownership(
   return `the ${type} "${name}" belongs to the set "${owner}"; with that set in adopt_from, this one takes it over`;
 }
 
-function comparePolicies(fleet: Fleet, document: FleetDocument, flags: FileFlags, names: Resolved, asked: Asked): void {
+function* comparePolicies(
+  fleet: Fleet,
+  document: FleetDocument,
+  flags: FileFlags,
+  names: Resolved,
+  asked: Asked,
+): Generator<void, void> {
   const nodes = new Map(
     document.resources.flatMap(({ type, id, name }) => (type === 'node' ? [[names.idOf(id), name] as const] : [])),
   );
-  for (const { fields: given, at } of document.policies ?? []) {
+  for (const [index, { fields: given, at }] of (document.policies ?? []).entries()) {
+    if (index > 0 && index % perPiece === 0) yield;
     const fields: PolicyDefinition = { ...given, node_id: names.idOf(given.node_id) };
     const id = policyId(fields);
     const before = fleet.get(policyKey, id);

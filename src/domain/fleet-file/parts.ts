@@ -43,7 +43,7 @@ export function* partsOf(
     if (some.length === 0) continue;
     let all = 0;
     yield* forEach(some, perPiece, (step) => {
-      all += bytesOf([step]);
+      all += bytesOf(step);
     });
     if (all <= mostBytes) {
       parts.push(some);
@@ -52,7 +52,7 @@ export function* partsOf(
     const packed: Step[][] = [];
     let room = 0;
     yield* forEach(yield* groupsOf(fleet, after, some), perPiece, (group) => {
-      const bytes = bytesOf(group);
+      const bytes = group.reduce((sum, step) => sum + bytesOf(step), 0);
       if (bytes > mostBytes) obstacles.push(tooLarge(group, bytes, mostBytes));
       if (packed.length === 0 || bytes > room) {
         packed.push([]);
@@ -84,10 +84,8 @@ export function* heldInTurn(fleet: Fleet, parts: Parts['parts']): Generator<void
 /** Bytes of an event besides its type and data, at most: who gave the command, by which token, with which key. */
 const metadataBytes = 768;
 
-function bytesOf(steps: readonly Step[]): number {
-  const events = steps.flatMap((step) => step.events);
-  return events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)) + metadataBytes, 0);
-}
+const bytesOf = ({ events }: Step): number =>
+  events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)) + metadataBytes, 0);
 
 function tooLarge(group: readonly Step[], bytes: number, mostBytes: number): string {
   const names = [...new Set(group.map(({ wish: { resource } }) => `the ${resource.type} "${resource.name}"`))];

@@ -17,6 +17,8 @@ import type { CloseReason } from './close-reasons.js';
 const revokedFlushMs = 100;
 /** Time between sending the status of a revoked session and closing its socket, so that the status is delivered. */
 const revokedLingerMs = 20;
+/** A process that was busy for as long has not looked at its sockets meanwhile. Each turn of the event loop does. */
+const turnsBeforeKill = 20;
 
 interface OutboxOptions {
   readonly stream: AgentStream;
@@ -169,11 +171,16 @@ export class Outbox implements PushSlot {
   }
 }
 
+function afterTurns(turns: number, act: () => void): void {
+  setImmediate(() => (turns > 1 ? afterTurns(turns - 1, act) : act()));
+}
+
 /** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
 export class SessionClosing {
   readonly #stream: AgentStream;
   readonly #outbox: Outbox;
   #forcedClose: NodeJS.Timeout | undefined;
+  #isGone = false;
   #resolveClosed: () => void = () => undefined;
   /** Resolves when the stream is over. */
   readonly closed: Promise<void>;
@@ -195,12 +202,17 @@ export class SessionClosing {
     );
     const revoked = reason.cause === 'revoked';
     const kill = (): void => this.#stream.kill();
-    this.#forcedClose = setTimeout(kill, revoked ? revokedFlushMs : limits.agent.closeGraceMs);
+    const killUnread = (): void => (this.#isGone ? undefined : kill());
+    this.#forcedClose = setTimeout(
+      () => afterTurns(turnsBeforeKill, killUnread),
+      revoked ? revokedFlushMs : limits.agent.closeGraceMs,
+    );
     // A revoked node keeps no connection, even if it reads: it is cut once the status has been sent.
-    if (revoked) void this.closed.then(() => setTimeout(kill, revokedLingerMs));
+    if (revoked) void this.closed.then(() => setTimeout(() => afterTurns(turnsBeforeKill, kill), revokedLingerMs));
   }
   /** The stream is over. */
   gone(): void {
+    this.#isGone = true;
     clearTimeout(this.#forcedClose);
     this.#outbox.discard();
     this.#resolveClosed();

@@ -24,8 +24,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set by the gate on every route that needs a token. */
     caller: Caller | null;
-    /** The body as it was sent. */
-    bodyBytes: Buffer | null;
+    /** SHA-256 of the body as it was sent, of a request with an idempotency key and a body. */
+    bodyHash: string | null;
     /** Bytes sent so far of an answer that is sent in pieces. */
     streamedBytes: number | null;
     /** The error that it was answered with, if any. */

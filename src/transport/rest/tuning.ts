@@ -22,6 +22,10 @@ export const tuning = {
   budgetAddresses: 10_000,
   /** Deploys that may wait for their nodes at a time. */
   waitingDeploys: { inAll: 128, perUser: 16 },
+  /** Other work has its turn after this long: while a long body is read, and a long document. */
+  turnMs: 10,
+  /** A body is read in slices of this size where it may be long, for the one string in it that is longer. */
+  sliceBytes: 64 * 1024,
   /** How long a document waits for the one before it. */
   documentWaitMs: 60_000,
   waitingRetrySeconds: 5,
@@ -29,12 +33,13 @@ export const tuning = {
   bodies: { depth: 64, values: 32_768, entries: 2_048 },
   /**
    * Documents: up to which length a JSON and a YAML text is read where it is asked for, and what the thread that reads longer
-   * ones may take, with its heap beside the text; how much has been parsed when the entries of a section are read and let go,
+   * ones, which it gets in slices, may take, with its heap beside the text; how much has been parsed when the entries of a section are read and let go,
    * how much one entry may have, and how many values the whole.
    */
   documentTexts: {
     jsonChars: 32 * 1024,
     yamlChars: 4 * 1024,
+    sliceChars: 512 * 1024,
     withinMs: 60_000,
     memoryMib: 400,
     endMs: 5_000,

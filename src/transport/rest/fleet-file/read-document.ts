@@ -15,11 +15,12 @@ import { ServiceError } from '../../../kernel/errors.js';
 import type { Ids } from '../../../kernel/ids.js';
 import type { Json, JsonObject } from '../../../kernel/json.js';
 import { limits } from '../../../kernel/limits.js';
-import { yieldToEventLoop } from '../../../kernel/background.js';
+import { createTurns } from '../../../kernel/background.js';
 import type { Mistake } from '../checks/validation.js';
 import { expected, mistakesOf } from '../checks/validation.js';
 import { name as nameField } from '../schemas/fields.js';
 import { settingsBody } from '../resources/settings.js';
+import { tuning } from '../tuning.js';
 import type { Section, Sections } from './sections.js';
 import { policyBody, policyReferences, settingsReferences } from './sections.js';
 import type { Texts } from './texts.js';
@@ -35,9 +36,6 @@ export interface ReadDocument {
 export const defaultSet = 'default';
 
 const what = 'document';
-/** Other work has its turn after so many milliseconds. */
-const turnMs = 10;
-
 /** @throws ServiceError `invalid_request` with every mistake of text and shape, up to a bound */
 export async function readDocument(
   text: string,
@@ -52,7 +50,7 @@ export async function readDocument(
   const refusal = async (found: readonly Mistake[]): Promise<ServiceError> =>
     refusedFor(await texts.sentences(text, found));
   const reader = createReader(ids);
-  const turn = createTurn();
+  const turn = createTurns(tuning.turnMs);
   if (!isObject(top)) throw await refusal([{ at: [], message: 'expected a mapping with svc: 1' }]);
   for (const key of Object.keys(top)) {
     if (!known.includes(key)) reader.note({ at: [key], message: `not a field of this ${what}`, ofKey: true });
@@ -85,15 +83,6 @@ export async function readDocument(
   const references = [...reader.references.values()];
   const document = { set, resources, sections, policies, settings, references, referenceFields };
   return { document, refusal };
-}
-
-/** Lets other work have its turn once one has taken its time. */
-function createTurn(): () => Promise<void> | undefined {
-  let began = performance.now();
-  return () => {
-    if (performance.now() - began < turnMs) return undefined;
-    return yieldToEventLoop().then(() => void (began = performance.now()));
-  };
 }
 
 /** As many mistakes as one answer names. */

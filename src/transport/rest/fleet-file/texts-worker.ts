@@ -4,21 +4,28 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer, Question } from './texts.js';
 import { isMapping, readText, sentencesOf } from './texts.js';
 
-if (parentPort === null) throw new Error('this program is started as a worker thread, not by itself');
+const parent = parentPort;
+if (parent === null) throw new Error('this program is started as a worker thread, not by itself');
 const entriesOfPart = 250;
 const charsOfPart = 64 * 1024;
 
 // A text with a million mistakes would keep as many stacks.
 Error.stackTraceLimit = 0;
-const answer = answerTo(workerData as Question);
-// An error here ends the thread and fails its question.
-parentPort.postMessage(answer, 'parts' in answer ? answer.parts.map(({ buffer }) => buffer) : []);
+const question = workerData as Question;
+let received = '';
+parent.on('message', (slice: string) => {
+  received += slice;
+  if (received.length < question.chars) return;
+  const answer = answerTo(received);
+  // An error here ends the thread and fails its question.
+  parent.postMessage(answer, 'parts' in answer ? answer.parts.map(({ buffer }) => buffer) : []);
+});
 
 function answerTo(
-  question: Question,
+  text: string,
 ): { readonly parts: readonly Uint8Array<ArrayBuffer>[] } | Exclude<Answer, { readonly parts: unknown }> {
-  if ('mistakes' in question) return { mistakes: sentencesOf(question.text, question.mistakes) };
-  const { value, mistakes } = readText(question.text, question.keys);
+  if ('mistakes' in question) return { mistakes: sentencesOf(text, question.mistakes) };
+  const { value, mistakes } = readText(text, question.keys);
   if (mistakes.length > 0) return { mistakes };
   if (!isMapping(value)) return { parts: [serialize(value)] };
   const parts: Uint8Array<ArrayBuffer>[] = [];

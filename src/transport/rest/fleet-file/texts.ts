@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { deserialize } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
 import { nameKey } from '../../../domain/resource/meta.js';
-import { withDeadline, yieldToEventLoop } from '../../../kernel/background.js';
+import { createTurns, withDeadline, yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError, errorText } from '../../../kernel/errors.js';
 import type { JsonFault } from '../../../kernel/json-text.js';
 import { canonicalKey, jsonFaults } from '../../../kernel/json-text.js';
@@ -34,10 +34,9 @@ export interface Texts {
   sentences(text: string, mistakes: readonly Mistake[]): Promise<readonly string[]>;
 }
 
-/** What a thread is asked: the value of a text, or sentences about mistakes in it. */
-export type Question = { readonly text: string } & (
-  { readonly keys: DocumentKeys } | { readonly mistakes: readonly Mistake[] }
-);
+/** What a thread is asked: the value of a text that it is sent in slices, or sentences about mistakes in it. */
+export type Question = { readonly chars: number } & Asked;
+type Asked = { readonly keys: DocumentKeys } | { readonly mistakes: readonly Mistake[] };
 
 /** A part has some entries of one mapping or list of the document; it is the whole of what is no mapping. */
 export type Answer = { readonly parts: readonly Uint8Array[] } | { readonly mistakes: readonly string[] };
@@ -45,7 +44,7 @@ export type Answer = { readonly parts: readonly Uint8Array[] } | { readonly mist
 export const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const { jsonChars, yamlChars, withinMs, endMs, memoryMib, values } = tuning.documentTexts;
+const { jsonChars, sliceChars, yamlChars, withinMs, endMs, memoryMib, values } = tuning.documentTexts;
 const { nesting, mistakes: shown, placedJsonBytes, resources } = limits.fleetFile;
 
 export function readText(text: string, keys: DocumentKeys): ReadText {
@@ -153,14 +152,20 @@ const resourceLimits = { maxOldGenerationSizeMb: memoryMib, stackSizeMb: 4 };
 export function createTexts(logger: Logger): Texts & { close(): void } {
   const closing = new AbortController();
 
-  async function ask(question: Question): Promise<Answer> {
+  async function ask(text: string, about: Asked): Promise<Answer> {
     const failed = new AbortController();
     const signal = AbortSignal.any([failed.signal, closing.signal, AbortSignal.timeout(withinMs)]);
     let worker: Worker | undefined;
     try {
       signal.throwIfAborted();
       const entry = threadBeside(import.meta.url, 'texts-worker');
-      worker = startThread(entry, { workerData: question, resourceLimits, lost: (error) => failed.abort(error) });
+      const workerData: Question = { chars: text.length, ...about };
+      worker = startThread(entry, { workerData, resourceLimits, lost: (error) => failed.abort(error) });
+      const turn = createTurns(tuning.turnMs);
+      for (let from = 0; from < text.length; from += sliceChars) {
+        worker.postMessage(text.slice(from, from + sliceChars));
+        await turn();
+      }
       const [answer] = (await once(worker, 'message', { signal })) as [Answer];
       return answer;
     } catch (error) {
@@ -181,13 +186,13 @@ export function createTexts(logger: Logger): Texts & { close(): void } {
       if (text.length <= yamlChars) return readText(text, keys);
       const read = text.length <= jsonChars ? readJson(text, keys) : undefined;
       if (read !== undefined) return bounded(text, read, keys);
-      const answer = await ask({ text, keys });
+      const answer = await ask(text, { keys });
       if ('mistakes' in answer) return { value: undefined, mistakes: answer.mistakes };
       return { value: await putTogether(answer.parts), mistakes: [] };
     },
     async sentences(text, mistakes) {
       if (text.length <= yamlChars) return sentencesOf(text, mistakes);
-      const answer = await ask({ text, mistakes });
+      const answer = await ask(text, { mistakes });
       return 'mistakes' in answer ? answer.mistakes : [];
     },
     close: () => closing.abort(),

@@ -182,11 +182,13 @@ function takenFrom(
   // The last of them stays for the next piece, where what separates two entries is checked, as its first: without a comma.
   collection.items.splice(0, complete.length - 1);
   const [first] = collection.items;
+  const { offset } = collection;
   if (first !== undefined) {
-    collection.items[0] = { ...first, start: first.start.filter(({ type }) => type !== 'comma') };
+    // An entry without a token before it would be taken to begin where its collection does.
+    const begin: CST.SourceToken = { type: 'space', offset: first.key?.offset ?? offset, indent: 0, source: '' };
+    collection.items[0] = { ...first, start: [begin, ...first.start.filter(({ type }) => type !== 'comma')] };
     kept.add(collection.items[0]);
   }
-  const { offset } = collection;
   const isList = collection.type === 'flow-collection' && collection.start.source === '[';
   const end: CST.SourceToken[] =
     collection.type === 'flow-collection'

@@ -155,10 +155,10 @@ export function idempotencyMark(request: FastifyRequest, callerId: string): Idem
   if (request.method !== 'POST' || typeof key !== 'string') return undefined;
   return {
     key_hash: sha256(JSON.stringify([callerId, request.pathname, key])),
-    body_hash: sha256(request.bodyBytes ?? new Uint8Array()),
+    body_hash: request.bodyHash ?? sha256(''),
   };
 }
 
-function sha256(data: string | Uint8Array): string {
+function sha256(data: string): string {
   return createHash('sha256').update(data).digest('hex');
 }
