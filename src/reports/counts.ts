@@ -13,7 +13,7 @@ import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { FoldBatch } from '../projections/fleet/fold-batch.js';
-import { countChain, countNode } from './node-count.js';
+import { countChain, countNode, trafficOf } from './node-count.js';
 import type { ChainCount, NodeCount } from './node-count.js';
 import type { Told } from './status.js';
 import { sumUp } from './sums.js';
@@ -52,7 +52,7 @@ export interface CountsDeps extends Told {
 
 interface KeptNode {
   readonly count: NodeCount;
-  /** What the health of its chains depends on, compared one by one. */
+  /** What its count, but for the traffic, and the health of its chains depend on, compared one by one. */
   readonly sign: readonly unknown[];
 }
 
@@ -133,9 +133,15 @@ export function keepCounts(deps: CountsDeps): Counts {
       nodes.delete(id);
       return;
     }
-    const [count, sign] = [countNode(deps, id), signOf(deps, id)];
+    const sign = signOf(deps, id);
+    if (before !== undefined && sign.every((value, index) => value === before.sign[index])) {
+      // As with nearly every heartbeat, it has carried something, and that is all.
+      nodes.set(id, { count: { ...before.count, traffic: trafficOf(deps, id) }, sign: before.sign });
+      return;
+    }
+    const count = countNode(deps, id);
     nodes.set(id, { count, sign });
-    if (before === undefined || sign.some((value, index) => value !== before.sign[index])) addChainsOf('node', id);
+    addChainsOf('node', id);
     if (before === undefined || before.count.status === count.status) return;
     const resource = { type: 'node', id, name: node.name } as const;
     changes.push({ resource, was: before.count.status, status: count.status });
@@ -283,7 +289,7 @@ function noteChange(
   if (was !== status && !(isEdited && status === unknown)) changes.push({ resource, was, status });
 }
 
-/** What the health of a node's chains depends on, beside the chains. */
+/** What the count of a node, but for the traffic, and the health of its chains depend on, beside the fleet. */
 function signOf({ fleet, agentFacts, reports }: Told, nodeId: string): readonly unknown[] {
   const facts = agentFacts.of(nodeId);
   const [listeners, metrics] = [reports.listenerStates(nodeId), reports.reportedMetrics(nodeId)];

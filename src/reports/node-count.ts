@@ -38,20 +38,24 @@ export interface NodeCount {
 const none: readonly ListenerAndState[] = [];
 
 export function countNode(told: Told, nodeId: string): NodeCount {
-  const { fleet, agentFacts, reports } = told;
+  const { fleet, agentFacts } = told;
   const [status, agent, generation] = [statusOf(told, nodeId), agentFacts.of(nodeId), fleet.generation(nodeId)];
   // A reject does not depend on what was pushed.
   const apply = generation === undefined ? undefined : applyState(generation, agent, undefined);
-  const traffic = reports.traffic(nodeId);
   const isRejected = apply?.state === 'rejected';
   return {
     status,
     converged: generation !== undefined && !isRejected && agent.applied?.generation === generation,
     rejected: isRejected ? rejectReason(apply.errors) : undefined,
     ...countListeners(told, nodeId, status),
-    // Bytes of a silent node still count; its sessions have ended, or nobody knows.
-    traffic: status === 'online' ? traffic : { ...traffic, active_sessions: 0 },
+    traffic: trafficOf(told, nodeId),
   };
+}
+
+/** Bytes of a silent node still count; its sessions have ended, or nobody knows. */
+export function trafficOf({ reports }: Told, nodeId: string): Traffic {
+  const traffic = reports.traffic(nodeId);
+  return reports.presence(nodeId) === undefined ? { ...traffic, active_sessions: 0 } : traffic;
 }
 
 function rejectReason([first]: ReturnType<typeof applyState>['errors']): string {

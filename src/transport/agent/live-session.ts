@@ -26,7 +26,7 @@ import type { AgentIntervals } from './heartbeats.js';
 import { Reading } from './reading.js';
 import { Outbox, SessionClosing } from './outbox.js';
 import type { ReadBudget, UnfinishedBytes } from './read-budget.js';
-import { startState, step } from './session.js';
+import { dueAt, startState, step } from './session.js';
 import type { SessionInput, SessionOutput, SessionState } from './session.js';
 import { heartbeatFacts, metricsFacts } from '../../reports/reported.js';
 
@@ -116,6 +116,8 @@ class AttachedSession implements LiveSession {
   readonly #reading: Reading;
   #state: SessionState;
   #proven = false;
+  /** Before it no time limit is over, monotonic milliseconds. */
+  #dueAt = 0;
   /** Until when it may have sent bytes beside its frames, monotonic milliseconds. */
   #creditedAt: number;
   /** Lower-case hex; empty for an agent that does not name its process. */
@@ -195,8 +197,9 @@ class AttachedSession implements LiveSession {
     this.#endFlood();
     if (this.throttled) this.#reading.balance();
     // The agent's silence is judged once what it has sent is read.
-    if (this.#reading.holds) return;
+    if (this.#reading.holds || this.now() < this.#dueAt) return;
     this.#run({ kind: 'tick' });
+    this.#dueAt = dueAt(this.#state);
   }
   slowFor(now: number): number {
     const since = this.#outbox.writingSince;
@@ -280,6 +283,7 @@ class AttachedSession implements LiveSession {
   #run(input: SessionInput): void {
     const stepped = step(this.#state, input, this.#deps.clock.monotonic());
     this.#state = stepped.state;
+    if (input.kind === 'fragment' || input.kind === 'intervals') this.#dueAt = 0;
     for (const output of stepped.outputs) this.#perform(output);
   }
   #drainAfter(error: unknown, message: string): void {

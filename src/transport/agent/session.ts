@@ -196,6 +196,13 @@ function onTick(state: OpenState, now: number): Step {
   return silent ? over(closeReasons.idle) : next(state);
 }
 
+/** Before which time no tick ends the session, unless a fragment or other intervals come. */
+export function dueAt(state: SessionState): number {
+  if (state.phase === 'over') return Number.POSITIVE_INFINITY;
+  if (state.phase === 'hello' || state.unfinishedSince !== undefined || state.pausedSince !== undefined) return 0;
+  return Math.min(state.expiresAt, state.lastPayloadAt + state.intervals.offlineAfterMs);
+}
+
 function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
   const read = readAgentPayload(bytes, state.nodeId, state.tables);
   if (read.kind === 'refused') return over(closeReasons.protocolError(read.why));
