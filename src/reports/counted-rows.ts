@@ -3,7 +3,7 @@
  * they add up to over the processes of an agent is in `process-totals.ts`. Pure.
  */
 import type { Counters, ProcessTotals, Rows } from './process-totals.js';
-import { growthOfRows, rowsOf, withReport } from './process-totals.js';
+import { growthOfRows, withReport } from './process-totals.js';
 
 /** The counters of listeners, and of links, in the order in which they are packed. */
 export const listenerCounters = ['bytes_in', 'bytes_out', 'total_sessions', 'error_sessions'] as const;
@@ -19,13 +19,46 @@ export interface CountedRows {
 
 export const noRows: CountedRows = { keys: [], values: new Float64Array() };
 
-/** @param rows may repeat a key: an agent may report two rows with one, which are added up */
-export function packRows(names: readonly string[], rows: readonly (readonly [key: string, Counters])[]): CountedRows {
-  const byKey = rowsOf(rows);
-  const values = new Float64Array(byKey.size * names.length);
-  let at = 0;
-  for (const counters of byKey.values()) for (const name of names) values[at++] = counters[name] ?? Number.NaN;
-  return { keys: [...byKey.keys()], values };
+/** A row as it came: its counters in the order of their names, undefined where the agent did not report one. */
+export type CounterRow = readonly [key: string, values: readonly (bigint | undefined)[]];
+
+/**
+ * @param rows may repeat a key: an agent may report two rows with one, which are added up
+ * @param last the report before it, whose keys are kept where they are the same
+ */
+export function packRows(names: readonly string[], rows: readonly CounterRow[], last: CountedRows): CountedRows {
+  const isAsBefore = rows.length === last.keys.length && rows.every(([key], row) => key === last.keys[row]);
+  const keys = isAsBefore ? last.keys : [...new Set(rows.map(([key]) => key))];
+  const values = new Float64Array(keys.length * names.length).fill(Number.NaN);
+  const rowOf = isAsBefore ? undefined : new Map(keys.map((key, row) => [key, row]));
+  for (const [index, [key, counters]] of rows.entries()) {
+    let at = (rowOf?.get(key) ?? index) * names.length;
+    for (const counter of counters) {
+      if (counter !== undefined) {
+        const before = values[at] ?? Number.NaN;
+        values[at] = Number.isNaN(before) ? wholeNumber(counter) : Math.min(before + Number(counter), mostCounted);
+      }
+      at += 1;
+    }
+  }
+  return { keys, values };
+}
+
+const mostCounted = Number.MAX_SAFE_INTEGER;
+
+/** A 64-bit counter as a number that JSON and JavaScript keep exactly, or the largest of those. */
+export function wholeNumber(value: bigint): number {
+  return Math.min(Number(value), mostCounted);
+}
+
+/** The counters of a row by name. */
+export function countersOf(names: readonly string[], values: CounterRow[1]): Counters {
+  return Object.fromEntries(
+    names.flatMap((name, at) => {
+      const value = values[at];
+      return value === undefined ? [] : [[name, wholeNumber(value)]];
+    }),
+  );
 }
 
 function unpackRows(names: readonly string[], { keys, values }: CountedRows): Rows {
@@ -85,7 +118,7 @@ const hasGrown = ([, growth]: RowGrowth): boolean => Object.keys(growth).length 
 
 /** Whether a report has the rows and counters of the one before it, and none that has fallen: then the totals stay. */
 function goesOn(last: CountedRows, rows: CountedRows): boolean {
-  if (last.keys.length !== rows.keys.length || !rows.keys.every((key, row) => key === last.keys[row])) return false;
+  if (last.keys !== rows.keys) return false;
   return rows.values.every((value, at) => {
     const before = last.values[at] ?? Number.NaN;
     return value >= before || (Number.isNaN(value) && Number.isNaN(before));

@@ -132,12 +132,13 @@ function isAsBefore(told: ToldTable | undefined, { bytes }: ReportedTable<unknow
 
 function takeListeners(
   entry: Entry,
-  { bytes, rows }: HeartbeatFacts['runtime_listeners'],
+  { bytes, rows, routesKnown = false }: HeartbeatFacts['runtime_listeners'],
   processId: string,
 ): readonly RowGrowth[] {
   const before = entry.listeners;
   const known = before === undefined ? undefined : outOfListeners(before);
-  const out = workOutListeners(rows(), known);
+  const isWhole = !routesKnown || known === undefined;
+  const out = workOutListeners(routesKnown && known === undefined ? listenersOf(bytes) : rows(), known, isWhole);
   const last = known?.counted ?? noRows;
   const { totals, growth } = countOn(listenerCounters, before?.totals ?? noTotals, last, processId, out.counted);
   entry.listeners = { wire: bytes, totals, out };
@@ -150,36 +151,37 @@ function takeLinks(
   processId: string,
 ): readonly RowGrowth[] {
   const before = entry.links;
-  const out = workOutLinks(rows());
   const last = before === undefined ? noRows : outOfLinks(before).counted;
+  const out = workOutLinks(rows(), last);
   const { totals, growth } = countOn(linkCounters, before?.totals ?? noTotals, last, processId, out.counted);
   entry.links = { wire: bytes, totals, out };
   return growth;
 }
 
 export function outOfListeners(told: ToldListeners): WorkedOutListeners {
-  return (told.out ??= workOutListeners(listenersOf(told.wire), undefined));
+  return (told.out ??= workOutListeners(listenersOf(told.wire), undefined, true));
 }
 
 export function outOfLinks(told: ToldLinks): WorkedOutLinks {
-  return (told.out ??= workOutLinks(linksOf(told.wire)));
+  return (told.out ??= workOutLinks(linksOf(told.wire), noRows));
 }
 
 function workOutListeners(
   listeners: readonly RuntimeListener[],
   before: WorkedOutListeners | undefined,
+  withRoutes: boolean,
 ): WorkedOutListeners {
   let activeSessions = 0;
   for (const listener of listeners) activeSessions += Number(listener.activeSessions ?? 0);
   return {
-    counted: packRows(listenerCounters, listeners.map(listenerRow)),
+    counted: packRows(listenerCounters, listeners.map(listenerRow), before?.counted ?? noRows),
     activeSessions: Math.min(activeSessions, Number.MAX_SAFE_INTEGER),
-    short: inShort(listeners, before?.short),
+    short: inShort(listeners, before?.short, withRoutes),
   };
 }
 
-const workOutLinks = (links: readonly LinkMetric[]): WorkedOutLinks => ({
-  counted: packRows(linkCounters, links.map(linkRow)),
+const workOutLinks = (links: readonly LinkMetric[], last: CountedRows): WorkedOutLinks => ({
+  counted: packRows(linkCounters, links.map(linkRow), last),
   isLossy: links.some(isLossy),
   roundTrips: roundTrips(links),
 });

@@ -33,29 +33,38 @@ const noRoutes: ListenersInShort['routes'] = new Map();
 const keyOf = ({ transport, listenAddr, listenPort }: WireListener): string =>
   listenerKey({ transport, listenAddr, listenPort });
 
-/** @param before the report before it, which is given again where nothing has changed */
-export function inShort(listeners: readonly WireListener[], before?: ListenersInShort): ListenersInShort {
-  if (before !== undefined && isAsBefore(listeners, before)) return before;
+/**
+ * @param before the report before it, which is given again where nothing has changed
+ * @param withRoutes false where the routes are those of the report before, and missing here
+ */
+export function inShort(
+  listeners: readonly WireListener[],
+  before: ListenersInShort | undefined,
+  withRoutes: boolean,
+): ListenersInShort {
+  const routes = before !== undefined && !withRoutes ? before.routes : ownRoutesOf(listeners);
+  if (before !== undefined && hasStates(listeners, before.states) && routes === before.routes) return before;
   const states = new Map<string, string>();
-  const routes = new Map<string, readonly RouteState[]>();
   for (const listener of listeners) {
     const key = keyOf(listener);
     if (states.get(key) !== 'running') states.set(key, listener.state);
-    const own = listener.routes.flatMap(({ matchValue, state }) => (state === '' ? [] : [{ matchValue, state }]));
-    if (own.length > 0) routes.set(key, own);
   }
-  return { states, routes: routes.size === 0 ? noRoutes : routes };
+  return { states, routes };
 }
 
-function isAsBefore(listeners: readonly WireListener[], { states, routes }: ListenersInShort): boolean {
+function hasStates(listeners: readonly WireListener[], states: ListenersInShort['states']): boolean {
   return (
-    routes.size === 0 &&
-    listeners.length === states.size &&
-    listeners.every(
-      (listener) =>
-        states.get(keyOf(listener)) === listener.state && listener.routes.every(({ state }) => state === ''),
-    )
+    listeners.length === states.size && listeners.every((listener) => states.get(keyOf(listener)) === listener.state)
   );
+}
+
+function ownRoutesOf(listeners: readonly WireListener[]): ListenersInShort['routes'] {
+  let routes: Map<string, readonly RouteState[]> | undefined;
+  for (const listener of listeners) {
+    const own = listener.routes.flatMap(({ matchValue, state }) => (state === '' ? [] : [{ matchValue, state }]));
+    if (own.length > 0) (routes ??= new Map()).set(keyOf(listener), own);
+  }
+  return routes ?? noRoutes;
 }
 
 /** Whether a report tells of what the node has applied: otherwise it says nothing about the listeners of now. */

@@ -80,7 +80,10 @@ export interface HeartbeatFacts extends ReportingProcess {
   readonly memory_usage: number;
   readonly uptime_seconds: number;
   readonly link_metrics: ReportedTable<LinkMetric>;
-  readonly runtime_listeners: ReportedTable<WireListener>;
+  readonly runtime_listeners: ReportedTable<WireListener> & {
+    /** Their routes are those of the heartbeat before in this session, and the rows lack them. */
+    readonly routesKnown?: boolean;
+  };
 }
 
 /** The part of the newest reports that the view of a node shows. */

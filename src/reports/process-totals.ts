@@ -31,13 +31,6 @@ export function sumOf(a: Counters, b: Counters): Counters {
   return sum;
 }
 
-/** Counters by row; those of rows with one key, which an agent may report, are added up. */
-export function rowsOf(rows: Iterable<readonly [key: string, counters: Counters]>): Rows {
-  const byKey = new Map<string, Counters>();
-  for (const [key, counters] of rows) byKey.set(key, sumOf(byKey.get(key) ?? {}, counters));
-  return byKey;
-}
-
 /**
  * The totals with one more report.
  * @param last the rows of the report before it

@@ -11,17 +11,19 @@ import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/con
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
-import type { Counters, Rows } from './process-totals.js';
+import { countersOf, linkCounters, listenerCounters, wholeNumber } from './counted-rows.js';
+import type { CounterRow } from './counted-rows.js';
+import type { Rows } from './process-totals.js';
 import { sumOf } from './process-totals.js';
 
 /** @param tables as they came; decoded again where somebody asks for rows that the heartbeat, being as before, lacks */
 export function heartbeatFacts(
   heartbeat: HeartbeatRequest,
-  tables: { readonly links: Uint8Array; readonly listeners: Uint8Array },
+  tables: { readonly links: Uint8Array; readonly listeners: Uint8Array; readonly routesKnown?: boolean },
   process: ReportingProcess,
 ): HeartbeatFacts {
   const { linkMetrics, runtimeListeners } = heartbeat;
-  const { links, listeners } = tables;
+  const { links, listeners, routesKnown = false } = tables;
   return {
     ...process,
     cpu_usage: share(heartbeat.cpuUsage),
@@ -30,6 +32,7 @@ export function heartbeatFacts(
     link_metrics: { bytes: links, rows: () => (linkMetrics.length > 0 ? linkMetrics : linksOf(links)) },
     runtime_listeners: {
       bytes: listeners,
+      routesKnown,
       rows: () => (runtimeListeners.length > 0 ? runtimeListeners : listenersOf(listeners)),
     },
   };
@@ -38,24 +41,15 @@ export function heartbeatFacts(
 const listenerKey = ({ transport, listenAddr, listenPort }: WireListener): string =>
   `${transport}/${listenAddr}/${listenPort}`;
 
-export function listenerRow(listener: WireListener): readonly [key: string, counters: Counters] {
-  const { bytesIn, bytesOut, totalSessions, errorSessions } = listener;
-  const counters = {
-    bytes_in: bytesIn,
-    bytes_out: bytesOut,
-    total_sessions: totalSessions,
-    error_sessions: errorSessions,
-  };
-  return [listenerKey(listener), reportedOf(counters)];
-}
+export const listenerRow = (listener: WireListener): CounterRow => [
+  listenerKey(listener),
+  [listener.bytesIn, listener.bytesOut, listener.totalSessions, listener.errorSessions],
+];
 
 const linkKey = ({ resourceType, resourceId, peerNodeId, peerEndpoint, outer }: LinkMetric): string =>
   [resourceType, resourceId, peerNodeId, peerEndpoint, outer].join('/');
 
-export const linkRow = (link: LinkMetric): readonly [key: string, counters: Counters] => [
-  linkKey(link),
-  reportedOf({ bytes_in: link.bytesIn, bytes_out: link.bytesOut }),
-];
+export const linkRow = (link: LinkMetric): CounterRow => [linkKey(link), [link.bytesIn, link.bytesOut]];
 
 export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [key: string, ms: number])[] {
   return links.flatMap((link) => {
@@ -63,11 +57,6 @@ export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [ke
     return ms === null ? [] : [[linkKey(link), ms] as const];
   });
 }
-
-const reportedOf = (counters: { readonly [name: string]: bigint | undefined }): Counters =>
-  Object.fromEntries(
-    Object.entries(counters).flatMap(([name, value]) => (value === undefined ? [] : [[name, wholeNumber(value)]])),
-  );
 
 /** What is kept of a report. */
 export function metricsFacts(report: MetricsReport): MetricsFacts {
@@ -138,7 +127,7 @@ export const linksOf = (bytes: Uint8Array): readonly LinkMetric[] => HeartbeatRe
  */
 export function listenersIn(bytes: Uint8Array, before: Rows): readonly RuntimeListener[] {
   const listeners = listenersOf(bytes);
-  return summed(listeners.map(runtimeListener), listeners.map(listenerRow), before);
+  return summed(listeners.map(runtimeListener), listeners.map(listenerRow), listenerCounters, before);
 }
 
 /** As `listenersIn`. */
@@ -153,7 +142,7 @@ export function lossyLinksIn(bytes: Uint8Array, before: Rows): readonly LinkSamp
 
 function linksWhere(holds: (link: LinkMetric) => boolean, bytes: Uint8Array, before: Rows): readonly LinkSample[] {
   const links = linksOf(bytes).filter(holds);
-  return summed(links.map(linkSample), links.map(linkRow), before);
+  return summed(links.map(linkSample), links.map(linkRow), linkCounters, before);
 }
 
 /** Whether it is a link of a chain that loses more than is tolerable. */
@@ -164,21 +153,17 @@ export function isLossy({ resourceType, lossRatio }: LinkMetric): boolean {
 /** Adds to each row what came before; of several rows with one key, to the first. */
 function summed<R extends object>(
   shown: readonly R[],
-  rows: readonly (readonly [key: string, counters: Counters])[],
+  rows: readonly CounterRow[],
+  names: readonly string[],
   before: Rows,
 ): readonly R[] {
   const rest = new Map(before);
   return shown.map((row, index) => {
-    const [key = '', counters = {}] = rows[index] ?? [];
+    const [key = '', values = []] = rows[index] ?? [];
     const offset = rest.get(key);
     rest.delete(key);
-    return offset === undefined ? row : { ...row, ...sumOf(counters, offset) };
+    return offset === undefined ? row : { ...row, ...sumOf(countersOf(names, values), offset) };
   });
-}
-
-/** A 64-bit counter as a number that JSON and JavaScript keep exactly, or the largest of those. */
-export function wholeNumber(value: bigint): number {
-  return Math.min(Number(value), Number.MAX_SAFE_INTEGER);
 }
 
 const outerNames = new Map<number, string>(

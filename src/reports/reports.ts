@@ -7,7 +7,6 @@ import type { Clock } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { listenerCounters } from './counted-rows.js';
-import type { RowGrowth } from './counted-rows.js';
 import type { Entry, Part } from './entry.js';
 import { outOfLinks, takeHeartbeat, takeMetrics } from './entry.js';
 import { linkShares, listenerShares, metricsShares, piecesOf, roundTripShares } from './history/counting.js';
@@ -89,8 +88,8 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     entry.hasReported = true;
     if (history !== undefined && carriers !== undefined) {
       const ofNode = carriers(nodeId);
-      countRows(nodeId, at, listeners, (key, growth) => listenerShares(ofNode, key, growth, nodeId));
-      countRows(nodeId, at, links, (key, growth) => linkShares(ofNode, key, growth));
+      if (listeners !== undefined) history.count(nodeId, at, listenerShares(ofNode, listeners, nodeId));
+      if (links !== undefined) history.count(nodeId, at, linkShares(ofNode, links));
       // A node was online since the heartbeat before, unless that is longer ago than it is granted.
       if (last !== undefined && at - last <= entry.offlineAfterMs) {
         for (const [from, online_ms] of piecesOf(last, at)) history.count(nodeId, from, [[nodeId, { online_ms }]]);
@@ -100,15 +99,6 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     }
     if (listeners === undefined) return links === undefined ? [] : ['links'];
     return links === undefined ? ['listeners'] : ['listeners', 'links'];
-  }
-
-  function countRows(
-    nodeId: string,
-    at: number,
-    growths: readonly RowGrowth[] | undefined,
-    sharesOf: (key: string, growth: RowGrowth[1]) => ReturnType<typeof listenerShares>,
-  ): void {
-    for (const [key, growth] of growths ?? []) history?.count(nodeId, at, sharesOf(key, growth));
   }
 
   return {

@@ -5,28 +5,38 @@
 import type { Share } from './history.js';
 import type { Growth } from './points.js';
 import { slotMs } from './points.js';
+import type { RowGrowth } from '../counted-rows.js';
 import type { Carriers, MetricsFacts } from '../port.js';
-import type { Counters } from '../process-totals.js';
 import { growthOf } from '../process-totals.js';
 
 /** Nothing where no counter has grown. */
 const sharesOf = (ids: readonly string[], growth: Growth): readonly Share[] =>
   Object.values(growth).some((more) => more > 0) ? ids.map((id) => [id, growth] as const) : [];
 
-/** The growth of a listener: of its node, and in sessions of the only chain that begins there. */
-export function listenerShares(carriers: Carriers, key: string, growth: Counters, nodeId: string): readonly Share[] {
-  const { bytes_in = 0, bytes_out = 0, total_sessions: sessions = 0, error_sessions: errors = 0 } = growth;
-  const chain = carriers.chainOfListener.get(key);
-  return [
-    ...sharesOf([nodeId], { bytes_in, bytes_out, sessions, errors }),
-    ...sharesOf(chain === undefined ? [] : [chain], { sessions, errors }),
-  ];
+/** The growth of listeners: in all of their node, and in sessions of each chain that alone begins at one. */
+export function listenerShares(carriers: Carriers, rows: readonly RowGrowth[], nodeId: string): readonly Share[] {
+  const shares: Share[] = [];
+  const node = { bytes_in: 0, bytes_out: 0, sessions: 0, errors: 0 };
+  for (const [key, { bytes_in = 0, bytes_out = 0, total_sessions: sessions = 0, error_sessions: errors = 0 }] of rows) {
+    node.bytes_in += bytes_in;
+    node.bytes_out += bytes_out;
+    node.sessions += sessions;
+    node.errors += errors;
+    const chain = carriers.chainOfListener.get(key);
+    if (chain !== undefined) shares.push(...sharesOf([chain], { sessions, errors }));
+  }
+  shares.push(...sharesOf([nodeId], node));
+  return shares;
 }
 
-/** The growth of a link: what a node sends to the next hop came from clients. */
-export function linkShares(carriers: Carriers, key: string, growth: Counters): readonly Share[] {
-  const ids = carriers.ends.get(resourceOf(key)) ?? [];
-  return sharesOf(ids, { bytes_in: growth['bytes_out'] ?? 0, bytes_out: growth['bytes_in'] ?? 0 });
+/** The growth of links: what a node sends to the next hop came from clients. */
+export function linkShares(carriers: Carriers, rows: readonly RowGrowth[]): readonly Share[] {
+  return rows.flatMap(([key, growth]) =>
+    sharesOf(carriers.ends.get(resourceOf(key)) ?? [], {
+      bytes_in: growth['bytes_out'] ?? 0,
+      bytes_out: growth['bytes_in'] ?? 0,
+    }),
+  );
 }
 
 /** The second part of a link's key, see `reported.ts`. */

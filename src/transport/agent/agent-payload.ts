@@ -83,9 +83,9 @@ export function readAgentPayload(whole: Uint8Array, nodeId: string, known: Known
   if (payload === undefined) return { kind: 'empty' };
   const why = objection(payload, nodeId);
   if (why !== undefined) return refused(why);
-  const cutEntries = (cut.known.links?.entries ?? 0) + (cut.known.listeners?.entries ?? 0);
-  const tables = payload.$case === 'heartbeat' ? tablesOf(payload.value, cut) : known;
-  return { kind: 'message', message: payload, entries: walked.value + cutEntries, tables };
+  const tables = payload.$case === 'heartbeat' ? tablesOf(payload.value, cut, known) : known;
+  const entries = tables === known ? walked.value : tables.links.entries + tables.listeners.entries;
+  return { kind: 'message', message: payload, entries, tables };
 }
 
 const unparsed = 'payload does not parse';

@@ -5,7 +5,7 @@
 import type { MetricSource, NumberSource } from '../../instance/metrics.js';
 import { Counter } from 'prom-client';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
-import { wholeNumber } from '../../reports/reported.js';
+import { wholeNumber } from '../../reports/counted-rows.js';
 
 export interface Counters {
   /** OpenSession calls by outcome: `ok`, or why they were refused. */

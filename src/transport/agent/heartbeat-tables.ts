@@ -11,6 +11,10 @@ import { passOver } from './wire-scan.js';
 const heartbeatField = 2;
 const tableFields = { links: 7, listeners: 8 } as const;
 type TableName = keyof typeof tableFields;
+/** Field of `RuntimeListener`. */
+const routesField = 5;
+/** A table is not copied out of a buffer that is less than this larger. */
+const viewFactor = 1.25;
 
 /** A table that was read, and found valid. */
 export interface KnownTable {
@@ -18,6 +22,8 @@ export interface KnownTable {
   readonly bytes: Uint8Array;
   /** Its list entries, those inside of them included. */
   readonly entries: number;
+  /** The heartbeat that it was read from lacks its routes, which were those of the heartbeat before. */
+  readonly routesKnown?: boolean;
 }
 export type KnownTables = { readonly [T in TableName]: KnownTable };
 
@@ -25,33 +31,98 @@ const emptyTable: KnownTable = { bytes: new Uint8Array(), entries: 0 };
 export const noTables: KnownTables = { links: emptyTable, listeners: emptyTable };
 
 interface Cut {
-  /** The payload without the tables that are known. */
+  /** The payload without what is known. */
   readonly bytes: Uint8Array;
-  /** Those tables. */
+  /** The tables that came as before. */
   readonly known: Partial<KnownTables>;
   /** The others, as they are inside the payload. */
   readonly found: { readonly [T in TableName]?: Uint8Array };
+  /** The listeners changed, but not their routes, which are cut out too: as with counters that go on. */
+  readonly routesKnown: boolean;
 }
 
 type Range = readonly [from: number, to: number];
+type Piece = { readonly range: Range; readonly instead?: Uint8Array };
 
-/** Cuts known tables out of the bytes of an `AgentPayload`. */
+/** Cuts what the heartbeat before had as well out of the bytes of an `AgentPayload`. */
 export function cutKnownTables(bytes: Uint8Array, tables: KnownTables): Cut {
   const ranges = rangesOf(bytes);
-  if (ranges === undefined) return { bytes, known: {}, found: {} };
+  if (ranges === undefined) return { bytes, known: {}, found: {}, routesKnown: false };
   const known: { -readonly [T in TableName]?: KnownTable } = {};
   const found: { [T in TableName]?: Uint8Array } = {};
-  const cuts: Range[] = [];
+  const pieces: Piece[] = [];
   for (const name of ['links', 'listeners'] as const) {
     const range = ranges[name];
     const block = bytes.subarray(...range);
-    if (Buffer.compare(block, tables[name].bytes) !== 0) found[name] = block;
-    else {
+    if (Buffer.compare(block, tables[name].bytes) === 0) {
       known[name] = tables[name];
-      if (block.length > 0) cuts.push(range);
-    }
+      if (block.length > 0) pieces.push({ range });
+    } else found[name] = block;
   }
-  return { bytes: cuts.length === 0 ? bytes : without(bytes, ranges.content, cuts), known, found };
+  const { listeners } = found;
+  const instead = listeners === undefined ? undefined : withoutKnownRoutes(listeners, tables.listeners.bytes);
+  if (instead !== undefined) pieces.push({ range: ranges.listeners, instead });
+  const cut = pieces.length === 0 ? bytes : without(bytes, ranges.content, pieces);
+  return { bytes: cut, known, found, routesKnown: instead !== undefined };
+}
+
+/**
+ * The listeners without their routes; undefined if these are not, listener by listener, those of the table before. Made without
+ * views of the bytes: there would be a hundred for each heartbeat of a busy node.
+ */
+function withoutKnownRoutes(block: Uint8Array, before: Uint8Array): Uint8Array | undefined {
+  const [now, then] = [bufferOf(block), bufferOf(before)];
+  const [reader, known] = [new BinaryReader(block), new BinaryReader(before)];
+  const [listener, earlier] = [{ ...nowhere }, { ...nowhere }];
+  const made = Buffer.allocUnsafe(block.length);
+  let length = 0;
+  try {
+    while (reader.pos < block.length && known.pos < before.length) {
+      readListener(reader, listener);
+      readListener(known, earlier);
+      const { from, routesFrom, routesTo, to } = listener;
+      if (now.compare(then, earlier.routesFrom, earlier.routesTo, routesFrom, routesTo) !== 0) return undefined;
+      length = writeHead(made, length, to - from - (routesTo - routesFrom));
+      length += now.copy(made, length, from, routesFrom);
+      length += now.copy(made, length, routesTo, to);
+    }
+  } catch {
+    return undefined;
+  }
+  return reader.pos === block.length && known.pos === before.length ? made.subarray(0, length) : undefined;
+}
+
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+/** Where a listener is inside a table, and its routes inside of it. */
+const nowhere = { from: 0, routesFrom: 0, routesTo: 0, to: 0 };
+
+/** @throws Error unless its routes are one behind the other */
+function readListener(reader: BinaryReader, into: typeof nowhere): void {
+  reader.tag();
+  const length = reader.uint32();
+  into.from = reader.pos;
+  into.to = reader.pos + length;
+  into.routesFrom = into.routesTo = into.to;
+  while (reader.pos < into.to) {
+    const at = reader.pos;
+    const [field, wireType] = reader.tag();
+    if (wireType === WireType.LengthDelimited) reader.skip(wireType);
+    else if (!passOver(reader, wireType)) throw new Error('a group');
+    if (field !== routesField) continue;
+    if (into.routesTo !== into.to && into.routesTo !== at) throw new Error('routes apart');
+    if (into.routesTo === into.to) into.routesFrom = at;
+    into.routesTo = reader.pos;
+  }
+}
+
+/** The tag and length of a listener. @returns the offset behind it */
+function writeHead(into: Buffer, offset: number, length: number): number {
+  let at = into.writeUInt8((tableFields.listeners << 3) | WireType.LengthDelimited, offset);
+  let rest = length;
+  for (; rest > 0x7f; rest >>>= 7) at = into.writeUInt8((rest & 0x7f) | 0x80, at);
+  return into.writeUInt8(rest, at);
 }
 
 /** Where the tables of a heartbeat are; undefined for any other payload, and for one that no usual encoder makes. */
@@ -81,35 +152,37 @@ function rangesOf(bytes: Uint8Array): ({ readonly [T in TableName]: Range } & { 
   }
 }
 
-function without(bytes: Uint8Array, [from, to]: Range, cuts: readonly Range[]): Uint8Array {
+function without(bytes: Uint8Array, [from, to]: Range, pieces: readonly Piece[]): Uint8Array {
   const kept: Uint8Array[] = [];
   let at = from;
-  for (const [first, end] of cuts.toSorted(([a], [b]) => a - b)) {
-    kept.push(bytes.subarray(at, first));
-    at = end;
+  for (const { range, instead } of pieces.toSorted((a, b) => a.range[0] - b.range[0])) {
+    kept.push(bytes.subarray(at, range[0]));
+    if (instead !== undefined) kept.push(instead);
+    at = range[1];
   }
   kept.push(bytes.subarray(at, to));
   return new BinaryWriter().tag(heartbeatField, WireType.LengthDelimited).bytes(Buffer.concat(kept)).finish();
 }
 
-/** The tables of a heartbeat that was read, those that were cut out of it included. */
-export function tablesOf(heartbeat: HeartbeatRequest, { known, found }: Cut): KnownTables {
-  const { linkMetrics, runtimeListeners } = heartbeat;
+/** The tables of a heartbeat that was read, with what was cut out of it. @param before those of the heartbeat before */
+export function tablesOf(
+  { linkMetrics, runtimeListeners }: HeartbeatRequest,
+  { known, found, routesKnown }: Cut,
+  before: KnownTables,
+): KnownTables {
   const routes = runtimeListeners.reduce((sum, listener) => sum + listener.routes.length, 0);
+  const entries = routesKnown ? before.listeners.entries : runtimeListeners.length + routes;
   return {
     links: known.links ?? { bytes: wireOf(found.links, { linkMetrics }), entries: linkMetrics.length },
-    listeners: known.listeners ?? {
-      bytes: wireOf(found.listeners, { runtimeListeners }),
-      entries: runtimeListeners.length + routes,
-    },
+    listeners: known.listeners ?? { bytes: wireOf(found.listeners, { runtimeListeners }), entries, routesKnown },
   };
 }
 
-/** In a buffer of its own: the payload's is not kept for a part of it. */
+/** A view of the payload where that is hardly larger, else in a buffer of its own. */
 function wireOf(
   block: Uint8Array | undefined,
   list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>,
 ): Uint8Array {
   if (block === undefined) return HeartbeatRequest.encode({ ...HeartbeatRequest.create(), ...list }).finish();
-  return new Uint8Array(block);
+  return block.length * viewFactor >= block.buffer.byteLength ? block : new Uint8Array(block);
 }

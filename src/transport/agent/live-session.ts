@@ -410,7 +410,12 @@ export function startLiveSession(
 const factsOf = (
   { heartbeat, tables: { links, listeners } }: Extract<SessionOutput, { readonly kind: 'heartbeat' }>,
   process: ReportingProcess,
-): HeartbeatFacts => heartbeatFacts(heartbeat, { links: links.bytes, listeners: listeners.bytes }, process);
+): HeartbeatFacts =>
+  heartbeatFacts(
+    heartbeat,
+    { links: links.bytes, listeners: listeners.bytes, routesKnown: listeners.routesKnown === true },
+    process,
+  );
 
 /** The bytes of a `ServicePayload`. */
 function unchanged(generation: number): Uint8Array {
