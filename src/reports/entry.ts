@@ -68,7 +68,7 @@ export interface ToldMetrics extends ReportingProcess {
 export type Part = 'listeners' | 'links' | 'metrics';
 export const partsOf: readonly Part[] = ['listeners', 'links', 'metrics'];
 
-const notWritten = { listeners: '', links: '', metrics: '' } as const;
+export const notWritten = { listeners: '', links: '', metrics: '' } as const;
 
 /** What one node told last. */
 export interface Entry {

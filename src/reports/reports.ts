@@ -3,8 +3,11 @@
  * behind; what other instances took is read from the store. Only the opening and the end of a session wait for the store.
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
+import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import { backoff, storeRetry } from '../kernel/retry.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { listenerCounters } from './counted-rows.js';
 import type { Entry, Part } from './entry.js';
@@ -35,9 +38,18 @@ export interface ReportsDeps {
 export interface ReportsService extends Telemetry, Reports {
   /** Deletes the reports of nodes that are gone. @throws ServiceError `unavailable` */
   forget(nodeIds: readonly string[]): Promise<void>;
-  /** Writes what waits, and reads what others wrote. @throws ServiceError `unavailable` */
+  /** Reads what was stored before, writes what waits, and reads what others wrote. @throws ServiceError `unavailable` */
   flush(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Of one node that may wait for what it told before. */
+const mostWaiting = 8;
+
+function queueOf<V>(queues: Map<string, V[]>, nodeId: string): V[] {
+  const queue = queues.get(nodeId) ?? [];
+  queues.set(nodeId, queue);
+  return queue;
 }
 
 /** @throws ServiceError `unavailable` */
@@ -62,7 +74,24 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const beginning = new Map<string, (() => void)[]>();
   const isOwn = (nodeId: string): boolean => table.find(nodeId)?.presence?.until === Number.POSITIVE_INFINITY;
 
-  await store.load();
+  /** What nodes told while the tables of the last run are read: a start does not wait for them. The newest of each node. */
+  let beforeLoaded: Map<string, (() => void)[]> | undefined = new Map();
+  const loadTables = await store.load();
+  const stop = new AbortController();
+  const loaded = (async () => {
+    for (let tries = 1; !stop.signal.aborted; tries += 1) {
+      try {
+        await loadTables(stop.signal);
+        break;
+      } catch (error) {
+        if (tries === 1) logger.warn({ error: errorText(error) }, 'what nodes told last could not be read yet');
+        await sleep(backoff(storeRetry, tries), stop.signal);
+      }
+    }
+    const waiting = beforeLoaded ?? new Map<string, (() => void)[]>();
+    beforeLoaded = undefined;
+    for (const enters of waiting.values()) for (const enter of enters) enter();
+  })();
   if (liveInstances !== undefined) {
     others = followOthers({ store, table, instanceId, liveInstances, isOwn, clock, logger });
     for (const { nodeId, facts, remainingMs } of await presence.all()) {
@@ -73,9 +102,10 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
 
   /** Enters what a node tells, once it is known what it told before. */
   function whenKnown(nodeId: string, enter: () => void): void {
-    const waiting = beginning.get(nodeId);
-    if (waiting === undefined) enter();
-    else waiting.push(enter);
+    const waiting = beginning.get(nodeId) ?? (beforeLoaded && queueOf(beforeLoaded, nodeId));
+    if (waiting === undefined) return enter();
+    waiting.push(enter);
+    if (waiting.length > mostWaiting) waiting.shift();
   }
 
   function takeBeat(nodeId: string, entry: Entry, facts: HeartbeatFacts): readonly Part[] {
@@ -121,7 +151,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       } finally {
         const waiting = beginning.get(nodeId) ?? [];
         beginning.delete(nodeId);
-        for (const enter of waiting) enter();
+        for (const enter of waiting) whenKnown(nodeId, enter);
       }
       entry.seenAt = clock.now();
       table.told(nodeId);
@@ -174,12 +204,15 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     stale: () => others !== undefined && clock.monotonic() - others.readAt() > tuning.staleAfterMs,
     forget: store.forget,
     async flush() {
+      await loaded;
       await presence.flush();
       await store.flush();
       await history?.flush();
       await others?.read();
     },
     async close() {
+      stop.abort();
+      await loaded;
       await others?.close();
       await presence.close();
       await store.close();

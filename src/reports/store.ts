@@ -10,7 +10,7 @@ import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, Fields, ReadStore, StoredDocument } from '../storage/read-store.js';
 import type { Beat, Entry, Part, ToldMetrics, ToldTable } from './entry.js';
-import { partsOf } from './entry.js';
+import { notWritten, partsOf } from './entry.js';
 import type { MetricsFacts, PresenceFacts } from './port.js';
 import type { Counters } from './process-totals.js';
 import type { Table } from './table.js';
@@ -68,8 +68,11 @@ export interface ReportStoreDeps {
 }
 
 export interface ReportStore {
-  /** Fills the table; who is online it does not say. @throws ServiceError `unavailable` */
-  load(): Promise<void>;
+  /**
+   * Fills the table with signs of life; who is online they do not say.
+   * @returns how to fill it with the rest @throws ServiceError `unavailable`, as what it returns
+   */
+  load(): Promise<(signal: AbortSignal) => Promise<void>>;
   /** Writes a node's entry soon. @param changed what besides its sign of life */
   write(nodeId: string, changed: readonly Part[]): void;
   /** Up to 1,000 and more of what an instance wrote from a place on, in that order. @throws ServiceError `unavailable` */
@@ -166,20 +169,28 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     }
     for (const { id, fields } of stored) {
       const entry = table.entry(id);
-      entry.seenAt = fields.seen_at;
-      entry.beat = fields.beat ?? undefined;
+      enterBeat(entry, fields);
       entry.written = fields.written;
     }
   }
 
   return {
     async load() {
-      for (let after: string | undefined; ;) {
-        const stored: readonly StoredBeat[] = await beats.list(after, beatsPerRead);
-        await enter(stored);
-        after = stored.at(-1)?.id;
-        if (stored.length < beatsPerRead) return;
+      const all: StoredBeat[] = [];
+      for (let more = true; more;) {
+        const some = await beats.list(all.at(-1)?.id, beatsPerRead);
+        for (const { id, fields } of some) enterBeat(table.entry(id), fields);
+        all.push(...some);
+        more = some.length === beatsPerRead;
       }
+      return async (signal) => {
+        for (let from = 0; from < all.length && !signal.aborted; from += tablesPerRead) {
+          // Others may have written more since.
+          const some = all.slice(from, from + tablesPerRead).filter(({ id }) => table.entry(id).written === notWritten);
+          await enter(some);
+          for (const { id } of some) table.told(id);
+        }
+      };
     },
     write(nodeId, changed) {
       const before = batch.get(nodeId)?.changed ?? [];
@@ -217,6 +228,11 @@ function beatFields(entry: Entry, instance: string, place: string): BeatFields {
     beat: beat ?? null,
     written,
   };
+}
+
+function enterBeat(entry: Entry, { seen_at, beat }: BeatFields): void {
+  entry.seenAt = seen_at;
+  entry.beat = beat ?? undefined;
 }
 
 function fieldsOf(part: Part, entry: Entry): TableFields | MetricsFields | undefined {

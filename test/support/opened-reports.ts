@@ -90,6 +90,8 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
       ...liveInstances,
     });
     opened.push(reports);
+    // What was stored is read behind the start.
+    if (!made.away) await reports.flush();
     return reports;
   }
 
