@@ -102,7 +102,8 @@ export function keepCounts(deps: CountsDeps): Counts {
         return;
       case 'l4_upstream':
         dirty.upstreams.add(id);
-        return addChainsOf(type, id);
+        for (const chain of fleet.chainsWith(id)) dirty.chains.add(chain.id);
+        return;
       case 'credential':
         certificatesAt = 0;
         return addChainsOf(type, id);

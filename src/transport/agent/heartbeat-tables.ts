@@ -13,12 +13,12 @@ const tableFields = { links: 7, listeners: 8 } as const;
 type TableName = keyof typeof tableFields;
 /** Field of `RuntimeListener`. */
 const routesField = 5;
-/** A table is not copied out of a buffer that is less than this larger. */
+/** A table is copied out of a buffer that is larger by more than this. */
 const viewFactor = 1.25;
 
 /** A table that was read, and found valid. */
 export interface KnownTable {
-  /** The fields of a `HeartbeatRequest` that are the list, in a buffer of their own. */
+  /** The fields of a `HeartbeatRequest` that are the list; in a buffer that holds hardly anything else. */
   readonly bytes: Uint8Array;
   /** Its list entries, those inside of them included. */
   readonly entries: number;
