@@ -13,6 +13,7 @@ import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { FoldBatch } from '../projections/fleet/fold-batch.js';
+import { createCertificateTimes } from './certificates.js';
 import { countChain, countNode, trafficOf } from './node-count.js';
 import type { ChainCount, NodeCount } from './node-count.js';
 import type { Told } from './status.js';
@@ -61,22 +62,15 @@ interface KeptUpstream {
   readonly version: number;
 }
 
-interface KeptCertificate {
-  readonly left: ReturnType<typeof timeLeft>;
-  readonly version: number;
-}
-
 export function keepCounts(deps: CountsDeps): Counts {
-  const { fleet, clock, logger } = deps;
+  const { fleet, logger } = deps;
   const nodes = new Map<string, KeptNode>();
   const chains = new Map<string, ChainCount>();
   const upstreams = new Map<string, KeptUpstream>();
-  const certificates = new Map<string, KeptCertificate>();
+  const certificates = createCertificateTimes(deps);
   /** What is to be judged. */
   let dirty = everything();
   let isComplete = false;
-  /** When the time left of a certificate changes next, milliseconds since the epoch. */
-  let certificatesAt = 0;
   const statusListeners = createListeners<readonly StatusChange[]>((error) =>
     logger.error({ error: errorText(error) }, 'a listener for changes of status failed'),
   );
@@ -105,7 +99,7 @@ export function keepCounts(deps: CountsDeps): Counts {
         for (const chain of fleet.chainsWith(id)) dirty.chains.add(chain.id);
         return;
       case 'credential':
-        certificatesAt = 0;
+        certificates.edited();
         return addChainsOf(type, id);
       case 'connectivity':
         dirty = everything();
@@ -185,25 +179,6 @@ export function keepCounts(deps: CountsDeps): Counts {
     noteChange(changes, resource, before?.status ?? unknown, status, before?.version !== version);
   }
 
-  /** The time left of certificates changes without anybody's doing. */
-  function judgeCertificates(changes: StatusChange[]): void {
-    certificatesAt = Number.POSITIVE_INFINITY;
-    const now = clock.now();
-    for (const { id, name, version, certificate } of fleet.credentials()) {
-      if (certificate === null) continue;
-      const leftMs = Date.parse(certificate.not_after) - now;
-      const left = timeLeft(leftMs);
-      certificatesAt = Math.min(certificatesAt, now + untilNext(leftMs));
-      const before = certificates.get(id);
-      certificates.set(id, { left, version });
-      if (before === undefined || before.left === left || before.version !== version) continue;
-      changes.push({ resource: { type: 'credential', id, name }, was: before.left, status: left });
-    }
-    for (const id of certificates.keys()) {
-      if (fleet.resources.credential.get(id) === undefined) certificates.delete(id);
-    }
-  }
-
   /** Judges what is dirty now, nodes before the chains and these before the upstreams that they make dirty. */
   async function judge(): Promise<void> {
     const changes: StatusChange[] = [];
@@ -219,7 +194,7 @@ export function keepCounts(deps: CountsDeps): Counts {
     await inSlices('nodes', judgeNode);
     await inSlices('chains', judgeChain);
     await inSlices('upstreams', judgeUpstream);
-    if (clock.now() >= certificatesAt) judgeCertificates(changes);
+    changes.push(...certificates.changes());
     if (isComplete && changes.length > 0) statusListeners.tell(changes);
     isComplete = true;
   }
@@ -308,24 +283,4 @@ function signOf({ fleet, agentFacts, reports }: Told, nodeId: string): readonly 
     metrics !== undefined && metrics.reported_at >= sessionAt,
     reports.lossyLinks(nodeId)?.reported_at,
   ];
-}
-
-const dayMs = 24 * 3600 * 1000;
-
-/** What is told of the time that a certificate has left, and up to how many milliseconds. */
-const timesLeft = [
-  ['ended', 0],
-  ['1_day', dayMs],
-  ['7_days', 7 * dayMs],
-  ['30_days', 30 * dayMs],
-] as const;
-
-function timeLeft(ms: number): (typeof timesLeft)[number][0] | 'valid' {
-  return timesLeft.find(([, upTo]) => ms <= upTo)?.[0] ?? 'valid';
-}
-
-/** After how many milliseconds something else is told. */
-function untilNext(ms: number): number {
-  const next = timesLeft.findLast(([, upTo]) => ms > upTo);
-  return next === undefined ? Number.POSITIVE_INFINITY : ms - next[1];
 }

@@ -13,6 +13,7 @@ import { listenerCounters } from './counted-rows.js';
 import type { Entry, Part } from './entry.js';
 import { outOfLinks, takeHeartbeat, takeMetrics } from './entry.js';
 import { linkShares, listenerShares, metricsShares, piecesOf, roundTripShares } from './history/counting.js';
+import { createHeldBack } from './held-back.js';
 import { openHistory } from './history/history.js';
 import { followOthers } from './others.js';
 import type { Others } from './others.js';
@@ -43,15 +44,6 @@ export interface ReportsService extends Telemetry, Reports {
   close(): Promise<void>;
 }
 
-/** Of one node that may wait for what it told before. */
-const mostWaiting = 8;
-
-function queueOf<V>(queues: Map<string, V[]>, nodeId: string): V[] {
-  const queue = queues.get(nodeId) ?? [];
-  queues.set(nodeId, queue);
-  return queue;
-}
-
 /** @throws ServiceError `unavailable` */
 export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const { readStore, instanceId, clock, logger, liveInstances, carriers } = deps;
@@ -70,14 +62,12 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     logger,
   });
   const presence = createPresence(readStore.leases, logger);
-  /** What nodes told while it is read what they told elsewhere before: counters go on from there. */
-  const beginning = new Map<string, (() => void)[]>();
+  const heldBack = createHeldBack();
   const isOwn = (nodeId: string): boolean => table.find(nodeId)?.presence?.until === Number.POSITIVE_INFINITY;
 
-  /** What nodes told while the tables of the last run are read: a start does not wait for them. The newest of each node. */
-  let beforeLoaded: Map<string, (() => void)[]> | undefined = new Map();
   const loadTables = await store.load();
   const stop = new AbortController();
+  /** A start does not wait for the tables of the last run. */
   const loaded = (async () => {
     for (let tries = 1; !stop.signal.aborted; tries += 1) {
       try {
@@ -88,9 +78,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
         await sleep(backoff(storeRetry, tries), stop.signal);
       }
     }
-    const waiting = beforeLoaded ?? new Map<string, (() => void)[]>();
-    beforeLoaded = undefined;
-    for (const enters of waiting.values()) for (const enter of enters) enter();
+    heldBack.releaseAll();
   })();
   if (liveInstances !== undefined) {
     others = followOthers({ store, table, instanceId, liveInstances, isOwn, clock, logger });
@@ -98,14 +86,6 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       table.entry(nodeId).presence = { facts, until: clock.monotonic() + remainingMs };
     }
     await others.read();
-  }
-
-  /** Enters what a node tells, once it is known what it told before. */
-  function whenKnown(nodeId: string, enter: () => void): void {
-    const waiting = beginning.get(nodeId) ?? (beforeLoaded && queueOf(beforeLoaded, nodeId));
-    if (waiting === undefined) return enter();
-    waiting.push(enter);
-    if (waiting.length > mostWaiting) waiting.shift();
   }
 
   function takeBeat(nodeId: string, entry: Entry, facts: HeartbeatFacts): readonly Part[] {
@@ -139,7 +119,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       entry.presence = { facts, until: Number.POSITIVE_INFINITY };
       entry.offlineAfterMs = offlineAfterMs;
       table.told(nodeId);
-      if (others !== undefined && !beginning.has(nodeId)) beginning.set(nodeId, []);
+      if (others !== undefined) heldBack.hold(nodeId);
       try {
         await presence.opened(nodeId, facts, offlineAfterMs);
         const before = await others?.stored(nodeId);
@@ -149,9 +129,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
         table.told(nodeId);
         throw error;
       } finally {
-        const waiting = beginning.get(nodeId) ?? [];
-        beginning.delete(nodeId);
-        for (const enter of waiting) whenKnown(nodeId, enter);
+        heldBack.release(nodeId);
       }
       entry.seenAt = clock.now();
       table.told(nodeId);
@@ -159,7 +137,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     },
     alive(nodeId, facts, offlineAfterMs, heartbeat) {
       presence.alive(nodeId, facts, offlineAfterMs);
-      whenKnown(nodeId, () => {
+      heldBack.enter(nodeId, () => {
         const entry = table.entry(nodeId);
         if (entry.presence?.facts.session_id === facts.session_id) entry.presence = { ...entry.presence, facts };
         entry.seenAt = clock.now();
@@ -170,7 +148,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       });
     },
     metrics(nodeId, report, process) {
-      whenKnown(nodeId, () => {
+      heldBack.enter(nodeId, () => {
         const [entry, at] = [table.entry(nodeId), clock.now()];
         const before = takeMetrics(entry, report, process, at);
         traffic.note(report, before);
