@@ -68,7 +68,7 @@ export interface ToldMetrics extends ReportingProcess {
 export type Part = 'listeners' | 'links' | 'metrics';
 export const partsOf: readonly Part[] = ['listeners', 'links', 'metrics'];
 
-export const notWritten = { listeners: '', links: '', metrics: '' } as const;
+const notWritten = { listeners: '', links: '', metrics: '' } as const;
 
 /** What one node told last. */
 export interface Entry {
@@ -109,7 +109,6 @@ export interface TakenHeartbeat {
 
 /** Enters a heartbeat. @param at milliseconds since the epoch */
 export function takeHeartbeat(entry: Entry, facts: HeartbeatFacts, at: number): TakenHeartbeat {
-  entry.seenAt = at;
   entry.beat = {
     at,
     runs: facts.runs_generation,

@@ -10,7 +10,7 @@ import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, Fields, ReadStore, StoredDocument } from '../storage/read-store.js';
 import type { Beat, Entry, Part, ToldMetrics, ToldTable } from './entry.js';
-import { notWritten, partsOf } from './entry.js';
+import { partsOf } from './entry.js';
 import type { MetricsFacts, PresenceFacts } from './port.js';
 import type { Counters } from './process-totals.js';
 import type { Table } from './table.js';
@@ -167,11 +167,14 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
         news.map(({ id }) => id),
       );
     }
-    for (const { id, fields } of stored) {
-      const entry = table.entry(id);
-      enterBeat(entry, fields);
-      entry.written = fields.written;
-    }
+    stored.forEach(enterBeat);
+  }
+
+  function enterBeat({ id, fields }: StoredBeat): void {
+    const entry = table.entry(id);
+    entry.seenAt = fields.seen_at;
+    entry.beat = fields.beat ?? undefined;
+    entry.written = fields.written;
   }
 
   return {
@@ -179,23 +182,29 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       const all: StoredBeat[] = [];
       for (let more = true; more;) {
         const some = await beats.list(all.at(-1)?.id, beatsPerRead);
-        for (const { id, fields } of some) enterBeat(table.entry(id), fields);
+        some.forEach(enterBeat);
         all.push(...some);
         more = some.length === beatsPerRead;
       }
       return async (signal) => {
         for (let from = 0; from < all.length && !signal.aborted; from += tablesPerRead) {
-          // Others may have written more since.
-          const some = all.slice(from, from + tablesPerRead).filter(({ id }) => table.entry(id).written === notWritten);
-          await enter(some);
-          for (const { id } of some) table.told(id);
+          // What was written since is read by others, or was written here.
+          const isAsThen = ({ id, fields }: StoredBeat): boolean => table.find(id)?.written === fields.written;
+          const ids = all
+            .slice(from, from + tablesPerRead)
+            .filter(isAsThen)
+            .map(({ id }) => id);
+          for (const part of partsOf) await readParts(part, ids);
+          ids.forEach(table.told);
         }
       };
     },
     write(nodeId, changed) {
+      const entry = table.find(nodeId);
+      // It was forgotten meanwhile.
+      if (entry === undefined) return;
       const before = batch.get(nodeId)?.changed ?? [];
       const parts = before.length === 0 ? changed : [...new Set([...before, ...changed])];
-      const entry = table.entry(nodeId);
       let weight = 0;
       for (const part of parts) if (part !== 'metrics') weight += entry[part]?.wire.length ?? 0;
       batch.put(nodeId, { changed: parts, weight });
@@ -228,11 +237,6 @@ function beatFields(entry: Entry, instance: string, place: string): BeatFields {
     beat: beat ?? null,
     written,
   };
-}
-
-function enterBeat(entry: Entry, { seen_at, beat }: BeatFields): void {
-  entry.seenAt = seen_at;
-  entry.beat = beat ?? undefined;
 }
 
 function fieldsOf(part: Part, entry: Entry): TableFields | MetricsFields | undefined {

@@ -1,5 +1,5 @@
 /** What the nodes of one instance told: in memory at once, written behind in batches, changed tables only. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HeartbeatFacts, LinkSample, MetricsFacts } from '../../src/reports/port.js';
 import type { ReportsService } from '../../src/reports/reports.js';
 import { openedReports, presenceOf } from '../support/opened-reports.js';
@@ -246,6 +246,18 @@ describe('a deleted node', () => {
   });
 });
 
+describe('a node that is deleted while its session ends', () => {
+  it('leaves nothing behind', async () => {
+    await reports.sessionOpened('n1', presenceOf('s'), 30_000);
+    await reports.flush();
+    const ending = reports.sessionEnded('n1', 's');
+    await reports.forget(['n1']);
+    await ending;
+    await reports.flush();
+    expect(await stored('node_beats')).toBeUndefined();
+  });
+});
+
 describe('counters of listeners and links', () => {
   const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'running', routes: [] };
   const reported = (process_id: string, bytes: number, ...more: readonly number[]): HeartbeatFacts =>
@@ -279,6 +291,28 @@ describe('counters of listeners and links', () => {
     expect(shown()).toEqual({ listeners: [155], links: [155], traffic: 155 });
     tell('cc', 0);
     expect(shown()).toEqual({ listeners: [155], links: [155], traffic: 155 });
+  });
+
+  it('go on when the instance is killed before it has read what was stored', async () => {
+    tell('aa', 70);
+    tell('bb', 80);
+    await reports.close();
+    let goOn = (): void => undefined;
+    opened.readsHeld = new Promise((resolve) => (goOn = resolve));
+    const killed = await opened.alone();
+    await killed.sessionOpened('n1', presenceOf('s2'), 30_000);
+    killed.alive('n1', presenceOf('s2'), 30_000, reported('bb', 85));
+    // Its sign of life is stored behind that.
+    await vi.waitUntil(async () => (await stored('node_beats'))?.['presence'] !== null, { timeout: 20_000 });
+    opened.dead.add('one');
+    goOn();
+    await killed.close();
+    opened.dead.clear();
+    opened.readsHeld = undefined;
+    reports = await opened.alone();
+    expect(shown()).toMatchObject({ traffic: 150 });
+    tell('bb', 90);
+    expect(shown()).toMatchObject({ traffic: 160 });
   });
 
   it('of an agent that does not name its process go on when they fall', () => {

@@ -18,6 +18,8 @@ export interface OpenedReports {
   /** Instances that refuse to write from now on, as after a kill. */
   readonly dead: Set<string>;
   away: boolean;
+  /** Reads of several documents wait for it. */
+  readsHeld: Promise<void> | undefined;
   /** The only instance on the store. */
   alone(): Promise<ReportsService>;
   /** One of several. @param leases in place of the store's */
@@ -71,6 +73,7 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
         },
         async getMany(ids) {
           check();
+          await made.readsHeld;
           const documents = await collection.getMany(ids);
           count(made.reads, spec.name, documents.length);
           return documents;
@@ -91,7 +94,7 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
     });
     opened.push(reports);
     // What was stored is read behind the start.
-    if (!made.away) await reports.flush();
+    if (!made.away && made.readsHeld === undefined) await reports.flush();
     return reports;
   }
 
@@ -102,6 +105,7 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
     reads: new Map(),
     dead: new Set(),
     away: false,
+    readsHeld: undefined,
     alone: () => start('one', storeOf('one'), false),
     oneOfSeveral: (name, leases) => start(name, storeOf(name, leases), true),
     async stored(name, nodeId) {
