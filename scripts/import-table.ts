@@ -58,6 +58,9 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   agent: ['channel', 'gen', 'transport/listener', 'kernel'],
 };
 
+/** The sources of the programs that know the service by its API alone. */
+const WORKSPACES: readonly string[] = ['console/src/', 'cli/src/'];
+
 /** Files directly in src/, which start a program and may import all parts. */
 const WIRING: readonly string[] = ['src/main.ts'];
 
@@ -206,8 +209,10 @@ function judgePackage(file: string, part: string | null, specifier: string, decl
 }
 
 function judgeRelative(file: string, part: string | null, specifier: string): string | null {
-  if (!file.startsWith('src/')) return null;
   const target = posix.normalize(posix.join(posix.dirname(file), specifier));
+  const workspace = WORKSPACES.find((sources) => file.startsWith(sources));
+  if (workspace !== undefined) return judgeInWorkspace(file, target, workspace);
+  if (!file.startsWith('src/')) return null;
   if (!target.startsWith('src/')) return 'src imports nothing from outside src';
   if (part === null) return null; // a wiring file
   const targetPart = partOf(target);
@@ -217,6 +222,15 @@ function judgeRelative(file: string, part: string | null, specifier: string): st
   if (allowed.includes(targetPart)) return null;
   const others = allowed.length === 0 ? 'no other part' : allowed.join(', ');
   return `src/${part} may import ${others}; not ${targetPart}`;
+}
+
+function judgeInWorkspace(file: string, target: string, workspace: string): string | null {
+  if (!target.startsWith(workspace))
+    return `${workspace} imports nothing from outside it: it knows the service by its API`;
+  if (workspace !== 'console/src/') return null;
+  const [own, other] = [file, target].map((path) => path.slice(workspace.length).split('/')[0]);
+  if (own === 'app' || other === own || other === 'shared') return null;
+  return `console/src/${own} may import console/src/shared; not ${other}`;
 }
 
 /**

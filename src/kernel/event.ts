@@ -29,11 +29,7 @@ export const agentStreams: readonly string[] = Array.from(
 /** The streams that have a log chain (`docs/log-chain.md`). */
 export const chainedStreams: readonly string[] = [streams.fleet, streams.accounts, streams.service];
 
-const factStreams: ReadonlySet<string> = new Set([
-  streams.signins,
-  streams.webhooks,
-  ...agentStreams,
-]);
+const factStreams: ReadonlySet<string> = new Set([streams.signins, streams.webhooks, ...agentStreams]);
 
 /** All streams of an installation, by their exact names: another stream is somebody else's, whatever it begins with. */
 export const allStreams: readonly string[] = [...chainedStreams, streams.keyring, ...factStreams];

@@ -31,6 +31,18 @@ describe('the import check reports a forbidden import', () => {
     ['src/transport/rest/nodes.ts', '../agent/server.js', 'not transport/agent'],
     ['src/delivery/target.ts', '../app.js', 'src/delivery does not import the wiring of the program'],
     ['src/delivery/target.ts', '../../scripts/demo.js', 'src imports nothing from outside src'],
+    [
+      'console/src/nodes/nodes.ts',
+      '../chains/chains.js',
+      'console/src/nodes may import console/src/shared; not chains',
+    ],
+    [
+      'console/src/shared/ui/when.tsx',
+      '../../app/router.js',
+      'console/src/shared may import console/src/shared; not app',
+    ],
+    ['console/src/nodes/nodes.ts', '../../../src/kernel/ids.js', 'console/src/ imports nothing from outside it'],
+    ['cli/src/service.ts', '../../src/kernel/ids.js', 'cli/src/ imports nothing from outside it'],
   ])('%s from %s', (file, specifier, reason) => {
     expect(reasons(file, `import { x } from '${specifier}';`)).toEqual([expect.stringContaining(`1: `)]);
     expect(reasons(file, `import { x } from '${specifier}';`)[0]).toContain(reason);

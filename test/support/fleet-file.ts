@@ -18,7 +18,7 @@ import { systemClock } from '../../src/kernel/clock.js';
 import type { RestApp, RestDeps } from '../../src/transport/rest/deps.js';
 import type { Sections } from '../../src/transport/rest/fleet-file/sections.js';
 import { sectionsOf } from '../../src/transport/rest/fleet-file/sections.js';
-import type { DeclaredRoute } from '../../src/transport/rest/openapi/route-declaration.js';
+import type { DeclaredRoute } from '../../src/transport/rest/route-declaration.js';
 import { routesOfResources } from '../../src/transport/rest/resources.js';
 
 function declaredSections(): Sections {

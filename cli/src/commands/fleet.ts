@@ -20,7 +20,7 @@ import type { Api } from '../service.js';
 import { dataOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
-import { agentEndpoint } from './operate.js';
+import { agentEndpoint } from '../agent-environment.js';
 
 interface FileOptions extends GlobalOptions {
   readonly file: readonly string[];

@@ -9,6 +9,7 @@ import { line, paint, printValue, shown, tellSecrets, unreachable, write, yamlOf
 import { findOne, pagesOf, typeOf } from '../resources.js';
 import type { Api, Schemas } from '../service.js';
 import { dataOf, refusalOf } from '../service.js';
+import { agentEndpoint, environmentOf } from '../agent-environment.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
 import { describeItem, feedPages } from './events.js';
@@ -115,18 +116,6 @@ interface EnvOptions extends GlobalOptions {
   readonly issue?: true;
   readonly yes?: true;
   readonly endpoint?: string;
-}
-
-/** Noise replaces TLS, so the scheme is http although the session is encrypted. */
-export const agentEndpoint = (server: string): string => `http://${new URL(server).hostname}:8443`;
-
-/** The environment file of an agent. @param psk the line is left to the reader without one */
-export function environmentOf(nodeId: string, endpoint: string, psk: string | undefined): string {
-  const secret =
-    psk === undefined
-      ? '# SVC_CONTROL_PSK= is shown once, when it is issued: svcctl node env NODE --issue'
-      : `SVC_CONTROL_PSK=${psk}`;
-  return `SVC_AGENT_ID=${nodeId}\nSVC_CONTROL_ENDPOINT=${endpoint}\n${secret}\n`;
 }
 
 async function issuePsk(api: Api, node: string, yes: boolean | undefined): Promise<string> {

@@ -3,7 +3,7 @@
  * Implements `docs/contract/automation.md#the-command-line-svcctl`, `--psk-dir`.
  */
 import { randomUUID } from 'node:crypto';
-import { environmentOf } from '../commands/operate.js';
+import { environmentOf } from '../agent-environment.js';
 import { Failure } from '../exit.js';
 import { holdSecrets, say, shown, tellSecrets } from '../output.js';
 import { findOne, typeOf } from '../resources.js';

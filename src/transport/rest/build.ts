@@ -18,12 +18,12 @@ import { installMinPosition, installOutages, installStaleness, installStoredRead
 import { consoleRoutes } from './console/console-routes.js';
 import { decodableUrl, installCorrelation, requestId } from './checks/correlation.js';
 import { installCors } from './checks/cors.js';
-import type { DeclaredRoute, RouteSchema } from './openapi/route-declaration.js';
+import type { DeclaredRoute, RouteSchema } from './route-declaration.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { eventRoutes } from './events/events.js';
 import { fleetFileRoutes } from './fleet-file/fleet-file-routes.js';
 import { sectionsOf } from './fleet-file/sections.js';
-import { dashboardRoutes } from './fleet/dashboard.js';
+import { dashboardRoutes } from './resources/dashboard.js';
 import { docsSources } from './openapi/docs-page.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
 import { installGate, refuseOtherMethods } from './checks/gate.js';
@@ -41,7 +41,7 @@ import { revertRoutes } from './resources/revert.js';
 import { routesOfResources } from './resources.js';
 import { settingsRoutes } from './resources/settings.js';
 import { userRoutes } from './resources/users.js';
-import { validatorCompiler } from './checks/validation.js';
+import { validatorCompiler } from './schemas/validation.js';
 
 export type { RestApp, RestDeps, RestOptions } from './deps.js';
 

@@ -1,4 +1,5 @@
 /** The dependencies and options of the REST transport. Types only: `buildRest` is in `build.ts`. */
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import type {
   FastifyBaseLogger,
@@ -9,6 +10,7 @@ import type {
   RouteGenericInterface,
   RouteOptions,
 } from 'fastify';
+import type { Counter, Histogram } from 'prom-client';
 import type { CommandHandlers } from '../../commands/handlers-port.js';
 import type { Delivery } from '../../delivery/port.js';
 import type { Feed } from '../../feed/port.js';
@@ -21,17 +23,45 @@ import type { AgentFacts } from '../../reports/facts.js';
 import type { Webhooks } from '../../webhooks/port.js';
 import type { Counts } from '../../reports/counts.js';
 import type { Activity, Reports } from '../../reports/port.js';
-import type { RouteConfig, RouteSchema } from './openapi/route-declaration.js';
-import type { RequestCounts } from './server/request-records.js';
-import type { AnswersUnderWay } from './server/answers-under-way.js';
-import type { RestSockets } from './server/sockets.js';
+import type { RouteConfig, RouteSchema } from './route-declaration.js';
 import type { Timeouts } from './tuning.js';
-import type { WaitingPlaces } from './checks/waiting-places.js';
 
 export interface Readiness {
   readonly ready: boolean;
   /** Sentences, empty when ready. */
   readonly reasons: readonly string[];
+}
+
+/** Metrics of REST requests. */
+export interface RequestCounts {
+  readonly seconds: Histogram<'route' | 'method' | 'status'>;
+  readonly refused: Counter<'code'>;
+}
+
+export interface AnswersUnderWay {
+  /** Hands a server's requests on, a bounded number of one connection at a time. */
+  inTurn(listener: RequestListener): RequestListener;
+  /** Whoever answers in a stream says how it ends when its connection must: its last words come before the end. */
+  endsBy(response: ServerResponse, end: () => void): void;
+  /** Ends the connections of the server whose answers are not taken. */
+  guard(server: Server): void;
+  /** Bytes of answers that their clients have not taken yet, and an estimate for each request that waits its turn. */
+  waitingBytes(): number;
+}
+
+export interface RestSockets {
+  /** Applies the bounds to a server. */
+  guard(server: Server): void;
+  readonly open: number;
+}
+
+export interface WaitingPlaces {
+  /**
+   * @returns gives the place back, once
+   * @throws ServiceError `rate_limited` when all places are taken, before anything is written
+   */
+  take(userId: string): () => void;
+  readonly taken: number;
 }
 
 export interface RestDeps {

@@ -9,7 +9,7 @@ import type { Budget } from './checks/address-budget.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { failureSchema } from './answers/envelope.js';
 import { bearerToken } from './checks/session-token.js';
-import { documented } from './openapi/openapi-text.js';
+import { documented } from './schemas/documented.js';
 
 const readiness = z
   .object({

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 
 interface Success<T> {
   success: true;

@@ -16,7 +16,7 @@ import { limits } from '../../../kernel/limits.js';
 import type { RestApp } from '../deps.js';
 import { tuning } from '../tuning.js';
 import { isJson, isYaml, unsupportedType } from './gate.js';
-import { printableKey, propertyPath } from './json-path.js';
+import { printableKey, propertyPath } from '../schemas/json-path.js';
 
 const noBytes = Buffer.alloc(0);
 

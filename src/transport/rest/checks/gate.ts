@@ -10,9 +10,8 @@ import { plainIp } from '../../../kernel/addresses.js';
 import { ServiceError, unreachable } from '../../../kernel/errors.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import type { Access } from '../request-state.js';
-import { reads } from '../openapi/openapi-failures.js';
 import type { OriginCheck } from './session-token.js';
-import { byCookie, tokenOf } from './session-token.js';
+import { byCookie, reads, tokenOf } from './session-token.js';
 
 type Authenticate = CommandHandlers['accounts']['authenticate'];
 

@@ -6,9 +6,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NewToken } from '../../../commands/handlers-port.js';
 import { ServiceError } from '../../../kernel/errors.js';
-import { reads } from '../openapi/openapi-failures.js';
 
 export const sessionCookie = 'svc_session';
+
+export const reads = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
 /** A longer token cannot be one of this service and is not parsed. */
 const tokenChars = 4096;

@@ -5,16 +5,8 @@
  */
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
+import type { WaitingPlaces } from '../deps.js';
 import { tuning } from '../tuning.js';
-
-export interface WaitingPlaces {
-  /**
-   * @returns gives the place back, once
-   * @throws ServiceError `rate_limited` when all places are taken, before anything is written
-   */
-  take(userId: string): () => void;
-  readonly taken: number;
-}
 
 export interface WaitingBounds {
   readonly inAll: number;

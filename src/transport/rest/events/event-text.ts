@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { FeedItem } from '../../../feed/port.js';
 import type { StatusChange } from '../../../reports/counts.js';
 import { loggedEntry } from '../resources/audit.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { applyErrors, nodeId, timeOf } from '../schemas/shared-schemas.js';
 
 /** The first block of a stream. */

@@ -4,7 +4,7 @@ import { auditedTypes } from '../../../domain/audit/describe.js';
 import type { FeedFilters } from '../../../feed/filters.js';
 import type { FeedType } from '../../../feed/port.js';
 import { limits } from '../../../kernel/limits.js';
-import { sample } from '../openapi/openapi-text.js';
+import { sample } from '../schemas/documented.js';
 import { formedText } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 

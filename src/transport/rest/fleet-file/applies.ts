@@ -9,7 +9,7 @@ import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { commandContext } from '../checks/consistency.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { entrySchema } from '../resources/audit.js';
 import { dryRunQuery } from '../resources/revert.js';
 import { writtenEntries } from '../resources/written-entry.js';

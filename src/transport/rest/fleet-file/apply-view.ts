@@ -11,7 +11,7 @@ import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import type { AuditEntry, Deployment } from '../../../projections/port.js';
 import type { RestDeps } from '../deps.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import type { DeploymentView } from '../resources/deployments.js';
 import { deploymentSchema, viewsOf } from '../resources/deployments.js';

@@ -10,7 +10,7 @@ import type { WholeFleet } from '../../../projections/port.js';
 import { answers } from '../answers/envelope.js';
 import { sendPieces } from '../answers/streamed-json.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { text } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
 import { query } from '../schemas/query.js';

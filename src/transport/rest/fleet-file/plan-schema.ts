@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { FilePlan } from '../../../commands/handlers-port.js';
 import type { FileFlags } from '../../../domain/fleet-file/document.js';
 import { limits } from '../../../kernel/limits.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { auditChange } from '../resources/audit.js';
 import { body, boolean, distinct, integer, oneOf, text } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';

@@ -9,7 +9,7 @@ import { noReferences } from '../../../domain/fleet-file/naming.js';
 import type { AnyResource, ResourceType } from '../../../domain/fleet/resources.js';
 import { resources, resourceTypes } from '../../../domain/fleet/resources.js';
 import { policyKey, policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
-import type { DeclaredRoute, InFile } from '../openapi/route-declaration.js';
+import type { DeclaredRoute, InFile } from '../route-declaration.js';
 import { body, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
 import { settingsBody } from '../resources/settings.js';
 

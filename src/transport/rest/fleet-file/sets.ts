@@ -10,7 +10,7 @@ import type { AuditEntry } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import { writtenEntries } from '../resources/written-entry.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';

@@ -15,7 +15,7 @@ import { canonicalKey, jsonFaults } from '../../../kernel/json-text.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { ThreadLostError, startThread, threadBeside } from '../../../kernel/worker-thread.js';
-import type { Mistake } from '../checks/validation.js';
+import type { Mistake } from '../schemas/validation.js';
 import { tuning } from '../tuning.js';
 import type { Path, ReadText } from './yaml-text.js';
 import { keyTwice, readYaml, sentence, tooDeep } from './yaml-text.js';

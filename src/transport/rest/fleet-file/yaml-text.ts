@@ -9,8 +9,8 @@ import { Composer, CST as tokens, isAlias, isMap, isScalar, isSeq, Lexer, Parser
 import { limits } from '../../../kernel/limits.js';
 import { canonicalKey } from '../../../kernel/json-text.js';
 import { nameKey } from '../../../domain/resource/meta.js';
-import { propertyPath } from '../checks/json-path.js';
-import type { Mistake } from '../checks/validation.js';
+import { propertyPath } from '../schemas/json-path.js';
+import type { Mistake } from '../schemas/validation.js';
 import { tuning } from '../tuning.js';
 
 /** A place in the value. */

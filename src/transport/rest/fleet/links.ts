@@ -14,7 +14,7 @@ import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { readHeaders } from '../schemas/headers.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { noQuery } from '../schemas/query.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, time } from '../schemas/shared-schemas.js';
 
 const measured = {

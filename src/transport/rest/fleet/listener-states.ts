@@ -7,7 +7,7 @@ import { byListener, listenerOfKey } from '../../../domain/port-table/port-table
 import { limits } from '../../../kernel/limits.js';
 import { isCurrent, missing, stateNow } from '../../../reports/listener-states.js';
 import type { RestDeps } from '../deps.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 
 export const shownListeners = z
   .object({

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { nodeStatuses, statusOf } from '../../../reports/status.js';
 import type { RestDeps } from '../deps.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 
 export const nodeStatus = documented(

@@ -14,7 +14,7 @@ import { readHeaders } from '../schemas/headers.js';
 import { nodeOptions, nodeStatus } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';
 
 const counter = (what: string, example: number) =>

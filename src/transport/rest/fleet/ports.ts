@@ -16,7 +16,7 @@ import { readHeaders } from '../schemas/headers.js';
 import { nodeOption, nodeOptions } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, listenerOrder } from '../schemas/shared-schemas.js';
 
 const portItem = z

@@ -6,14 +6,14 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
 import { httpStatusOf } from '../../../kernel/errors.js';
-import type { DeclaredRoute, RouteSchema } from './route-declaration.js';
+import type { DeclaredRoute, RouteSchema } from '../route-declaration.js';
 import { failureSchema } from '../answers/envelope.js';
 import { answerHeaders, everyRequestHeaders } from '../schemas/headers.js';
 import type { AnswerHeader } from '../schemas/headers.js';
-import { failures, failuresOf, reads } from './openapi-failures.js';
+import { failures, failuresOf } from './openapi-failures.js';
 import type { JsonSchema, JsonSchemas } from './openapi-schemas.js';
 import { exampleOf, jsonSchemas } from './openapi-schemas.js';
-import { sessionCookie } from '../checks/session-token.js';
+import { reads, sessionCookie } from '../checks/session-token.js';
 
 export interface Document {
   readonly openapi: string;

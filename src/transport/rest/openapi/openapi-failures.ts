@@ -5,7 +5,8 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
 import { httpStatusOf } from '../../../kernel/errors.js';
-import type { DeclaredRoute } from './route-declaration.js';
+import { reads } from '../checks/session-token.js';
+import type { DeclaredRoute } from '../route-declaration.js';
 
 interface FailureText {
   readonly description: string;
@@ -69,8 +70,6 @@ export const failures: { readonly [code in ErrorCode]: FailureText } = {
     example: 'the event store is out of reach; nothing was written',
   },
 };
-
-export const reads = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
 /** The failures of a route, by status. */
 export function failuresOf({ method, url, schema, config }: DeclaredRoute): readonly ErrorCode[] {

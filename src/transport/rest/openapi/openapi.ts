@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { acceptsCoding } from '../answers/accepted.js';
 import type { Budget } from '../checks/address-budget.js';
-import type { DeclaredRoute } from './route-declaration.js';
+import type { DeclaredRoute } from '../route-declaration.js';
 import type { RestApp, RestOptions } from '../deps.js';
 import { docsPage } from './docs-page.js';
 import type { Document } from './openapi-document.js';

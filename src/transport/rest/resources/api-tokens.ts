@@ -7,7 +7,7 @@ import { callerOf, commandContext, setCommandHeaders } from '../checks/consisten
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, created, ok, pageOf } from '../answers/envelope.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { body, canonical, integer, list, name, oneOf, uuid } from '../schemas/fields.js';
 import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';
 import { listQuery, listing, noQuery, query } from '../schemas/query.js';

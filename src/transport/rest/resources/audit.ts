@@ -15,9 +15,9 @@ import { answers, ok, pageOf } from '../answers/envelope.js';
 import { canonical } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
 import { instant, noQuery, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
-import { expected } from '../checks/validation.js';
+import { expected } from '../schemas/validation.js';
 
 const listQuerystring = query({
   ...paging,

@@ -12,7 +12,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { body, boolean, text } from '../schemas/fields.js';
 import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { tuning } from '../tuning.js';
 import type { OriginCheck } from '../checks/session-token.js';
 import { byCookie, clearSessionCookie, sessionCookie, setSessionCookie } from '../checks/session-token.js';

@@ -11,7 +11,7 @@ import { policyTransports } from '../../../domain/listener-policy/policy.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { oneOf } from '../schemas/fields.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery, query } from '../schemas/query.js';

@@ -31,9 +31,9 @@ import {
 import type { JsonObject } from '../../../kernel/json.js';
 import type { Shape } from './resource-shape.js';
 import { ownFields } from './resource-shape.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
-import { expected } from '../checks/validation.js';
+import { expected } from '../schemas/validation.js';
 
 const { maxStreams } = limits.fleet;
 

@@ -17,7 +17,7 @@ import type { ShownListeners } from '../fleet/listener-states.js';
 import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { nodeStatus } from '../fleet/node-status.js';
 import { resourceSchema } from './resource-shape.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId, time } from '../schemas/shared-schemas.js';
 
 const hopStatus = z

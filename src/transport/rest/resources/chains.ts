@@ -20,7 +20,7 @@ import { etag, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 

@@ -7,7 +7,7 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { answers, ok } from '../answers/envelope.js';
 import { originOf } from '../checks/session-token.js';
 import type { RestApp, RestOptions } from '../deps.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 

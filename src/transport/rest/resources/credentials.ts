@@ -29,9 +29,9 @@ import {
   uuid,
 } from '../schemas/fields.js';
 import { instant } from '../schemas/query.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, managedBy, referrer, timeOf, timestamps } from '../schemas/shared-schemas.js';
-import { expected } from '../checks/validation.js';
+import { expected } from '../schemas/validation.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { resourceRoutes } from './resource-routes.js';
 

@@ -24,7 +24,7 @@ import type { ShownListeners } from '../fleet/listener-states.js';
 import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { pushFacts } from './node-view.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { applyErrors, idOf, nodeId, timeOf } from '../schemas/shared-schemas.js';
 
 interface DeploymentStates extends Omit<Deployment, 'nodes'> {

@@ -10,9 +10,9 @@ import { hourMs, hoursKeptMs, slotMs, slotsKeptMs } from '../../../reports/histo
 import type { Point, Points } from '../../../reports/history/points.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import { expected } from '../checks/validation.js';
+import { expected } from '../schemas/validation.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { readHeaders } from '../schemas/headers.js';
 import { instant, query } from '../schemas/query.js';
 import { timeOf } from '../schemas/shared-schemas.js';

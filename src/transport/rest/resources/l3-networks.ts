@@ -39,7 +39,7 @@ import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { ownFields, resourceSchema } from './resource-shape.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
 const what = 'L3 network';

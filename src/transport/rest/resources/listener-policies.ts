@@ -11,7 +11,7 @@ import { answers, nothing, ok } from '../answers/envelope.js';
 import { body, ip, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
 import { conditionalHeaders, etag } from '../schemas/headers.js';
 import { query, queryInteger } from '../schemas/query.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { listenerOrder, version } from '../schemas/shared-schemas.js';
 
 const saveBody = body({

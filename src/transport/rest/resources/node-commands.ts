@@ -15,7 +15,7 @@ import { body, oneOf } from '../schemas/fields.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { noQuery } from '../schemas/query.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, time, timeOf } from '../schemas/shared-schemas.js';
 
 const queued = z

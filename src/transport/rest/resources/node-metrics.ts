@@ -9,7 +9,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { diallersOf } from '../../../reports/status.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';

@@ -17,7 +17,7 @@ import { nodeStatus } from '../fleet/node-status.js';
 import { statusOf } from '../../../reports/status.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { applyErrors, time } from '../schemas/shared-schemas.js';
 
 export const nodeShape: Shape<NodeDefinition> = {

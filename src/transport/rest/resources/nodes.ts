@@ -23,7 +23,7 @@ import { nodeSchema, nodeShape, nodeView, pskFingerprint, pushFacts } from './no
 import type { NodeView } from './node-view.js';
 import { noQuery, sorting } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { nodeId, referrer } from '../schemas/shared-schemas.js';
 
 const label = canonical('key:value or key', (value) =>

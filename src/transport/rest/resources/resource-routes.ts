@@ -17,7 +17,7 @@ import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { listQuery, listing, noQuery, query } from '../schemas/query.js';
 import type { CheckedBody, Schemas, Shape } from './resource-shape.js';
 import { createBody, definitionReader, fileBody, ownFields, updateBody } from './resource-shape.js';
-import type { FieldsInFile, RouteConfig } from '../openapi/route-declaration.js';
+import type { FieldsInFile, RouteConfig } from '../route-declaration.js';
 
 interface Addressable {
   readonly id: string;

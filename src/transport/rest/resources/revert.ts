@@ -19,10 +19,10 @@ import { answers, ok } from '../answers/envelope.js';
 import { postHeaders } from '../schemas/headers.js';
 import { idParams, pathId } from '../checks/path-id.js';
 import { query } from '../schemas/query.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf } from '../schemas/shared-schemas.js';
 import { writtenEntry } from './written-entry.js';
-import { expected } from '../checks/validation.js';
+import { expected } from '../schemas/validation.js';
 
 const previewSchema = z
   .object({

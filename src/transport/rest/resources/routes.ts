@@ -29,7 +29,7 @@ import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { ownFields, resourceSchema } from './resource-shape.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
 /** The characters of a path of RFC 3986, with every escape sequence whole. */

@@ -9,7 +9,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { body, boolean, integer, list, object, port, uuid } from '../schemas/fields.js';
 import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
-import { documented } from '../openapi/openapi-text.js';
+import { documented } from '../schemas/documented.js';
 import { nodeId, version } from '../schemas/shared-schemas.js';
 
 /** Descriptions of fields that requests and answers share. */

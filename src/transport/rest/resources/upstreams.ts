@@ -22,7 +22,7 @@ import {
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { idOf, referrer, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 
 const interval = limits.rest.healthCheckIntervalMs;

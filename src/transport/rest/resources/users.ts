@@ -11,7 +11,7 @@ import { limits } from '../../../kernel/limits.js';
 import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, created, ok, pageOf } from '../answers/envelope.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { body, canonical, name, oneOf, text } from '../schemas/fields.js';
 import { aboutRole, idOf, role, timestamps } from '../schemas/shared-schemas.js';
 import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';

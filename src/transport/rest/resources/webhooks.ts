@@ -15,7 +15,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from '../schemas/documented.js';
 import { body, boolean, distinct, formedText, list, name, object, oneOf, text } from '../schemas/fields.js';
 import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';

@@ -14,8 +14,8 @@ import {
 } from '../../../kernel/addresses.js';
 import { isUuid } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';
-import { documented, sample } from '../openapi/openapi-text.js';
-import { expected } from '../checks/validation.js';
+import { documented, sample } from './documented.js';
+import { expected } from './validation.js';
 
 const loneSurrogate = /\p{Surrogate}/u;
 

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { IfMatch } from '../../../domain/resource/refusal.js';
 import type { IdempotencyMark } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
-import { expected } from '../checks/validation.js';
+import { expected } from './validation.js';
 
 /** An entry of a list (RFC 9110): an entity tag, which may hold a comma, or nothing. */
 const listEntry = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[ \t]*(?:,|$)/y;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
 import { canonical, text } from './fields.js';
-import { expected } from '../checks/validation.js';
+import { expected } from './validation.js';
 
 /** A decimal integer in a range. @param description what the document says of it */
 export function queryInteger(min: number, max: number, description: string) {

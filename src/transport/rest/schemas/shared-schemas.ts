@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { roles } from '../../../domain/accounts/user.js';
 import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
-import { documented, sample } from '../openapi/openapi-text.js';
+import { documented, sample } from './documented.js';
 
 /** The id of a resource in an answer. @param whose the owner, as the document names it */
 export function idOf(whose: string, example: string) {

@@ -5,23 +5,13 @@
  * one that holds most. `sockets.ts` bounds open connections, and `http-server.ts` what a client sends. Implements
  * `docs/contract/configuration.md#configuration`.
  */
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { plainIp } from '../../../kernel/addresses.js';
 import { limits } from '../../../kernel/limits.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
+import type { AnswersUnderWay } from '../deps.js';
 import { tuning } from '../tuning.js';
-
-export interface AnswersUnderWay {
-  /** Hands a server's requests on, a bounded number of one connection at a time. */
-  inTurn(listener: RequestListener): RequestListener;
-  /** Whoever answers in a stream says how it ends when its connection must: its last words come before the end. */
-  endsBy(response: ServerResponse, end: () => void): void;
-  /** Ends the connections of the server whose answers are not taken. */
-  guard(server: Server): void;
-  /** Bytes of answers that their clients have not taken yet, and an estimate for each request that waits its turn. */
-  waitingBytes(): number;
-}
 
 interface AnswersOptions {
   readonly refusals: Pick<SampledLog, 'note'>;

@@ -5,9 +5,7 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { RestApp, RestOptions } from '../deps.js';
-import type { AnswersUnderWay } from './answers-under-way.js';
-import type { RestSockets } from './sockets.js';
+import type { AnswersUnderWay, RestApp, RestOptions, RestSockets } from '../deps.js';
 import { tuning } from '../tuning.js';
 import type { Timeouts } from '../tuning.js';
 

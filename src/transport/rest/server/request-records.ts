@@ -11,7 +11,7 @@ import { errorText } from '../../../kernel/errors.js';
 import type { ServiceError } from '../../../kernel/errors.js';
 import type { LogFields, Logger } from '../../../kernel/logger.js';
 import { secondsBounds } from '../../../kernel/seconds-bounds.js';
-import type { RestApp, RestDeps } from '../deps.js';
+import type { RequestCounts, RestApp, RestDeps } from '../deps.js';
 
 /** The only values of the label `method`: a client may send any word. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
@@ -20,12 +20,6 @@ const addressChars = 64;
 const textChars = 512;
 /** The route of a request that matches none. */
 const unknown = 'unknown';
-
-/** Metrics of REST requests. */
-export interface RequestCounts {
-  readonly seconds: Histogram<'route' | 'method' | 'status'>;
-  readonly refused: Counter<'code'>;
-}
 
 export function createRequestCounts(): RequestCounts {
   return {

@@ -4,18 +4,13 @@
  * of an idle connection of the one that holds most. Behind a proxy there is only the proxy's address, so trusted proxies
  * have no bound of their own. The time that a request may take is node's (`http-server.ts`).
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { addressKey, plainIp } from '../../../kernel/addresses.js';
 import { addressRanges } from '../../../kernel/cidr.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
+import type { RestSockets } from '../deps.js';
 import { tuning } from '../tuning.js';
-
-export interface RestSockets {
-  /** Applies the bounds to a server. */
-  guard(server: Server): void;
-  readonly open: number;
-}
 
 interface RestSocketsOptions {
   /** CIDRs. */

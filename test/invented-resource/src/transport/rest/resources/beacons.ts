@@ -6,7 +6,7 @@ import { distinct, integer, name, text, uuid } from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
-import { sample } from '../openapi/openapi-text.js';
+import { sample } from '../schemas/documented.js';
 
 const shape: Shape<BeaconDefinition> = {
   name: { about: 'Name', example: 'north', request: name, response: z.string() },

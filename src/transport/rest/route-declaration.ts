@@ -4,9 +4,9 @@
  */
 import type { FastifyContextConfig, FastifySchema } from 'fastify';
 import type { z } from 'zod';
-import type { JsonObject } from '../../../kernel/json.js';
-import type { ErrorCode } from '../../../kernel/errors.js';
-import type { Access, BodyRule } from '../request-state.js';
+import type { JsonObject } from '../../kernel/json.js';
+import type { ErrorCode } from '../../kernel/errors.js';
+import type { Access, BodyRule } from './request-state.js';
 
 /** The schemas of a route, which validate, type the handler and are published; and the words that go with them. */
 export interface RouteSchema extends FastifySchema {

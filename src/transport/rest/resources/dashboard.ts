@@ -13,13 +13,13 @@ import type { AuditEntry } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../openapi/openapi-text.js';
-import { auditReader, entrySchema } from '../resources/audit.js';
+import { documented, sample } from '../schemas/documented.js';
+import { auditReader, entrySchema } from './audit.js';
 import { readHeaders } from '../schemas/headers.js';
 import { noQuery } from '../schemas/query.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
-import { listOf } from './matter-lists.js';
+import { listOf } from '../fleet/matter-lists.js';
 
 const count = (what: string, example: number) => documented(z.int().min(0), what, example);
 

@@ -1,0 +1,13 @@
+/** What an agent needs in its environment to reach the service. Pure. */
+
+/** Noise replaces TLS, so the scheme is http although the session is encrypted. */
+export const agentEndpoint = (server: string): string => `http://${new URL(server).hostname}:8443`;
+
+/** The environment file of an agent. @param psk the line is left to the reader without one */
+export function environmentOf(nodeId: string, endpoint: string, psk: string | undefined): string {
+  const secret =
+    psk === undefined
+      ? '# SVC_CONTROL_PSK= is shown once, when it is issued: svcctl node env NODE --issue'
+      : `SVC_CONTROL_PSK=${psk}`;
+  return `SVC_AGENT_ID=${nodeId}\nSVC_CONTROL_ENDPOINT=${endpoint}\n${secret}\n`;
+}
