@@ -39,8 +39,7 @@ interface WorkedOutLinks {
   readonly counted: CountedRows;
   /** Whether a link of a chain loses more than is tolerable. */
   readonly isLossy: boolean;
-  /** Of the links where one was measured, in milliseconds. */
-  readonly roundTrips: readonly (readonly [key: string, ms: number])[];
+  readonly roundTrips: ReturnType<typeof roundTrips>;
 }
 
 export interface Beat {

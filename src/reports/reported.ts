@@ -45,10 +45,11 @@ export const linkRow = (link: LinkMetric): CounterRow => [
   [wholeNumber(link.bytesIn), wholeNumber(link.bytesOut)],
 ];
 
-export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [key: string, ms: number])[] {
-  return links.flatMap((link) => {
-    const ms = optional(link.rttMs);
-    return ms === null ? [] : [[linkKey(link), ms] as const];
+/** Of the links where one was measured. */
+export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [resourceId: string, ms: number])[] {
+  return links.flatMap(({ resourceId, rttMs }) => {
+    const ms = optional(rttMs);
+    return ms === null ? [] : [[resourceId, ms] as const];
   });
 }
 

@@ -67,20 +67,19 @@ export function* piecesOf(since: number, until: number): Generator<readonly [at:
   }
 }
 
-/** The round-trip times of a heartbeat, by link in milliseconds: the longest of each resource. */
+/** The round-trip times of a heartbeat: the longest of each resource. @param roundTrips of links, by what they are of */
 export function roundTripShares(
   carriers: Carriers,
   nodeId: string,
-  roundTrips: readonly (readonly [key: string, ms: number])[],
+  roundTrips: readonly (readonly [resourceId: string, ms: number])[],
 ): Iterable<Share> {
   const longest = new Map<string, { readonly rtt_us: number; readonly rtts: 1 }>();
   const note = (id: string, rtt_us: number): void => {
     if (rtt_us >= (longest.get(id)?.rtt_us ?? 0)) longest.set(id, { rtt_us, rtts: 1 });
   };
-  for (const [key, ms] of roundTrips) {
+  for (const [id, ms] of roundTrips) {
     const us = Math.round(Math.max(0, ms) * 1000);
     note(nodeId, us);
-    const id = resourceOf(key);
     if (carriers.chains.has(id)) note(id, us);
     for (const end of carriers.ends.get(id) ?? []) note(end, us);
   }
