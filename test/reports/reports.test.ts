@@ -126,6 +126,25 @@ describe('a heartbeat', () => {
     expect(await stored('node_listeners')).toMatchObject(onStore({ ...heartbeat(0.1), runtime_listeners: [] }));
   });
 
+  it('may have two rows of one listener, which are counted together', () => {
+    const rows = (...bytes: readonly number[]): Reported => {
+      const [row] = heartbeat(0.1).runtime_listeners;
+      return { ...heartbeat(0.1), runtime_listeners: bytes.map((bytes_in) => ({ ...row!, bytes_in })) };
+    };
+    const shown = () => [
+      reports.listeners('n1')?.listeners.map(({ bytes_in }) => bytes_in),
+      reports.traffic('n1').bytes_in,
+      reports.activity().last_5m.bytes_in,
+    ];
+    beat(rows(1, 2));
+    expect(shown()).toEqual([[1, 2], 3, 0]);
+    beat(rows(3, 4));
+    expect(shown()).toEqual([[3, 4], 7, 4]);
+    // What the process before it has counted is shown with the first.
+    beat({ ...rows(1, 1), process_id: 'aa' });
+    expect(shown()).toEqual([[8, 1], 9, 6]);
+  });
+
   it('replaces an older one of its node that waits to be written', async () => {
     for (let round = 0; round < 100; round += 1) beat(heartbeat(round / 100));
     await reports.flush();
