@@ -13,7 +13,8 @@ import type { Beat, Entry, Part, ToldListeners, ToldMetrics } from './entry.js';
 import { partsOf } from './entry.js';
 import { sharedShape } from './listener-table.js';
 import type { MetricsFacts, PresenceFacts } from './port.js';
-import type { Counters, ProcessTotals } from './process-totals.js';
+import { noTotals } from './process-totals.js';
+import type { Counters, ProcessTotals, Rows } from './process-totals.js';
 import type { Table } from './table.js';
 import { tuning } from './tuning.js';
 
@@ -297,13 +298,14 @@ function totalsFields({ processId: process_id, before, absent, gone }: ProcessTo
   return { process_id, before: Object.fromEntries(before), absent: Object.fromEntries(absent), gone };
 }
 
-function totalsOf({ process_id, before, absent, gone }: TotalsFields): ProcessTotals {
-  return {
-    processId: process_id,
-    before: new Map(Object.entries(before)),
-    absent: new Map(Object.entries(absent)),
-    gone,
-  };
+function totalsOf({ process_id: processId, before, absent, gone }: TotalsFields): ProcessTotals {
+  return { processId, before: rowsOf(before), absent: rowsOf(absent), gone };
+}
+
+/** Most nodes have none, and share it. */
+function rowsOf(rows: TotalsFields['before']): Rows {
+  const entries = Object.entries(rows);
+  return entries.length === 0 ? noTotals.before : new Map(entries);
 }
 
 function metricsFields({ healthSince: health_since, ...rest }: ToldMetrics): MetricsFields {
