@@ -11,6 +11,7 @@ import { openHistory } from '../src/reports/history/history.js';
 import { slotMs } from '../src/reports/history/points.js';
 import type { Growth } from '../src/reports/history/points.js';
 import type { Carriers, HeartbeatFacts, PresenceFacts } from '../src/reports/port.js';
+import { tableOfListeners } from '../src/reports/listener-table.js';
 import { heartbeatFacts } from '../src/reports/reported.js';
 import { HeartbeatRequest } from '../src/gen/svc/control/v1/heartbeat.js';
 import { openReports } from '../src/reports/reports.js';
@@ -76,9 +77,6 @@ function carriersOf(nodeId: string): Carriers {
   };
 }
 
-const bytesOf = (list: Parameters<typeof HeartbeatRequest.fromPartial>[0]): Uint8Array =>
-  HeartbeatRequest.encode(HeartbeatRequest.fromPartial(list)).finish();
-
 function beatOf(nodeId: string, turn: number): HeartbeatFacts {
   const [bytes, sessions] = [BigInt(turn * 91_357), BigInt(turn * 3)];
   const counters = { bytesIn: bytes, bytesOut: bytes, totalSessions: sessions, errorSessions: 0n };
@@ -87,8 +85,9 @@ function beatOf(nodeId: string, turn: number): HeartbeatFacts {
   ];
   const links = { resourceType: 'l4_chain', resourceId: nodeId.replace('a', 'b'), peerEndpoint: '192.0.2.1:443' };
   const linkMetrics = [{ ...links, rttMs: 12 + (turn % 7) / 10, bytesIn: bytes, bytesOut: bytes }];
-  const tables = { links: bytesOf({ linkMetrics }), listeners: bytesOf({ runtimeListeners }) };
   const heartbeat = HeartbeatRequest.fromPartial({ linkMetrics, runtimeListeners });
+  const wire = HeartbeatRequest.encode(HeartbeatRequest.fromPartial({ linkMetrics })).finish();
+  const tables = { links: { bytes: wire }, listeners: tableOfListeners(heartbeat.runtimeListeners) };
   return heartbeatFacts(heartbeat, tables, { process_id: '00', runs_generation: null });
 }
 

@@ -13,35 +13,42 @@ export const linkCounters = ['bytes_in', 'bytes_out'] as const;
 export interface CountedRows {
   /** Distinct. */
   readonly keys: readonly string[];
-  /** As many for each key as there are names; NaN where the agent did not report one. */
-  readonly values: Float64Array;
+  /** As many for each key as there are names, and perhaps more behind them; NaN where the agent did not report one. */
+  readonly values: readonly number[];
 }
 
-export const noRows: CountedRows = { keys: [], values: new Float64Array() };
+export const noRows: CountedRows = { keys: [], values: [] };
 
-/** A row as it came: its counters in the order of their names, undefined where the agent did not report one. */
-export type CounterRow = readonly [key: string, values: readonly (bigint | undefined)[]];
+/** A row as it came: its counters in the order of their names. */
+export type CounterRow = readonly [key: string, values: readonly number[]];
 
-/**
- * @param rows may repeat a key: an agent may report two rows with one, which are added up
- * @param last the report before it, whose keys are kept where they are the same
- */
-export function packRows(names: readonly string[], rows: readonly CounterRow[], last: CountedRows): CountedRows {
+/** @param last the report before it, whose keys are kept where they are the same */
+export function packRows(columns: number, rows: readonly CounterRow[], last: CountedRows): CountedRows {
   const isAsBefore = rows.length === last.keys.length && rows.every(([key], row) => key === last.keys[row]);
-  const keys = isAsBefore ? last.keys : [...new Set(rows.map(([key]) => key))];
-  const values = new Float64Array(keys.length * names.length).fill(Number.NaN);
-  const rowOf = isAsBefore ? undefined : new Map(keys.map((key, row) => [key, row]));
-  for (const [index, [key, counters]] of rows.entries()) {
-    let at = (rowOf?.get(key) ?? index) * names.length;
-    for (const counter of counters) {
-      if (counter !== undefined) {
-        const before = values[at] ?? Number.NaN;
-        values[at] = Number.isNaN(before) ? wholeNumber(counter) : Math.min(before + Number(counter), mostCounted);
-      }
-      at += 1;
+  const values = rows.flatMap(([, counters]) => counters);
+  return isAsBefore
+    ? { keys: last.keys, values }
+    : addUp(
+        columns,
+        rows.map(([key]) => key),
+        values,
+      );
+}
+
+/** An agent may report two rows with one key: they are added up. */
+export function addUp(columns: number, keys: readonly string[], values: readonly number[]): CountedRows {
+  const distinct = [...new Set(keys)];
+  if (distinct.length === keys.length) return { keys, values };
+  const rowOf = new Map(distinct.map((key, row) => [key, row]));
+  const sums = Array.from({ length: distinct.length * columns }, () => Number.NaN);
+  for (const [row, key] of keys.entries()) {
+    const to = (rowOf.get(key) ?? 0) * columns;
+    for (let column = 0; column < columns; column += 1) {
+      const [sum = Number.NaN, value = Number.NaN] = [sums[to + column], values[row * columns + column]];
+      if (!Number.isNaN(value)) sums[to + column] = Number.isNaN(sum) ? value : Math.min(sum + value, mostCounted);
     }
   }
-  return { keys, values };
+  return { keys: distinct, values: sums };
 }
 
 const mostCounted = Number.MAX_SAFE_INTEGER;
@@ -52,47 +59,20 @@ export function wholeNumber(value: bigint): number {
 }
 
 /** The counters of a row by name. */
-export function countersOf(names: readonly string[], values: CounterRow[1]): Counters {
-  return Object.fromEntries(
-    names.flatMap((name, at) => {
-      const value = values[at];
-      return value === undefined ? [] : [[name, wholeNumber(value)]];
-    }),
-  );
-}
-
-function unpackRows(names: readonly string[], { keys, values }: CountedRows): Rows {
-  return new Map(
-    keys.map((key, row) => [
-      key,
-      countersAt(
-        names,
-        row,
-        (at) => values[at] ?? Number.NaN,
-        (value) => !Number.isNaN(value),
-      ),
-    ]),
-  );
-}
-
-function countersAt(
-  names: readonly string[],
-  row: number,
-  valueAt: (index: number) => number,
-  counts: (value: number) => boolean,
-): Counters {
+export function countersAt(names: readonly string[], values: readonly number[], row: number): Counters {
   const counters: Record<string, number> = {};
   for (const [column, name] of names.entries()) {
-    const value = valueAt(row * names.length + column);
-    if (counts(value)) counters[name] = value;
+    const value = values[row * names.length + column] ?? Number.NaN;
+    if (!Number.isNaN(value)) counters[name] = value;
   }
   return counters;
 }
 
-export type RowGrowth = readonly [key: string, growth: Counters];
+const unpackRows = (names: readonly string[], { keys, values }: CountedRows): Rows =>
+  new Map(keys.map((key, row) => [key, countersAt(names, values, row)]));
 
 /**
- * The totals of a node with one more report, and by how much its rows have grown; those that have not are left out.
+ * The totals of a node with one more report, and by how much its rows have grown, 0 for a counter that has not.
  * @param last the counters of the report before it
  */
 export function countOn(
@@ -101,42 +81,47 @@ export function countOn(
   last: CountedRows,
   processId: string,
   rows: CountedRows,
-): { readonly totals: ProcessTotals; readonly growth: readonly RowGrowth[] } {
-  if (processId === totals.processId && goesOn(last, rows)) {
-    const grownBy = (at: number): number => (rows.values[at] ?? 0) - (last.values[at] ?? 0);
-    const growth = rows.keys.map((key, row): RowGrowth => [key, countersAt(names, row, grownBy, (more) => more > 0)]);
-    return { totals, growth: growth.filter(hasGrown) };
-  }
+): { readonly totals: ProcessTotals; readonly growth: CountedRows } {
+  const { keys } = rows;
+  const grown = processId === totals.processId ? growthWhereItGoesOn(names, last, rows) : undefined;
+  if (grown !== undefined) return { totals, growth: { keys, values: grown } };
   const [before, now] = [unpackRows(names, last), unpackRows(names, rows)];
-  return {
-    totals: withReport(totals, before, processId, now),
-    growth: [...growthOfRows(totals, before, processId, now)].filter(hasGrown),
-  };
+  const values = [...growthOfRows(totals, before, processId, now)].flatMap(([, growth]) =>
+    names.map((name) => growth[name] ?? 0),
+  );
+  return { totals: withReport(totals, before, processId, now), growth: { keys, values } };
 }
 
-const hasGrown = ([, growth]: RowGrowth): boolean => Object.keys(growth).length > 0;
-
-/** Whether a report has the rows and counters of the one before it, and none that has fallen: then the totals stay. */
-function goesOn(last: CountedRows, rows: CountedRows): boolean {
-  if (last.keys !== rows.keys) return false;
-  return rows.values.every((value, at) => {
-    const before = last.values[at] ?? Number.NaN;
-    return value >= before || (Number.isNaN(value) && Number.isNaN(before));
-  });
-}
-
-/** The sums of a counter over the rows, those of earlier processes included and of rows that are gone not. */
-export function sumOfRows(
+/** Undefined unless a report has the rows and counters of the one before it, and none that has fallen: then the totals stay. */
+function growthWhereItGoesOn(
   names: readonly string[],
-  { before }: ProcessTotals,
+  last: CountedRows,
+  rows: CountedRows,
+): readonly number[] | undefined {
+  if (last.keys !== rows.keys) return undefined;
+  // A copy is made in one go; an array that grows, or is made from a length, takes thirty times as long.
+  const growth = rows.values.slice(0, rows.keys.length * names.length);
+  for (let at = 0; at < growth.length; at += 1) {
+    const value = growth[at] ?? Number.NaN;
+    const before = last.values[at] ?? Number.NaN;
+    if (!(value >= before) && !(Number.isNaN(value) && Number.isNaN(before))) return undefined;
+    growth[at] = value - before || 0;
+  }
+  return growth;
+}
+
+/** The sums of each counter over the rows. @param before what is added to each row */
+export function sumOfRows<N extends string>(
+  names: readonly N[],
   { keys, values }: CountedRows,
-): Record<string, number> {
-  const sums: Record<string, number> = {};
+  before?: Rows,
+): Record<N, number> {
+  const sums = {} as Record<N, number>;
   for (const [column, name] of names.entries()) {
     let sum = 0;
-    for (let at = column; at < values.length; at += names.length) sum += values[at] || 0;
-    if (before.size > 0) for (const key of keys) sum += before.get(key)?.[name] ?? 0;
-    sums[name] = Math.min(sum, Number.MAX_SAFE_INTEGER);
+    for (let row = 0; row < keys.length; row += 1) sum += values[row * names.length + column] || 0;
+    if (before !== undefined && before.size > 0) for (const key of keys) sum += before.get(key)?.[name] ?? 0;
+    sums[name] = Math.min(sum, mostCounted);
   }
   return sums;
 }

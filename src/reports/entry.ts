@@ -1,18 +1,18 @@
 /**
- * What one node told last, and how a heartbeat or a metrics report changes it. Tables are kept as they came, since most come
- * again unchanged and are never looked at; what is worked out of one is kept beside it. Pure: `table.ts` holds the entries of
+ * What one node told last, and how a heartbeat or a metrics report changes it. The table of links is kept as it came, and what
+ * is worked out of it beside it; that of listeners is larger, see `listener-table.ts`. Pure: `table.ts` holds the entries of
  * all nodes. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import type { LinkMetric, RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
+import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import { timestamp } from '../kernel/clock.js';
 import { countOn, linkCounters, listenerCounters, noRows, packRows } from './counted-rows.js';
-import type { CountedRows, RowGrowth } from './counted-rows.js';
-import { inShort } from './listener-states.js';
-import type { ListenersInShort } from './listener-states.js';
-import type { HeartbeatFacts, MetricsFacts, PresenceFacts, ReportedTable, ReportingProcess } from './port.js';
+import type { CountedRows } from './counted-rows.js';
+import { countedOf, isSameTable } from './listener-table.js';
+import type { ListenerTable } from './listener-table.js';
+import type { HeartbeatFacts, MetricsFacts, PresenceFacts, ReportingProcess } from './port.js';
 import { noTotals } from './process-totals.js';
 import type { ProcessTotals } from './process-totals.js';
-import { isLossy, linkRow, linksOf, listenerRow, listenersOf, roundTrips } from './reported.js';
+import { isLossy, linkRow, linksOf, roundTrips } from './reported.js';
 
 /** Who is in charge of a node's session. */
 export interface Presence {
@@ -21,32 +21,25 @@ export interface Presence {
   readonly until: number;
 }
 
-/** A table of the last heartbeat: listeners, or links. */
-export interface ToldTable {
-  /** As it came, see `ReportedTable`. */
-  readonly wire: Uint8Array;
+/** The listeners of the last heartbeat. */
+export interface ToldListeners {
+  readonly table: ListenerTable;
   readonly totals: ProcessTotals;
 }
 
-interface WorkedOutListeners {
-  readonly counted: CountedRows;
-  /** The sum over its rows. */
-  readonly activeSessions: number;
-  readonly short: ListenersInShort;
+/** The links of the last heartbeat. */
+export interface ToldLinks {
+  /** As they came, see `ReportedTable`. */
+  readonly wire: Uint8Array;
+  readonly totals: ProcessTotals;
+  /** Undefined of a table that was read from the store, until somebody asks. */
+  out: WorkedOutLinks | undefined;
 }
 interface WorkedOutLinks {
   readonly counted: CountedRows;
   /** Whether a link of a chain loses more than is tolerable. */
   readonly isLossy: boolean;
-  /** Of the links where one was measured, in milliseconds. */
-  readonly roundTrips: readonly (readonly [key: string, ms: number])[];
-}
-/** `out` is undefined of a table that was read from the store, until somebody asks. */
-export interface ToldListeners extends ToldTable {
-  out: WorkedOutListeners | undefined;
-}
-export interface ToldLinks extends ToldTable {
-  out: WorkedOutLinks | undefined;
+  readonly roundTrips: ReturnType<typeof roundTrips>;
 }
 
 export interface Beat {
@@ -103,8 +96,8 @@ export class EmptyEntry implements Entry {
 /** What of an entry one heartbeat has changed. */
 export interface TakenHeartbeat {
   /** By how much listeners and links have grown; undefined where the table came unchanged. */
-  readonly listeners: readonly RowGrowth[] | undefined;
-  readonly links: readonly RowGrowth[] | undefined;
+  readonly listeners: CountedRows | undefined;
+  readonly links: CountedRows | undefined;
 }
 
 /** Enters a heartbeat. @param at milliseconds since the epoch */
@@ -116,31 +109,18 @@ export function takeHeartbeat(entry: Entry, facts: HeartbeatFacts, at: number): 
     memory: facts.memory_usage,
     uptime: facts.uptime_seconds,
   };
-  const { process_id, runtime_listeners, link_metrics } = facts;
   return {
-    listeners: isAsBefore(entry.listeners, runtime_listeners, process_id)
-      ? undefined
-      : takeListeners(entry, runtime_listeners, process_id),
-    links: isAsBefore(entry.links, link_metrics, process_id) ? undefined : takeLinks(entry, link_metrics, process_id),
+    listeners: takeListeners(entry, facts.runtime_listeners, facts.process_id),
+    links: takeLinks(entry, facts.link_metrics, facts.process_id),
   };
 }
 
-function isAsBefore(told: ToldTable | undefined, { bytes }: ReportedTable<unknown>, processId: string): boolean {
-  return told !== undefined && told.totals.processId === processId && Buffer.compare(told.wire, bytes) === 0;
-}
-
-function takeListeners(
-  entry: Entry,
-  { bytes, rows, routesKnown = false }: HeartbeatFacts['runtime_listeners'],
-  processId: string,
-): readonly RowGrowth[] {
+function takeListeners(entry: Entry, table: ListenerTable, processId: string): CountedRows | undefined {
   const before = entry.listeners;
-  const known = before === undefined ? undefined : outOfListeners(before);
-  const isWhole = !routesKnown || known === undefined;
-  const out = workOutListeners(routesKnown && known === undefined ? listenersOf(bytes) : rows(), known, isWhole);
-  const last = known?.counted ?? noRows;
-  const { totals, growth } = countOn(listenerCounters, before?.totals ?? noTotals, last, processId, out.counted);
-  entry.listeners = { wire: bytes, totals, out };
+  if (before?.totals.processId === processId && isSameTable(before.table, table)) return undefined;
+  const last = before === undefined ? noRows : countedOf(before.table);
+  const { totals, growth } = countOn(listenerCounters, before?.totals ?? noTotals, last, processId, countedOf(table));
+  entry.listeners = { table, totals };
   return growth;
 }
 
@@ -148,8 +128,9 @@ function takeLinks(
   entry: Entry,
   { bytes, rows }: HeartbeatFacts['link_metrics'],
   processId: string,
-): readonly RowGrowth[] {
+): CountedRows | undefined {
   const before = entry.links;
+  if (before?.totals.processId === processId && Buffer.compare(before.wire, bytes) === 0) return undefined;
   const last = before === undefined ? noRows : outOfLinks(before).counted;
   const out = workOutLinks(rows(), last);
   const { totals, growth } = countOn(linkCounters, before?.totals ?? noTotals, last, processId, out.counted);
@@ -157,30 +138,12 @@ function takeLinks(
   return growth;
 }
 
-export function outOfListeners(told: ToldListeners): WorkedOutListeners {
-  return (told.out ??= workOutListeners(listenersOf(told.wire), undefined, true));
-}
-
 export function outOfLinks(told: ToldLinks): WorkedOutLinks {
   return (told.out ??= workOutLinks(linksOf(told.wire), noRows));
 }
 
-function workOutListeners(
-  listeners: readonly RuntimeListener[],
-  before: WorkedOutListeners | undefined,
-  withRoutes: boolean,
-): WorkedOutListeners {
-  let activeSessions = 0;
-  for (const listener of listeners) activeSessions += Number(listener.activeSessions ?? 0);
-  return {
-    counted: packRows(listenerCounters, listeners.map(listenerRow), before?.counted ?? noRows),
-    activeSessions: Math.min(activeSessions, Number.MAX_SAFE_INTEGER),
-    short: inShort(listeners, before?.short, withRoutes),
-  };
-}
-
 const workOutLinks = (links: readonly LinkMetric[], last: CountedRows): WorkedOutLinks => ({
-  counted: packRows(linkCounters, links.map(linkRow), last),
+  counted: packRows(linkCounters.length, links.map(linkRow), last),
   isLossy: links.some(isLossy),
   roundTrips: roundTrips(links),
 });

@@ -33,29 +33,15 @@ const noRoutes: ListenersInShort['routes'] = new Map();
 const keyOf = ({ transport, listenAddr, listenPort }: WireListener): string =>
   listenerKey({ transport, listenAddr, listenPort });
 
-/**
- * @param before the report before it, which is given again where nothing has changed
- * @param withRoutes false where the routes are those of the report before, and missing here
- */
-export function inShort(
-  listeners: readonly WireListener[],
-  before: ListenersInShort | undefined,
-  withRoutes: boolean,
-): ListenersInShort {
-  const routes = before !== undefined && !withRoutes ? before.routes : ownRoutesOf(listeners);
-  if (before !== undefined && hasStates(listeners, before.states) && routes === before.routes) return before;
+export function inShort(listeners: readonly WireListener[]): ListenersInShort {
   const states = new Map<string, string>();
   for (const listener of listeners) {
     const key = keyOf(listener);
-    if (states.get(key) !== 'running') states.set(key, listener.state);
+    if (states.get(key) === 'running') continue;
+    // Nearly all run, and share the word.
+    states.set(key, listener.state === 'running' ? 'running' : listener.state);
   }
-  return { states, routes };
-}
-
-function hasStates(listeners: readonly WireListener[], states: ListenersInShort['states']): boolean {
-  return (
-    listeners.length === states.size && listeners.every((listener) => states.get(keyOf(listener)) === listener.state)
-  );
+  return { states, routes: ownRoutesOf(listeners) };
 }
 
 function ownRoutesOf(listeners: readonly WireListener[]): ListenersInShort['routes'] {

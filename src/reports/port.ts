@@ -5,8 +5,9 @@
 import type { Counter } from 'prom-client';
 import type { History } from './history/history.js';
 import type { ListenerStates } from './listener-states.js';
-import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
+import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import type { listenerCounters } from './counted-rows.js';
+import type { ListenerTable } from './listener-table.js';
 
 export interface RuntimeRoute {
   readonly service: string;
@@ -80,10 +81,7 @@ export interface HeartbeatFacts extends ReportingProcess {
   readonly memory_usage: number;
   readonly uptime_seconds: number;
   readonly link_metrics: ReportedTable<LinkMetric>;
-  readonly runtime_listeners: ReportedTable<WireListener> & {
-    /** Their routes are those of the heartbeat before in this session, and the rows lack them. */
-    readonly routesKnown?: boolean;
-  };
+  readonly runtime_listeners: ListenerTable;
 }
 
 /** The part of the newest reports that the view of a node shows. */
@@ -212,7 +210,7 @@ export interface Reports {
   presence(nodeId: string): PresenceFacts | undefined;
   vitals(nodeId: string): NodeVitals;
   listeners(nodeId: string): ReportedListeners | undefined;
-  /** The same in short, made once for each report that differs. */
+  /** The same in short: the same maps as long as nothing but counters differs. */
   listenerStates(nodeId: string): ListenerStates | undefined;
   /** Sums over the listeners of the node and the processes of its agent. */
   traffic(nodeId: string): Traffic;

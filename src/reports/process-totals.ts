@@ -19,7 +19,9 @@ export interface ProcessTotals {
   readonly gone: Counters;
 }
 
-export const noTotals: ProcessTotals = { processId: '', before: new Map(), absent: new Map(), gone: {} };
+/** Most nodes have none, and share it. */
+const none: Rows = new Map();
+export const noTotals: ProcessTotals = { processId: '', before: none, absent: none, gone: {} };
 
 /** Rows of a node that are remembered although they are no longer reported. */
 const rememberedRows = 1024;
@@ -58,7 +60,7 @@ export function withReport(totals: ProcessTotals, last: Rows, processId: string,
       before.set(key, offset);
     }
   }
-  return { processId, before, absent, gone };
+  return { processId, before: before.size > 0 ? before : none, absent: absent.size > 0 ? absent : none, gone };
 }
 
 /** The sums of all rows that are not reported. */

@@ -11,50 +11,45 @@ import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/con
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
-import { countersOf, linkCounters, listenerCounters, wholeNumber } from './counted-rows.js';
+import { countersAt, linkCounters, listenerCounters, wholeNumber } from './counted-rows.js';
 import type { CounterRow } from './counted-rows.js';
-import type { Rows } from './process-totals.js';
+import { activeSessions, listenersOf, outOf } from './listener-table.js';
+import type { ListenerTable } from './listener-table.js';
+import type { Counters, Rows } from './process-totals.js';
 import { sumOf } from './process-totals.js';
 
 /** @param tables as they came; decoded again where somebody asks for rows that the heartbeat, being as before, lacks */
 export function heartbeatFacts(
   heartbeat: HeartbeatRequest,
-  tables: { readonly links: Uint8Array; readonly listeners: Uint8Array; readonly routesKnown?: boolean },
+  tables: { readonly links: { readonly bytes: Uint8Array }; readonly listeners: ListenerTable },
   process: ReportingProcess,
 ): HeartbeatFacts {
-  const { linkMetrics, runtimeListeners } = heartbeat;
-  const { links, listeners, routesKnown = false } = tables;
+  const { linkMetrics } = heartbeat;
+  const { bytes } = tables.links;
   return {
-    ...process,
+    process_id: process.process_id,
+    runs_generation: process.runs_generation,
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
-    link_metrics: { bytes: links, rows: () => (linkMetrics.length > 0 ? linkMetrics : linksOf(links)) },
-    runtime_listeners: {
-      bytes: listeners,
-      routesKnown,
-      rows: () => (runtimeListeners.length > 0 ? runtimeListeners : listenersOf(listeners)),
-    },
+    link_metrics: { bytes, rows: () => (linkMetrics.length > 0 ? linkMetrics : linksOf(bytes)) },
+    runtime_listeners: tables.listeners,
   };
 }
-
-const listenerKey = ({ transport, listenAddr, listenPort }: WireListener): string =>
-  `${transport}/${listenAddr}/${listenPort}`;
-
-export const listenerRow = (listener: WireListener): CounterRow => [
-  listenerKey(listener),
-  [listener.bytesIn, listener.bytesOut, listener.totalSessions, listener.errorSessions],
-];
 
 const linkKey = ({ resourceType, resourceId, peerNodeId, peerEndpoint, outer }: LinkMetric): string =>
   [resourceType, resourceId, peerNodeId, peerEndpoint, outer].join('/');
 
-export const linkRow = (link: LinkMetric): CounterRow => [linkKey(link), [link.bytesIn, link.bytesOut]];
+export const linkRow = (link: LinkMetric): CounterRow => [
+  linkKey(link),
+  [wholeNumber(link.bytesIn), wholeNumber(link.bytesOut)],
+];
 
-export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [key: string, ms: number])[] {
-  return links.flatMap((link) => {
-    const ms = optional(link.rttMs);
-    return ms === null ? [] : [[linkKey(link), ms] as const];
+/** Of the links where one was measured. */
+export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [resourceId: string, ms: number])[] {
+  return links.flatMap(({ resourceId, rttMs }) => {
+    const ms = optional(rttMs);
+    return ms === null ? [] : [[resourceId, ms] as const];
   });
 }
 
@@ -117,20 +112,24 @@ function share(value: number): number {
 }
 
 /** The rows of a stored table. @param bytes of a `HeartbeatRequest` with that list, found valid when it came */
-export const listenersOf = (bytes: Uint8Array): readonly WireListener[] =>
-  HeartbeatRequest.decode(bytes).runtimeListeners;
 export const linksOf = (bytes: Uint8Array): readonly LinkMetric[] => HeartbeatRequest.decode(bytes).linkMetrics;
+
+/** @param before what earlier processes have counted */
+export function listenersIn(table: ListenerTable, before: Rows): readonly RuntimeListener[] {
+  const { shape, values } = table;
+  const active = activeSessions(table);
+  const shown = listenersOf(shape).map((listener, row): RuntimeListener => {
+    const counters = countersAt(listenerCounters, values, row);
+    return { ...runtimeListener(listener), ...counters, ...countersAt(['active_sessions'], active, row) };
+  });
+  const rows = outOf(shape).keys.map((key, row) => [key, countersAt(listenerCounters, values, row)] as const);
+  return summed(shown, rows, before);
+}
 
 /**
  * @param bytes of a `HeartbeatRequest` with that list, found valid when it came
- * @param before what earlier processes have counted
+ * @param before as of `listenersIn`
  */
-export function listenersIn(bytes: Uint8Array, before: Rows): readonly RuntimeListener[] {
-  const listeners = listenersOf(bytes);
-  return summed(listeners.map(runtimeListener), listeners.map(listenerRow), listenerCounters, before);
-}
-
-/** As `listenersIn`. */
 export function linksIn(bytes: Uint8Array, before: Rows): readonly LinkSample[] {
   return linksWhere(() => true, bytes, before);
 }
@@ -142,7 +141,11 @@ export function lossyLinksIn(bytes: Uint8Array, before: Rows): readonly LinkSamp
 
 function linksWhere(holds: (link: LinkMetric) => boolean, bytes: Uint8Array, before: Rows): readonly LinkSample[] {
   const links = linksOf(bytes).filter(holds);
-  return summed(links.map(linkSample), links.map(linkRow), linkCounters, before);
+  const rows = links.map((link) => {
+    const [key, values] = linkRow(link);
+    return [key, countersAt(linkCounters, values, 0)] as const;
+  });
+  return summed(links.map(linkSample), rows, before);
 }
 
 /** Whether it is a link of a chain that loses more than is tolerable. */
@@ -153,16 +156,15 @@ export function isLossy({ resourceType, lossRatio }: LinkMetric): boolean {
 /** Adds to each row what came before; of several rows with one key, to the first. */
 function summed<R extends object>(
   shown: readonly R[],
-  rows: readonly CounterRow[],
-  names: readonly string[],
+  rows: readonly (readonly [key: string, counters: Counters])[],
   before: Rows,
 ): readonly R[] {
   const rest = new Map(before);
   return shown.map((row, index) => {
-    const [key = '', values = []] = rows[index] ?? [];
+    const [key = '', counters = {}] = rows[index] ?? [];
     const offset = rest.get(key);
     rest.delete(key);
-    return offset === undefined ? row : { ...row, ...sumOf(countersOf(names, values), offset) };
+    return offset === undefined ? row : { ...row, ...sumOf(counters, offset) };
   });
 }
 
@@ -170,8 +172,8 @@ const outerNames = new Map<number, string>(
   Object.entries(OuterTransport).map(([name, value]) => [value, value === 0 ? '' : name.toLowerCase()]),
 );
 
+/** Without counters. */
 function runtimeListener(listener: WireListener): RuntimeListener {
-  const { bytesIn, bytesOut, activeSessions, totalSessions, errorSessions } = listener;
   return {
     transport: listener.transport,
     listen_addr: listener.listenAddr,
@@ -187,11 +189,6 @@ function runtimeListener(listener: WireListener): RuntimeListener {
       next_hop: route.nextHop,
       state: route.state === '' ? null : route.state,
     })),
-    ...(bytesIn === undefined ? {} : { bytes_in: wholeNumber(bytesIn) }),
-    ...(bytesOut === undefined ? {} : { bytes_out: wholeNumber(bytesOut) }),
-    ...(activeSessions === undefined ? {} : { active_sessions: wholeNumber(activeSessions) }),
-    ...(totalSessions === undefined ? {} : { total_sessions: wholeNumber(totalSessions) }),
-    ...(errorSessions === undefined ? {} : { error_sessions: wholeNumber(errorSessions) }),
   };
 }
 

@@ -9,7 +9,7 @@ import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import type { ReadStore } from '../storage/read-store.js';
-import { listenerCounters } from './counted-rows.js';
+import { listenerCounters, sumOfRows } from './counted-rows.js';
 import type { Entry, Part } from './entry.js';
 import { outOfLinks, takeHeartbeat, takeMetrics } from './entry.js';
 import { linkShares, listenerShares, metricsShares, piecesOf, roundTripShares } from './history/counting.js';
@@ -94,7 +94,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     heartbeats.note({ heartbeats: 1 });
     const { listeners, links } = takeHeartbeat(entry, facts, at);
     // Before that nobody knows since when it has grown.
-    if (entry.hasReported) for (const [, growth] of listeners ?? []) recentTraffic.note(growth);
+    if (entry.hasReported && listeners !== undefined) recentTraffic.note(sumOfRows(listenerCounters, listeners));
     entry.hasReported = true;
     if (history !== undefined && carriers !== undefined) {
       const ofNode = carriers(nodeId);

@@ -4,15 +4,17 @@
  * has changed. Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { shutdownMs } from '../kernel/closers.js';
-import { errorText } from '../kernel/errors.js';
+import { errorText, unreachable } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, Fields, ReadStore, StoredDocument } from '../storage/read-store.js';
-import type { Beat, Entry, Part, ToldMetrics, ToldTable } from './entry.js';
+import type { Beat, Entry, Part, ToldListeners, ToldMetrics } from './entry.js';
 import { partsOf } from './entry.js';
+import { sharedShape } from './listener-table.js';
 import type { MetricsFacts, PresenceFacts } from './port.js';
-import type { Counters } from './process-totals.js';
+import { noTotals } from './process-totals.js';
+import type { Counters, ProcessTotals, Rows } from './process-totals.js';
 import type { Table } from './table.js';
 import { tuning } from './tuning.js';
 
@@ -21,6 +23,7 @@ const batchBytes = 16 * MiB;
 /** Documents that are read at once: a table may be large. */
 const tablesPerRead = 50;
 const beatsPerRead = 1_000;
+const valueBytes = Float64Array.BYTES_PER_ELEMENT;
 
 type Plain<T> = { readonly [K in keyof T]: T[K] };
 
@@ -41,12 +44,18 @@ type BeatFields = {
 };
 export type StoredBeat = StoredDocument<BeatFields>;
 
-type TableFields = {
-  readonly wire: Uint8Array;
+type TotalsFields = {
   readonly process_id: string;
   readonly before: { readonly [row: string]: Counters };
   readonly absent: { readonly [row: string]: Counters };
   readonly gone: Counters;
+};
+type LinksFields = TotalsFields & { readonly wire: Uint8Array };
+/** `values` as 64-bit floats; the rest as `ListenerTable` has it. */
+type ListenersFields = TotalsFields & {
+  readonly shape: string;
+  readonly packed: Uint8Array;
+  readonly values: Uint8Array;
 };
 
 type MetricsFields = {
@@ -101,7 +110,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
   const index = deps.isShared ? { index: { group: 'instance', order: 'place' } } : {};
   const beats = await readStore.collection<BeatFields>({ name: 'node_beats', version: 1, ...index });
   const collections: { readonly [P in Part]: Collection } = {
-    listeners: await readStore.collection({ name: 'node_listeners', version: 1 }),
+    listeners: await readStore.collection({ name: 'node_listeners', version: 2 }),
     links: await readStore.collection({ name: 'node_links', version: 3 }),
     metrics: await readStore.collection({ name: 'node_metrics', version: 4 }),
   };
@@ -205,8 +214,11 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       if (entry === undefined) return;
       const before = batch.get(nodeId)?.changed ?? [];
       const parts = before.length === 0 ? changed : [...new Set([...before, ...changed])];
-      let weight = 0;
-      for (const part of parts) if (part !== 'metrics') weight += entry[part]?.wire.length ?? 0;
+      const { listeners, links } = entry;
+      let weight = parts.includes('links') ? (links?.wire.length ?? 0) : 0;
+      if (listeners !== undefined && parts.includes('listeners')) {
+        weight += listeners.table.shape.packed.length + valueBytes * listeners.table.values.length;
+      }
       batch.put(nodeId, { changed: parts, weight });
     },
     // One batch has one place, and is read whole.
@@ -239,31 +251,61 @@ function beatFields(entry: Entry, instance: string, place: string): BeatFields {
   };
 }
 
-function fieldsOf(part: Part, entry: Entry): TableFields | MetricsFields | undefined {
-  if (part === 'metrics') return entry.metrics && metricsFields(entry.metrics);
-  const told = entry[part];
-  return told && tableFields(told);
+function fieldsOf(part: Part, { listeners, links, metrics }: Entry): Fields | undefined {
+  switch (part) {
+    case 'listeners':
+      return listeners && listenersFields(listeners);
+    case 'links':
+      return links && ({ wire: links.wire, ...totalsFields(links.totals) } satisfies LinksFields);
+    case 'metrics':
+      return metrics && metricsFields(metrics);
+    default:
+      return unreachable(part);
+  }
 }
 
 function enterFields(part: Part, entry: Entry, fields: Fields): void {
-  if (part === 'metrics') entry.metrics = metricsOf(fields as MetricsFields);
-  else entry[part] = { ...tableOf(fields as TableFields), out: undefined };
+  switch (part) {
+    case 'listeners':
+      entry.listeners = listenersOfFields(fields as ListenersFields);
+      return;
+    case 'links': {
+      const { wire, ...totals } = fields as LinksFields;
+      entry.links = { wire, totals: totalsOf(totals), out: undefined };
+      return;
+    }
+    case 'metrics':
+      entry.metrics = metricsOf(fields as MetricsFields);
+      return;
+    default:
+      unreachable(part);
+  }
 }
 
-function tableFields({ wire, totals }: ToldTable): TableFields {
-  const { processId: process_id, gone } = totals;
-  const [before, absent] = [Object.fromEntries(totals.before), Object.fromEntries(totals.absent)];
-  return { wire, process_id, before, absent, gone };
+function listenersFields({ table: { shape, values }, totals }: ToldListeners): ListenersFields {
+  const numbers = new Uint8Array(Float64Array.from(values).buffer);
+  return { shape: shape.id, packed: shape.packed, values: numbers, ...totalsFields(totals) };
 }
 
-function tableOf({ wire, process_id, before, absent, gone }: TableFields): ToldTable {
-  const totals = {
-    processId: process_id,
-    before: new Map(Object.entries(before)),
-    absent: new Map(Object.entries(absent)),
-    gone,
-  };
-  return { wire, totals };
+function listenersOfFields({ shape, packed, values, ...totals }: ListenersFields): ToldListeners {
+  // Copies: what is read may be a view of more, and not begin where numbers may.
+  const numbers = [...new Float64Array(new Uint8Array(values).buffer)];
+  const table = { shape: sharedShape(shape, () => new Uint8Array(packed)), values: numbers };
+  return { table, totals: totalsOf(totals) };
+}
+
+function totalsFields({ processId: process_id, before, absent, gone }: ProcessTotals): TotalsFields {
+  return { process_id, before: Object.fromEntries(before), absent: Object.fromEntries(absent), gone };
+}
+
+function totalsOf({ process_id: processId, before, absent, gone }: TotalsFields): ProcessTotals {
+  return { processId, before: rowsOf(before), absent: rowsOf(absent), gone };
+}
+
+/** Most nodes have none, and share it. */
+function rowsOf(rows: TotalsFields['before']): Rows {
+  const entries = Object.entries(rows);
+  return entries.length === 0 ? noTotals.before : new Map(entries);
 }
 
 function metricsFields({ healthSince: health_since, ...rest }: ToldMetrics): MetricsFields {

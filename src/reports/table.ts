@@ -9,7 +9,8 @@ import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
 import type { Entry } from './entry.js';
-import { EmptyEntry, outOfLinks, outOfListeners } from './entry.js';
+import { EmptyEntry, outOfLinks } from './entry.js';
+import { activeSessions, countedOf, outOf } from './listener-table.js';
 import type { ReportedLinks, Reports, Traffic } from './port.js';
 import { absentSums } from './process-totals.js';
 import { lossyLinksIn, linksIn, listenersIn } from './reported.js';
@@ -76,26 +77,27 @@ export function createTable(heardOf: () => number, logger: Logger): Table {
     listeners(nodeId) {
       const { beat, listeners } = of(nodeId);
       if (beat === undefined) return undefined;
-      const rows = listeners === undefined ? [] : listenersIn(listeners.wire, listeners.totals.before);
+      const rows = listeners === undefined ? [] : listenersIn(listeners.table, listeners.totals.before);
       return { reported_at: timestamp(beat.at), listeners: rows };
     },
     listenerStates(nodeId) {
       const { beat, listeners } = of(nodeId);
       if (beat === undefined || listeners === undefined) return undefined;
-      const { states, routes } = outOfListeners(listeners).short;
+      const { states, routes } = outOf(listeners.table.shape);
       return { reportedAt: timestamp(beat.at), runs: beat.runs, states, routes };
     },
     traffic(nodeId) {
       const { listeners } = of(nodeId);
       if (listeners === undefined) return noTraffic;
-      const { counted, activeSessions } = outOfListeners(listeners);
-      const [sums, gone] = [sumOfRows(listenerCounters, listeners.totals, counted), absentSums(listeners.totals)];
+      const { table, totals } = listeners;
+      const active = activeSessions(table).reduce((sum, sessions) => sum + (sessions || 0), 0);
+      const [sums, gone] = [sumOfRows(listenerCounters, countedOf(table), totals.before), absentSums(totals)];
       const sum = (name: (typeof listenerCounters)[number]): number =>
-        Math.min((sums[name] ?? 0) + (gone[name] ?? 0), Number.MAX_SAFE_INTEGER);
+        Math.min(sums[name] + (gone[name] ?? 0), Number.MAX_SAFE_INTEGER);
       return {
         bytes_in: sum('bytes_in'),
         bytes_out: sum('bytes_out'),
-        active_sessions: activeSessions,
+        active_sessions: Math.min(active, Number.MAX_SAFE_INTEGER),
         total_sessions: sum('total_sessions'),
         error_sessions: sum('error_sessions'),
       };

@@ -1,9 +1,11 @@
 /** Tables that come as before are not read again, and that changes nothing of what a heartbeat means. */
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
-import type { LinkMetric, RuntimeListener } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { HeartbeatRequest, RuntimeListener } from '../../src/gen/svc/control/v1/heartbeat.js';
+import type { LinkMetric } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { AgentPayload } from '../../src/gen/svc/control/v1/session.js';
+import { listenersIn } from '../../src/reports/reported.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
 import { noTables } from '../../src/transport/agent/heartbeat-tables.js';
 import type { KnownTables } from '../../src/transport/agent/heartbeat-tables.js';
@@ -29,8 +31,11 @@ function read(bytes: Uint8Array, known: KnownTables) {
   if (result.kind !== 'message' || result.message.$case !== 'heartbeat') throw new Error(result.kind);
   return { ...result, heartbeat: result.message.value };
 }
-const decoded = ({ listeners, links }: KnownTables) => [
-  HeartbeatRequest.decode(listeners.bytes).runtimeListeners,
+const decoded = ({
+  listeners,
+  links,
+}: Pick<KnownTables, 'listeners'> & { readonly links: Pick<KnownTables['links'], 'bytes'> }) => [
+  listenersIn(listeners, new Map()),
   HeartbeatRequest.decode(links.bytes).linkMetrics,
 ];
 
@@ -53,24 +58,64 @@ describe('a heartbeat behind others of its session', () => {
           const [behind, alone] = [read(payload(sent), known), read(payload(sent), noTables)];
           expect(behind.entries).toBe(alone.entries);
           expect(behind.heartbeat).toMatchObject({ sequence: BigInt(at), cpuUsage: 0.5, nodeId: 'n' });
-          expect(decoded(behind.tables)).toEqual([sent.runtimeListeners, sent.linkMetrics]);
+          expect(decoded(behind.tables)).toEqual(decoded(tablesOnWire(sent)));
           known = behind.tables;
         }
       }),
     );
   });
 
-  test('keeps the tables that have not changed, the same bytes, and does not decode them', () => {
+  test('keeps the tables that have not changed, and does not decode them', () => {
     const first = read(payload(heartbeat([listener(1, 1)], [link('a', 1)])), noTables);
     const second = read(payload(heartbeat([listener(1, 1)], [link('a', 2)], 2n)), first.tables);
     expect(second.tables.listeners).toBe(first.tables.listeners);
     expect(second.heartbeat.runtimeListeners).toEqual([]);
     expect(second.heartbeat.linkMetrics).toMatchObject([{ rttMs: 2 }]);
-    const { links, listeners } = tablesOnWire(heartbeat([listener(1, 1)], [link('a', 2)]));
-    expect([Buffer.from(second.tables.links.bytes), Buffer.from(second.tables.listeners.bytes)]).toEqual([
-      Buffer.from(links),
-      Buffer.from(listeners),
-    ]);
+    const { links } = tablesOnWire(heartbeat([listener(1, 1)], [link('a', 2)]));
+    expect(Buffer.from(second.tables.links.bytes)).toEqual(Buffer.from(links.bytes));
+  });
+
+  test('has the shape of a table once for all nodes, and decodes no listener for counters', () => {
+    const first = read(payload(heartbeat([listener(7, 1)], [])), noTables);
+    for (const known of [first.tables, noTables]) {
+      const later = read(payload(heartbeat([listener(7, 2)], [])), known);
+      expect(later.heartbeat.runtimeListeners).toEqual([]);
+      expect(later.tables.listeners.shape).toBe(first.tables.listeners.shape);
+      expect(listenersIn(later.tables.listeners, new Map())).toMatchObject([{ listen_port: 7, bytes_in: 2 }]);
+    }
+  });
+
+  test('has its counters as the decoder reads them, whatever they are and wherever they stand', () => {
+    const counter = fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { nil: undefined });
+    const names = ['bytesIn', 'bytesOut', 'activeSessions', 'totalSessions', 'errorSessions'] as const;
+    const counters = fc.record(Object.fromEntries(names.map((name) => [name, counter])));
+    const oneTag = (8 << 3) | 2;
+    /** A field that this release does not know, or none. */
+    const unknown = fc.constantFrom([], [11 << 3, 5], [(12 << 3) | 2, 1, 7], [0x80 | 0x08, 0x01, 5]);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(counters, unknown, fc.boolean()), { maxLength: 4 }), (rows) => {
+        const sent = rows.map(([values], at) => ({ ...listener(at % 3, 0), bytesIn: undefined, ...values }));
+        const encoded = heartbeat(sent, []).runtimeListeners.map((one, at) => {
+          const [, more, countersFirst] = rows[at]!;
+          const noCounters = Object.fromEntries(names.map((name) => [name, undefined]));
+          const bare = RuntimeListener.encode({ ...one, ...noCounters }).finish();
+          const counted = RuntimeListener.encode(one).finish().subarray(bare.length);
+          const parts = countersFirst ? [counted, bare] : [bare, counted];
+          return Buffer.concat([...parts, Uint8Array.from(more)]);
+        });
+        const list = encoded.reduce((writer, one) => writer.uint32(oneTag).bytes(one), new BinaryWriter()).finish();
+        const bytes = new BinaryWriter()
+          .uint32((2 << 3) | 2)
+          .bytes(list)
+          .finish();
+        const first = read(bytes, noTables);
+        const again = read(bytes, first.tables);
+        for (const { tables: found } of [first, again]) {
+          expect(decoded(found)).toEqual(decoded(tablesOnWire(heartbeat(sent, []))));
+        }
+        expect(again.entries).toBe(first.entries);
+      }),
+    );
   });
 
   test('is refused for a table that is not valid, also when the table before was', () => {

@@ -65,7 +65,7 @@ describe('a heartbeat', () => {
     const shown = {
       ...figures,
       link_metrics: linksIn(link_metrics.bytes, new Map()),
-      runtime_listeners: listenersIn(runtime_listeners.bytes, new Map()),
+      runtime_listeners: listenersIn(runtime_listeners, new Map()),
     };
     expect(shown).toStrictEqual({
       process_id: 'ab',

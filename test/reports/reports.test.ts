@@ -4,7 +4,7 @@ import type { HeartbeatFacts, LinkSample, MetricsFacts } from '../../src/reports
 import type { ReportsService } from '../../src/reports/reports.js';
 import { openedReports, presenceOf } from '../support/opened-reports.js';
 import type { OpenedReports } from '../support/opened-reports.js';
-import { heartbeatFactsOf, linksOnWire, listenersOnWire, processNamed } from '../support/reported-tables.js';
+import { heartbeatFactsOf, linksOnWire, listenersTold, processNamed } from '../support/reported-tables.js';
 import type { Reported } from '../support/reported-tables.js';
 
 const nothingMeasured: MetricsFacts = { connections: null, bandwidth: null, gateway: null };
@@ -27,6 +27,11 @@ const heartbeat = (cpu_usage: number, state = 'listening'): Reported => ({
   link_metrics: [],
   runtime_listeners: [{ transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state, routes: [], bytes_in: 7 }],
 });
+/** The runtime table of a heartbeat as it is stored. */
+const onStore = ({ runtime_listeners }: Reported) => {
+  const { shape, values } = listenersTold(runtime_listeners);
+  return { shape: shape.id, packed: shape.packed, values: new Uint8Array(Float64Array.from(values).buffer) };
+};
 const link: LinkSample = {
   resource_type: 'l4_chain',
   resource_id: 'c1',
@@ -59,7 +64,7 @@ describe('a heartbeat', () => {
     await reports.flush();
     const at = Date.parse('2025-01-01T00:00:00Z');
     expect(await stored('node_beats')).toMatchObject({ seen_at: at, beat: { at, cpu: 0.25 } });
-    expect(await stored('node_listeners')).toMatchObject({ wire: listenersOnWire(heartbeat(0.25).runtime_listeners) });
+    expect(await stored('node_listeners')).toMatchObject(onStore(heartbeat(0.25)));
     expect(await stored('node_links')).toMatchObject({ wire: linksOnWire([link]) });
   });
 
@@ -72,11 +77,11 @@ describe('a heartbeat', () => {
     beat(heartbeat(0.1, 'first'));
     opened.away = false;
     await reports.flush();
-    const first = { wire: listenersOnWire(heartbeat(0.1, 'first').runtime_listeners) };
+    const first = onStore(heartbeat(0.1, 'first'));
     expect(await stored('node_listeners')).toMatchObject(first);
     beat(heartbeat(0.1, 'third'));
     await reports.flush();
-    const third = { wire: listenersOnWire(heartbeat(0.1, 'third').runtime_listeners) };
+    const third = onStore(heartbeat(0.1, 'third'));
     expect(await stored('node_listeners')).toMatchObject(third);
   });
 
@@ -93,7 +98,7 @@ describe('a heartbeat', () => {
     beat({ ...heartbeat(0.3, 'failed'), link_metrics: [{ ...link, rtt_ms: 4 }] });
     await reports.flush();
     expect(Object.fromEntries(writes)).toEqual({ node_listeners: 2, node_links: 2, node_beats: 5 });
-    const failed = { wire: listenersOnWire(heartbeat(0.3, 'failed').runtime_listeners) };
+    const failed = onStore(heartbeat(0.3, 'failed'));
     expect(await stored('node_listeners')).toMatchObject(failed);
     expect(await stored('node_links')).toMatchObject({ wire: linksOnWire([{ ...link, rtt_ms: 4 }]) });
   });
@@ -101,7 +106,7 @@ describe('a heartbeat', () => {
   it('brings a table back by and by that the store has lost', async () => {
     beat(heartbeat(0.1));
     await reports.flush();
-    await (await opened.readStore.collection({ name: 'node_listeners', version: 1 })).remove(['n1']);
+    await (await opened.readStore.collection({ name: 'node_listeners', version: 2 })).remove(['n1']);
     opened.clock.advance(10_000);
     beat(heartbeat(0.2));
     await reports.flush();
@@ -118,7 +123,26 @@ describe('a heartbeat', () => {
     expect(reports.listeners('n1')?.listeners).toEqual([]);
     expect([...(reports.listenerStates('n1')?.states ?? ['?'])]).toEqual([]);
     await reports.flush();
-    expect(await stored('node_listeners')).toMatchObject({ wire: new Uint8Array(0) });
+    expect(await stored('node_listeners')).toMatchObject(onStore({ ...heartbeat(0.1), runtime_listeners: [] }));
+  });
+
+  it('may have two rows of one listener, which are counted together', () => {
+    const rows = (...bytes: readonly number[]): Reported => {
+      const [row] = heartbeat(0.1).runtime_listeners;
+      return { ...heartbeat(0.1), runtime_listeners: bytes.map((bytes_in) => ({ ...row!, bytes_in })) };
+    };
+    const shown = () => [
+      reports.listeners('n1')?.listeners.map(({ bytes_in }) => bytes_in),
+      reports.traffic('n1').bytes_in,
+      reports.activity().last_5m.bytes_in,
+    ];
+    beat(rows(1, 2));
+    expect(shown()).toEqual([[1, 2], 3, 0]);
+    beat(rows(3, 4));
+    expect(shown()).toEqual([[3, 4], 7, 4]);
+    // What the process before it has counted is shown with the first.
+    beat({ ...rows(1, 1), process_id: 'aa' });
+    expect(shown()).toEqual([[8, 1], 9, 6]);
   });
 
   it('replaces an older one of its node that waits to be written', async () => {

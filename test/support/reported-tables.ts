@@ -1,7 +1,9 @@
 /** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { linksOf, listenersOf } from '../../src/reports/reported.js';
+import { tableOfListeners } from '../../src/reports/listener-table.js';
+import type { ListenerTable } from '../../src/reports/listener-table.js';
+import { linksOf } from '../../src/reports/reported.js';
 import type { HeartbeatFacts, LinkSample, ReportingProcess, RuntimeListener } from '../../src/reports/port.js';
 
 export interface Reported extends Omit<
@@ -19,7 +21,7 @@ export const processNamed = (process_id: string): ReportingProcess => ({ process
 
 const counter = (value: number | undefined) => (value === undefined ? undefined : BigInt(value));
 
-export function listenersOnWire(listeners: readonly RuntimeListener[]): Uint8Array {
+export function listenersTold(listeners: readonly RuntimeListener[]): ListenerTable {
   const runtimeListeners = listeners.map((listener) => ({
     transport: listener.transport,
     listenAddr: listener.listen_addr,
@@ -38,7 +40,7 @@ export function listenersOnWire(listeners: readonly RuntimeListener[]): Uint8Arr
     totalSessions: counter(listener.total_sessions),
     errorSessions: counter(listener.error_sessions),
   }));
-  return HeartbeatRequest.encode(HeartbeatRequest.fromPartial({ runtimeListeners } as object)).finish();
+  return tableOfListeners(HeartbeatRequest.fromPartial({ runtimeListeners } as object).runtimeListeners);
 }
 
 export function linksOnWire(links: readonly LinkSample[]): Uint8Array {
@@ -60,17 +62,16 @@ export function linksOnWire(links: readonly LinkSample[]): Uint8Array {
 
 /** The tables of a heartbeat as an agent sends them. */
 export function tablesOnWire({ linkMetrics, runtimeListeners }: HeartbeatRequest) {
-  const of = (list: Partial<HeartbeatRequest>): Uint8Array =>
-    HeartbeatRequest.encode({ ...HeartbeatRequest.create(), ...list }).finish();
-  return { links: of({ linkMetrics }), listeners: of({ runtimeListeners }) };
+  const bytes = HeartbeatRequest.encode({ ...HeartbeatRequest.create(), linkMetrics }).finish();
+  return { links: { bytes }, listeners: tableOfListeners(runtimeListeners) };
 }
 
 export function heartbeatFactsOf({ link_metrics, runtime_listeners, ...figures }: Reported): HeartbeatFacts {
-  const [links, listeners] = [linksOnWire(link_metrics), listenersOnWire(runtime_listeners)];
+  const links = linksOnWire(link_metrics);
   return {
     ...processNamed(''),
     ...figures,
     link_metrics: { bytes: links, rows: () => linksOf(links) },
-    runtime_listeners: { bytes: listeners, rows: () => listenersOf(listeners) },
+    runtime_listeners: listenersTold(runtime_listeners),
   };
 }

@@ -29,13 +29,16 @@ export function byListener(a: ListenerKey, b: ListenerKey): number {
   return compare(a.transport, b.transport) || a.listenPort - b.listenPort || compare(a.listenAddr, b.listenAddr);
 }
 
-/** A listener's key as one string. Reports of agents may name any transport. */
+/**
+ * A listener's key as one string. Reports of agents may name any transport. Joined, because it is kept for each listener of a
+ * fleet: a template would keep its parts in memory too.
+ */
 export function listenerKey({
   transport,
   listenAddr,
   listenPort,
 }: Omit<ListenerKey, 'transport'> & { readonly transport: string }): string {
-  return `${transport}/${listenPort}/${plainIp(listenAddr)}`;
+  return [transport, listenPort, plainIp(listenAddr)].join('/');
 }
 
 /** What `listenerKey` named. */

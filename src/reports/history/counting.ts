@@ -5,7 +5,8 @@
 import type { Share } from './history.js';
 import type { Growth } from './points.js';
 import { slotMs } from './points.js';
-import type { RowGrowth } from '../counted-rows.js';
+import { countersAt, linkCounters, listenerCounters, sumOfRows } from '../counted-rows.js';
+import type { CountedRows } from '../counted-rows.js';
 import type { Carriers, MetricsFacts } from '../port.js';
 import { growthOf } from '../process-totals.js';
 
@@ -14,29 +15,29 @@ const sharesOf = (ids: readonly string[], growth: Growth): readonly Share[] =>
   Object.values(growth).some((more) => more > 0) ? ids.map((id) => [id, growth] as const) : [];
 
 /** The growth of listeners: in all of their node, and in sessions of each chain that alone begins at one. */
-export function listenerShares(carriers: Carriers, rows: readonly RowGrowth[], nodeId: string): readonly Share[] {
-  const shares: Share[] = [];
-  const node = { bytes_in: 0, bytes_out: 0, sessions: 0, errors: 0 };
-  for (const [key, { bytes_in = 0, bytes_out = 0, total_sessions: sessions = 0, error_sessions: errors = 0 }] of rows) {
-    node.bytes_in += bytes_in;
-    node.bytes_out += bytes_out;
-    node.sessions += sessions;
-    node.errors += errors;
-    const chain = carriers.chainOfListener.get(key);
-    if (chain !== undefined) shares.push(...sharesOf([chain], { sessions, errors }));
-  }
-  shares.push(...sharesOf([nodeId], node));
-  return shares;
+export function listenerShares({ chainOfListener }: Carriers, growth: CountedRows, nodeId: string): readonly Share[] {
+  const { bytes_in, bytes_out, total_sessions, error_sessions } = sumOfRows(listenerCounters, growth);
+  const ofNode = sharesOf([nodeId], { bytes_in, bytes_out, sessions: total_sessions, errors: error_sessions });
+  if (chainOfListener.size === 0) return ofNode;
+  const ofChains = growth.keys.flatMap((key, row) => {
+    const chain = chainOfListener.get(key);
+    if (chain === undefined) return [];
+    const { total_sessions: sessions = 0, error_sessions: errors = 0 } = countersAt(
+      listenerCounters,
+      growth.values,
+      row,
+    );
+    return sharesOf([chain], { sessions, errors });
+  });
+  return [...ofChains, ...ofNode];
 }
 
 /** The growth of links: what a node sends to the next hop came from clients. */
-export function linkShares(carriers: Carriers, rows: readonly RowGrowth[]): readonly Share[] {
-  return rows.flatMap(([key, growth]) =>
-    sharesOf(carriers.ends.get(resourceOf(key)) ?? [], {
-      bytes_in: growth['bytes_out'] ?? 0,
-      bytes_out: growth['bytes_in'] ?? 0,
-    }),
-  );
+export function linkShares(carriers: Carriers, { keys, values }: CountedRows): readonly Share[] {
+  return keys.flatMap((key, row) => {
+    const { bytes_in = 0, bytes_out = 0 } = countersAt(linkCounters, values, row);
+    return sharesOf(carriers.ends.get(resourceOf(key)) ?? [], { bytes_in: bytes_out, bytes_out: bytes_in });
+  });
 }
 
 /** The second part of a link's key, see `reported.ts`. */
@@ -66,20 +67,19 @@ export function* piecesOf(since: number, until: number): Generator<readonly [at:
   }
 }
 
-/** The round-trip times of a heartbeat, by link in milliseconds: the longest of each resource. */
+/** The round-trip times of a heartbeat: the longest of each resource. @param roundTrips of links, by what they are of */
 export function roundTripShares(
   carriers: Carriers,
   nodeId: string,
-  roundTrips: readonly (readonly [key: string, ms: number])[],
+  roundTrips: readonly (readonly [resourceId: string, ms: number])[],
 ): Iterable<Share> {
   const longest = new Map<string, { readonly rtt_us: number; readonly rtts: 1 }>();
   const note = (id: string, rtt_us: number): void => {
     if (rtt_us >= (longest.get(id)?.rtt_us ?? 0)) longest.set(id, { rtt_us, rtts: 1 });
   };
-  for (const [key, ms] of roundTrips) {
+  for (const [id, ms] of roundTrips) {
     const us = Math.round(Math.max(0, ms) * 1000);
     note(nodeId, us);
-    const id = resourceOf(key);
     if (carriers.chains.has(id)) note(id, us);
     for (const end of carriers.ends.get(id) ?? []) note(end, us);
   }

@@ -9,6 +9,7 @@ import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
+import { outOf } from '../../reports/listener-table.js';
 import { cutKnownTables, noTables, tablesOf } from './heartbeat-tables.js';
 import type { KnownTables } from './heartbeat-tables.js';
 import { decodeWalked, walkMessage } from './wire-scan.js';
@@ -70,7 +71,9 @@ const payloadShape: WireShape = {
  * @param nodeId the session's node: a payload names this node or leaves the field empty
  * @param known the tables of the heartbeat before, which are not read again
  */
-export function readAgentPayload(whole: Uint8Array, nodeId: string, known: KnownTables = noTables): ReadPayload {
+export function readAgentPayload(payload: Uint8Array, nodeId: string, known: KnownTables = noTables): ReadPayload {
+  // No `Buffer`, whose views cost several times as much: there may be one for each text.
+  const whole = new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength);
   const cut = cutKnownTables(whole, known);
   const { bytes } = cut;
   const walked = walkMessage(bytes, payloadShape);
@@ -79,13 +82,13 @@ export function readAgentPayload(whole: Uint8Array, nodeId: string, known: Known
   }
   const decoded = decodeWalked(AgentPayload, bytes);
   if (!decoded.ok) return refused(unparsed);
-  const { payload } = decoded.value;
-  if (payload === undefined) return { kind: 'empty' };
-  const why = objection(payload, nodeId);
+  const { payload: message } = decoded.value;
+  if (message === undefined) return { kind: 'empty' };
+  const why = objection(message, nodeId);
   if (why !== undefined) return refused(why);
-  const tables = payload.$case === 'heartbeat' ? tablesOf(payload.value, cut, known) : known;
-  const entries = tables === known ? walked.value : tables.links.entries + tables.listeners.entries;
-  return { kind: 'message', message: payload, entries, tables };
+  const tables = message.$case === 'heartbeat' ? tablesOf(message.value, cut) : known;
+  const entries = tables === known ? walked.value : tables.links.entries + outOf(tables.listeners.shape).entries;
+  return { kind: 'message', message, entries, tables };
 }
 
 const unparsed = 'payload does not parse';

@@ -1,188 +1,245 @@
 /**
- * The tables of a heartbeat as bytes. Most come as the heartbeat before had them: such a one is recognised by its bytes and cut
- * out before anything is decoded. `agent-payload.ts` reads what is left, with the generated decoder. Serves
- * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * The tables of a heartbeat as bytes. Most come as the heartbeat before had them, but for the counters: such a one is recognised
+ * and cut out before anything is decoded, and its counters are read where they are. `agent-payload.ts` reads what is left, with
+ * the generated decoder. Serves `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
+import type { LinkMetric, RuntimeListener } from '../../gen/svc/control/v1/heartbeat.js';
+import { listenerCounters } from '../../reports/counted-rows.js';
+import { hasValues, shapeIdOf, shapeOf, shapeOfWire, tableOfListeners } from '../../reports/listener-table.js';
+import type { ListenerTable } from '../../reports/listener-table.js';
+import { limits } from '../../kernel/limits.js';
 import { passOver } from './wire-scan.js';
 
-/** Fields of `AgentPayload` and of `HeartbeatRequest`. */
-const heartbeatField = 2;
-const tableFields = { links: 7, listeners: 8 } as const;
-type TableName = keyof typeof tableFields;
-/** Field of `RuntimeListener`. */
-const routesField = 5;
+/** Fields of `AgentPayload` and of `HeartbeatRequest`, all length-delimited. */
+const heartbeatTag = (2 << 3) | WireType.LengthDelimited;
+const linksTag = (7 << 3) | WireType.LengthDelimited;
+const listenersTag = (8 << 3) | WireType.LengthDelimited;
+/** The counters of `RuntimeListener`, behind its other fields; in the order of `listenerCounters`, and the active sessions. */
+const counterTags: readonly number[] = [6, 7, 9, 10].map((field) => field << 3);
+const activeTag = 8 << 3;
+const firstCounterTag = 6 << 3;
+const columns = listenerCounters.length;
 /** A table is copied out of a buffer that is larger by more than this. */
 const viewFactor = 1.25;
 
-/** A table that was read, and found valid. */
-export interface KnownTable {
+/** Links that were read, and found valid. */
+interface KnownLinks {
   /** The fields of a `HeartbeatRequest` that are the list; in a buffer that holds hardly anything else. */
   readonly bytes: Uint8Array;
-  /** Its list entries, those inside of them included. */
   readonly entries: number;
-  /** The heartbeat that it was read from lacks its routes, which were those of the heartbeat before. */
-  readonly routesKnown?: boolean;
 }
-export type KnownTables = { readonly [T in TableName]: KnownTable };
+export interface KnownTables {
+  readonly links: KnownLinks;
+  readonly listeners: ListenerTable;
+}
 
-const emptyTable: KnownTable = { bytes: new Uint8Array(), entries: 0 };
-export const noTables: KnownTables = { links: emptyTable, listeners: emptyTable };
+export const noTables: KnownTables = {
+  links: { bytes: new Uint8Array(), entries: 0 },
+  listeners: tableOfListeners([]),
+};
 
 interface Cut {
   /** The payload without what is known. */
   readonly bytes: Uint8Array;
-  /** The tables that came as before. */
-  readonly known: Partial<KnownTables>;
-  /** The others, as they are inside the payload. */
-  readonly found: { readonly [T in TableName]?: Uint8Array };
-  /** The listeners changed, but not their routes, which are cut out too: as with counters that go on. */
-  readonly routesKnown: boolean;
+  readonly links: { readonly known: KnownLinks } | { readonly found: Uint8Array | undefined };
+  /** `found` is undefined where listeners are not in their usual form. */
+  readonly listeners: { readonly known: ListenerTable } | { readonly found: SplitListeners | undefined };
+}
+
+interface SplitListeners {
+  /** As `ListenerShape` has them; only until others are split. */
+  readonly wire: Uint8Array;
+  /** As `ListenerTable` has them. */
+  readonly values: readonly number[];
 }
 
 type Range = readonly [from: number, to: number];
-type Piece = { readonly range: Range; readonly instead?: Uint8Array };
 
-/** Cuts what the heartbeat before had as well out of the bytes of an `AgentPayload`. */
+/** Cuts what is known out of the bytes of an `AgentPayload`. @param tables of the heartbeat before */
 export function cutKnownTables(bytes: Uint8Array, tables: KnownTables): Cut {
-  const ranges = rangesOf(bytes);
-  if (ranges === undefined) return { bytes, known: {}, found: {}, routesKnown: false };
-  const known: { -readonly [T in TableName]?: KnownTable } = {};
-  const found: { [T in TableName]?: Uint8Array } = {};
-  const pieces: Piece[] = [];
-  for (const name of ['links', 'listeners'] as const) {
-    const range = ranges[name];
-    const block = bytes.subarray(...range);
-    if (Buffer.compare(block, tables[name].bytes) === 0) {
-      known[name] = tables[name];
-      if (block.length > 0) pieces.push({ range });
-    } else found[name] = block;
-  }
-  const { listeners } = found;
-  const instead = listeners === undefined ? undefined : withoutKnownRoutes(listeners, tables.listeners.bytes);
-  if (instead !== undefined) pieces.push({ range: ranges.listeners, instead });
-  const cut = pieces.length === 0 ? bytes : without(bytes, ranges.content, pieces);
-  return { bytes: cut, known, found, routesKnown: instead !== undefined };
+  const reader = new BinaryReader(bytes);
+  const ranges = rangesOf(reader);
+  if (ranges === undefined) return { bytes, links: { found: undefined }, listeners: { found: undefined } };
+  const block = bytes.subarray(...ranges.links);
+  const links = Buffer.compare(block, tables.links.bytes) === 0 ? { known: tables.links } : { found: block };
+  const split = splitListeners(bytes, reader, ranges);
+  const known = split && knownTable(split, tables.listeners);
+  const listeners = known === undefined ? { found: split } : { known };
+  const cuts = [...('known' in links ? [ranges.links] : []), ...('known' in listeners ? [ranges.listeners] : [])];
+  return { bytes: without(bytes, ranges.content, cuts), links, listeners };
 }
+
+/** The table, if its shape is that of the heartbeat before or of any other node. */
+function knownTable({ wire, values }: SplitListeners, before: ListenerTable): ListenerTable | undefined {
+  const id = shapeIdOf(wire);
+  if (id === before.shape.id) return hasValues(before, values) ? before : { shape: before.shape, values };
+  const shape = shapeOf(id);
+  return shape && { shape, values };
+}
+
+/** Of as many listeners as there may be: a part of it is copied in one go. */
+const noCounters: readonly number[] = Array.from(
+  { length: limits.agent.runtimeListeners * (columns + 1) },
+  () => Number.NaN,
+);
+/** For one table at a time, unless it is larger. */
+const room = new Uint8Array(64 * 1024);
 
 /**
- * The listeners without their routes; undefined if these are not, listener by listener, those of the table before. Made without
- * views of the bytes: there would be a hundred for each heartbeat of a busy node.
+ * Parts listeners from their counters. Reads no text and makes nothing for each: there would be hundreds for each heartbeat of a
+ * busy node. @returns undefined for what no usual encoder makes
  */
-function withoutKnownRoutes(block: Uint8Array, before: Uint8Array): Uint8Array | undefined {
-  const [now, then] = [bufferOf(block), bufferOf(before)];
-  const [reader, known] = [new BinaryReader(block), new BinaryReader(before)];
-  const [listener, earlier] = [{ ...nowhere }, { ...nowhere }];
-  const made = Buffer.allocUnsafe(block.length);
+function splitListeners(
+  bytes: Uint8Array,
+  reader: BinaryReader,
+  { listeners: [from, to], rows }: Ranges,
+): SplitListeners | undefined {
+  if (rows > limits.agent.runtimeListeners) return undefined;
+  reader.pos = from;
+  const wire = to - from > room.length ? new Uint8Array(to - from) : room;
+  wire.set(bytes.subarray(from, to));
+  const values = noCounters.slice(0, rows * (columns + 1));
   let length = 0;
   try {
-    while (reader.pos < block.length && known.pos < before.length) {
-      readListener(reader, listener);
-      readListener(known, earlier);
-      const { from, routesFrom, routesTo, to } = listener;
-      if (now.compare(then, earlier.routesFrom, earlier.routesTo, routesFrom, routesTo) !== 0) return undefined;
-      length = writeHead(made, length, to - from - (routesTo - routesFrom));
-      length += now.copy(made, length, from, routesFrom);
-      length += now.copy(made, length, routesTo, to);
+    for (let row = 0; row < rows; row += 1) {
+      readTag(reader);
+      const size = reader.uint32();
+      const start = reader.pos;
+      const end = start + size;
+      let shapeEnd = start;
+      while (reader.pos < end) {
+        const at = reader.pos;
+        const tag = readTag(reader);
+        const column = counterTags.indexOf(tag);
+        if (column >= 0) values[row * columns + column] = readCounter(bytes, reader);
+        else if (tag === activeTag) values[rows * columns + row] = readCounter(bytes, reader);
+        else if (!pass(reader, tag)) return undefined;
+        else if (tag < firstCounterTag) {
+          if (shapeEnd !== at) return undefined;
+          shapeEnd = reader.pos;
+        }
+      }
+      if (reader.pos !== end) return undefined;
+      length = writeHead(wire, length, listenersTag, shapeEnd - start);
+      wire.copyWithin(length, start - from, shapeEnd - from);
+      length += shapeEnd - start;
     }
   } catch {
+    // The reader throws for what is not in order.
     return undefined;
   }
-  return reader.pos === block.length && known.pos === before.length ? made.subarray(0, length) : undefined;
+  return { wire: wire.subarray(0, length), values };
 }
 
-const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
+/** As `reader.tag` reads it, without an array for each. */
+function readTag(reader: BinaryReader): number {
+  const at = reader.pos;
+  const tag = reader.uint32();
+  if (reader.pos - at > 4) throw new Error('a tag that no field of this protocol has');
+  return tag;
+}
 
-/** Where a listener is inside a table, and its routes inside of it. */
-const nowhere = { from: 0, routesFrom: 0, routesTo: 0, to: 0 };
-
-/** @throws Error unless its routes are one behind the other */
-function readListener(reader: BinaryReader, into: typeof nowhere): void {
-  reader.tag();
+/** @returns false for what is no field of this protocol */
+function pass(reader: BinaryReader, tag: number): boolean {
+  const wireType: WireType = tag & 7;
+  if (tag < 1 << 3) return false;
+  if (wireType !== WireType.LengthDelimited) return passOver(reader, wireType);
+  // Without a view of what is skipped, as `reader.skip` makes.
   const length = reader.uint32();
-  into.from = reader.pos;
-  into.to = reader.pos + length;
-  into.routesFrom = into.routesTo = into.to;
-  while (reader.pos < into.to) {
-    const at = reader.pos;
-    const [field, wireType] = reader.tag();
-    if (wireType === WireType.LengthDelimited) reader.skip(wireType);
-    else if (!passOver(reader, wireType)) throw new Error('a group');
-    if (field !== routesField) continue;
-    if (into.routesTo !== into.to && into.routesTo !== at) throw new Error('routes apart');
-    if (into.routesTo === into.to) into.routesFrom = at;
-    into.routesTo = reader.pos;
-  }
+  reader.pos += length;
+  return reader.pos <= reader.len;
 }
 
-/** The tag and length of a listener. @returns the offset behind it */
-function writeHead(into: Buffer, offset: number, length: number): number {
-  let at = into.writeUInt8((tableFields.listeners << 3) | WireType.LengthDelimited, offset);
+/** As `wholeNumber` gives it, without a bigint for each. @throws Error for more than 63 bits, which no agent has counted */
+function readCounter(bytes: Uint8Array, reader: BinaryReader): number {
+  let value = 0;
+  for (let scale = 1; scale < 2 ** 63; scale *= 128) {
+    const byte = bytes[reader.pos] ?? 0x80;
+    reader.pos += 1;
+    value += (byte & 0x7f) * scale;
+    if (byte < 0x80) return Math.min(value, Number.MAX_SAFE_INTEGER);
+  }
+  throw new Error('a counter of more than 63 bits');
+}
+
+const longestHead = 6;
+/** A tag and the length of its content. @returns the offset behind them */
+function writeHead(into: Uint8Array, offset: number, tag: number, length: number): number {
+  into[offset] = tag;
+  let at = offset + 1;
   let rest = length;
-  for (; rest > 0x7f; rest >>>= 7) at = into.writeUInt8((rest & 0x7f) | 0x80, at);
-  return into.writeUInt8(rest, at);
+  for (; rest > 0x7f; rest >>>= 7, at += 1) into[at] = (rest & 0x7f) | 0x80;
+  into[at] = rest;
+  return at + 1;
+}
+
+interface Ranges {
+  readonly links: Range;
+  readonly listeners: Range;
+  /** How many listeners there are. */
+  readonly rows: number;
+  readonly content: Range;
 }
 
 /** Where the tables of a heartbeat are; undefined for any other payload, and for one that no usual encoder makes. */
-function rangesOf(bytes: Uint8Array): ({ readonly [T in TableName]: Range } & { readonly content: Range }) | undefined {
-  const reader = new BinaryReader(bytes);
-  const ranges: { [T in TableName]: Range } = { links: [0, 0], listeners: [0, 0] };
+function rangesOf(reader: BinaryReader): Ranges | undefined {
+  let rows = 0;
   try {
-    const [number, type] = reader.tag();
-    if (number !== heartbeatField || type !== WireType.LengthDelimited) return undefined;
+    if (readTag(reader) !== heartbeatTag) return undefined;
     const length = reader.uint32();
-    const content: Range = [reader.pos, bytes.length];
-    if (reader.pos + length !== bytes.length) return undefined;
-    while (reader.pos < bytes.length) {
+    const content: Range = [reader.pos, reader.len];
+    const links: [from: number, to: number] = [reader.pos, reader.pos];
+    const listeners: [from: number, to: number] = [reader.pos, reader.pos];
+    if (reader.pos + length !== reader.len) return undefined;
+    while (reader.pos < reader.len) {
       const from = reader.pos;
-      const [field, wireType] = reader.tag();
-      if (wireType === WireType.LengthDelimited) reader.skip(wireType);
-      else if (!passOver(reader, wireType)) return undefined;
-      const name = field === tableFields.links ? 'links' : field === tableFields.listeners ? 'listeners' : undefined;
-      if (name === undefined) continue;
-      const [first, end] = ranges[name];
-      if (end !== 0 && end !== from) return undefined;
-      ranges[name] = [end === 0 ? from : first, reader.pos];
+      const tag = readTag(reader);
+      if (!pass(reader, tag)) return undefined;
+      if (tag !== linksTag && tag !== listenersTag) continue;
+      const range = tag === linksTag ? links : listeners;
+      if (range[0] === range[1]) range[0] = from;
+      else if (range[1] !== from) return undefined;
+      range[1] = reader.pos;
+      if (tag === listenersTag) rows += 1;
     }
-    return reader.pos === bytes.length ? { ...ranges, content } : undefined;
+    return reader.pos === reader.len ? { links, listeners, rows, content } : undefined;
   } catch {
     return undefined;
   }
 }
 
-function without(bytes: Uint8Array, [from, to]: Range, pieces: readonly Piece[]): Uint8Array {
-  const kept: Uint8Array[] = [];
+/** A heartbeat with less in it; the same bytes where nothing is cut. */
+function without(bytes: Uint8Array, [from, to]: Range, cuts: readonly Range[]): Uint8Array {
+  const left = cuts.reduce((sum, [start, end]) => sum - (end - start), to - from);
+  if (left === to - from) return bytes;
+  const made = new Uint8Array(left + longestHead);
+  let length = writeHead(made, 0, heartbeatTag, left);
   let at = from;
-  for (const { range, instead } of pieces.toSorted((a, b) => a.range[0] - b.range[0])) {
-    kept.push(bytes.subarray(at, range[0]));
-    if (instead !== undefined) kept.push(instead);
-    at = range[1];
+  for (const [start, end] of [...cuts.toSorted((a, b) => a[0] - b[0]), [to, to] as const]) {
+    made.set(bytes.subarray(at, start), length);
+    length += start - at;
+    at = end;
   }
-  kept.push(bytes.subarray(at, to));
-  return new BinaryWriter().tag(heartbeatField, WireType.LengthDelimited).bytes(Buffer.concat(kept)).finish();
+  return made.subarray(0, length);
 }
 
-/** The tables of a heartbeat that was read, with what was cut out of it. @param before those of the heartbeat before */
-export function tablesOf(
-  { linkMetrics, runtimeListeners }: HeartbeatRequest,
-  { known, found, routesKnown }: Cut,
-  before: KnownTables,
-): KnownTables {
-  const routes = runtimeListeners.reduce((sum, listener) => sum + listener.routes.length, 0);
-  const entries = routesKnown ? before.listeners.entries : runtimeListeners.length + routes;
+/** The tables of a heartbeat that was read, with what was cut out of it. */
+export function tablesOf({ linkMetrics, runtimeListeners }: HeartbeatRequest, { links, listeners }: Cut): KnownTables {
   return {
-    links: known.links ?? { bytes: wireOf(found.links, { linkMetrics }), entries: linkMetrics.length },
-    listeners: known.listeners ?? { bytes: wireOf(found.listeners, { runtimeListeners }), entries, routesKnown },
+    links: 'known' in links ? links.known : { bytes: wireOf(links.found, linkMetrics), entries: linkMetrics.length },
+    listeners: 'known' in listeners ? listeners.known : tableOf(listeners.found, runtimeListeners),
   };
 }
 
+const tableOf = (split: SplitListeners | undefined, listeners: readonly RuntimeListener[]): ListenerTable =>
+  split === undefined
+    ? tableOfListeners(listeners)
+    : { shape: shapeOfWire(split.wire, listeners), values: split.values };
+
 /** A view of the payload where that is hardly larger, else in a buffer of its own. */
-function wireOf(
-  block: Uint8Array | undefined,
-  list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>,
-): Uint8Array {
-  if (block === undefined) return HeartbeatRequest.encode({ ...HeartbeatRequest.create(), ...list }).finish();
+function wireOf(block: Uint8Array | undefined, linkMetrics: readonly LinkMetric[]): Uint8Array {
+  if (block === undefined) return HeartbeatRequest.encode({ ...HeartbeatRequest.create(), linkMetrics }).finish();
   return block.length * viewFactor >= block.buffer.byteLength ? block : new Uint8Array(block);
 }

@@ -10,7 +10,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
-import type { HeartbeatFacts, PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
+import type { PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
@@ -309,11 +309,13 @@ class AttachedSession implements LiveSession {
       case 'alive':
         telemetry.alive(nodeId, this.presence(), this.offlineAfterMs);
         return;
-      case 'heartbeat':
+      case 'heartbeat': {
         counters.heartbeats += 1;
-        telemetry.alive(nodeId, this.presence(), this.offlineAfterMs, factsOf(output, this.#process));
+        const facts = heartbeatFacts(output.heartbeat, output.tables, this.#process);
+        telemetry.alive(nodeId, this.presence(), this.offlineAfterMs, facts);
         this.#heartbeats.answer(output.heartbeat);
         return;
+      }
       case 'config_request':
         this.#config.request(output.version, output.checksum);
         return;
@@ -406,16 +408,6 @@ export function startLiveSession(
 ): LiveSession {
   return new AttachedSession(deps, pending, stream, streamAt);
 }
-
-const factsOf = (
-  { heartbeat, tables: { links, listeners } }: Extract<SessionOutput, { readonly kind: 'heartbeat' }>,
-  process: ReportingProcess,
-): HeartbeatFacts =>
-  heartbeatFacts(
-    heartbeat,
-    { links: links.bytes, listeners: listeners.bytes, routesKnown: listeners.routesKnown === true },
-    process,
-  );
 
 /** The bytes of a `ServicePayload`. */
 function unchanged(generation: number): Uint8Array {
