@@ -165,8 +165,10 @@ export async function heartbeats(world: World, extent: Extent): Promise<Figures>
 export async function killed(world: World, { agents }: Extent): Promise<Figures> {
   const before = await world.counts();
   await world.service.process.kill();
-  const began = sharedClock();
+  const killedAt = sharedClock();
   await until('all are gone', () => world.sum('connected'), 0);
+  const gone = seconds(killedAt);
+  const began = sharedClock();
   await world.service.process.start();
   const ready = seconds(began);
   await until('all are back', () => world.sum('connected'), agents);
@@ -175,6 +177,8 @@ export async function killed(world: World, { agents }: Extent): Promise<Figures>
   const [cpu, after] = [await world.cpu(), await world.counts()];
   await allConverged(world, agents);
   return {
+    // How long the agents' processes take to see the end of their connections, which is no time of the service.
+    gone_s: gone,
     ready_s: ready,
     until_all_are_back_s: back,
     cpu_ms_each: rounded((cpu - world.startSeconds) * (1_000 / agents)),
