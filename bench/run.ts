@@ -27,6 +27,7 @@ import { replay } from './replay.js';
 import { rest } from './rest.js';
 import { abandon } from './stack.js';
 import { strangers } from './strangers.js';
+import { turns } from './turns.js';
 
 const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Report> } = {
   rest,
@@ -36,6 +37,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   convergence,
   fleet,
   'fleet-file': fleetFile,
+  turns,
   handshakes,
   reality,
   'reality-shape': realityShape,

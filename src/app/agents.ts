@@ -19,7 +19,7 @@ import { watchCredentials } from './credentials.js';
 import type { Measured } from './metrics.js';
 import { keepStandingFacts } from './standing-facts.js';
 import { openReports } from '../reports/reports.js';
-import type { ReportsService } from '../reports/reports.js';
+import type { Known, ReportsService } from '../reports/reports.js';
 import { openSharedHellos } from '../instance/shared-hellos.js';
 import { createAgentTransport } from '../transport/agent/agent-transport.js';
 import { startListener } from '../transport/listener/listener.js';
@@ -34,8 +34,8 @@ export interface Agents {
   readonly measured: readonly Measured[];
 }
 
-/** Listens when it resolves. @throws ServiceError `unavailable`, StartError */
-export async function createAgents(core: Core, config: Config): Promise<Agents> {
+/** Listens when it resolves. @param known see `ReportsDeps` @throws ServiceError `unavailable`, StartError */
+export async function createAgents(core: Core, config: Config, known: Known = []): Promise<Agents> {
   const { clock, ids, logger, closers, instanceId, eventStore, readStore, projections, delivery, queries, fleet } =
     core;
   const { clocks, health, facts, readOnly, accountsView } = core;
@@ -49,6 +49,7 @@ export async function createAgents(core: Core, config: Config): Promise<Agents> 
     liveInstances: isShared
       ? async () => (await liveInstances(readStore)).map(({ instance_id }) => instance_id)
       : undefined,
+    known: [...known].filter(([nodeId]) => queries.node(nodeId) !== undefined),
     carriers: config.history ? createCarriers(queries) : undefined,
   });
   closers.add('reports', () => reports.close());

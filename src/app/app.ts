@@ -13,6 +13,7 @@ import { errorText, ServiceError } from '../kernel/errors.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
 import type { Logger } from '../kernel/logger.js';
+import type { Known } from '../reports/reports.js';
 import type { Measured } from './metrics.js';
 import { StartError } from './installation/installation.js';
 import { startWebhooks } from './webhooks.js';
@@ -20,6 +21,11 @@ import { answerWhileStarting } from '../transport/rest/server/while-starting.js'
 import { sleep } from '../kernel/background.js';
 import { createClosers } from '../kernel/closers.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
+
+interface Running extends RunningApp {
+  /** What nodes told last: the store that had it may be empty when the service starts again. */
+  known(): Known;
+}
 
 export interface RunningApp {
   /** Where REST listens. */
@@ -45,14 +51,14 @@ export async function startApp(
 ): Promise<RunningApp> {
   const tls = readTls(config.http.tls);
   let closing = false;
-  const begin = (from: Config): Promise<RunningApp> =>
-    startOnce({ config: from, tls, logger, mustEnd, ofProcess, onEmptied: () => void restart() });
+  const begin = (from: Config, known?: Known): Promise<Running> =>
+    startOnce({ config: from, known, tls, logger, mustEnd, ofProcess, onEmptied: () => void restart() });
 
   async function restart(): Promise<void> {
     if (closing) return;
     logger.warn({}, 'the read store was emptied; this instance starts again and fills it');
     const before = await running;
-    running = before.close().then(() => begin(onPortsOf(before, config)));
+    running = before.close().then(() => begin(onPortsOf(before, config), before.known()));
     await running.catch((error: unknown) =>
       mustEnd(error instanceof StartError ? error.message : `The service could not start again: ${errorText(error)}`),
     );
@@ -80,7 +86,7 @@ function onPortsOf({ url, agents }: RunningApp, config: Config): Config {
   };
 }
 
-async function startOnce(options: StartOptions): Promise<RunningApp> {
+async function startOnce(options: StartOptions): Promise<Running> {
   const { config, tls, logger } = options;
   const { listen } = config.http;
   // Nobody knows a port that the system chooses before the service is up.
@@ -109,6 +115,8 @@ async function startOnce(options: StartOptions): Promise<RunningApp> {
 
 interface StartOptions {
   readonly config: Config;
+  /** See `Running`. */
+  readonly known: Known | undefined;
   readonly tls: TlsFiles | undefined;
   readonly logger: Logger;
   mustEnd(sentence: string): void;
@@ -130,14 +138,14 @@ const cannotListen =
     throw new StartError(`Nothing can listen on SVC_HTTP_LISTEN_ADDR ${formatHostPort(listen)}: ${errorText(error)}.`);
   };
 
-async function wire(options: StartOptions, closers: Closers, start: Start): Promise<RunningApp> {
+async function wire(options: StartOptions, closers: Closers, start: Start): Promise<Running> {
   const { config, tls, logger, mustEnd, onEmptied, ofProcess } = options;
   if (config.readStoreHere) {
     logger.warn({}, 'the read store is in the data folder: no other instance may run on this event log');
   }
   const { onWaiting } = start;
   const core = await createCore({ config, logger, closers, mustEnd, onEmptied, onWaiting });
-  const agents = await createAgents(core, config);
+  const agents = await createAgents(core, config, options.known);
   const webhooks = await startWebhooks(core, config.webhookAllow, config.http.listen);
   closers.add('webhooks', () => webhooks.service.close());
   const rest = await createRest(core, { agents, webhooks }, { config, tls, ofProcess });
@@ -146,7 +154,7 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   await start.freePort();
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
   logger.info({ url, agents: agents.address, instance_id: core.instanceId }, 'the service is up');
-  return { url, agents: agents.address, close: () => closers.closeAll() };
+  return { url, agents: agents.address, close: () => closers.closeAll(), known: agents.reports.known };
 }
 
 /** @throws whatever stops the start for good: anything but an external store that is `unavailable` */

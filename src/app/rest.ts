@@ -16,6 +16,7 @@ import { createCommandHandlers } from './command-handlers.js';
 import { followerMetrics } from './metrics.js';
 import type { Measured } from './metrics.js';
 import { serviceMetrics } from './metrics.js';
+import { keepRecent } from '../feed/recent.js';
 import { keepCounts } from '../reports/counts.js';
 import type { Counts } from '../reports/counts.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
@@ -91,6 +92,7 @@ export async function createRest(
       agentFacts: core.agentFacts,
       held: followers,
       feed: core.feed,
+      recent: await keepRecent({ feed: core.feed, projections, readStoreAway }),
       webhooks: webhooks.service,
       delivery,
       reports,

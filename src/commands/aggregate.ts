@@ -63,17 +63,16 @@ export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
     switch (command.type) {
       case 'RecordLogHeads':
         return decideLogHeads(fleet.logChain.value, command);
-      case 'Revert':
-        return decideRevert(fleet, command);
       case 'RevertSeveral':
         return yield* decideRevertSeveral(fleet, command);
       case 'ReleaseSet':
         return yield* decideRelease(fleet, command);
       case 'ApplyDocument':
         return yield* decideApply(fleet, command);
+      case 'Revert':
       case 'UpdateConnectivity': {
-        // It looks at all nodes, and so does what follows.
-        const decision = decideFleet(fleet, command);
+        // It may look at all nodes, and so does what follows.
+        const decision = command.type === 'Revert' ? decideRevert(fleet, command) : decideFleet(fleet, command);
         yield;
         return decision;
       }

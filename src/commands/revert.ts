@@ -251,7 +251,7 @@ function* triedOn(
   fleet: Fleet,
   revert: Revert | RevertSeveral,
 ): Generator<void, Result<readonly FleetEvent[], Refusal>> {
-  if (revert.type === 'Revert') return tryRevert(fleet, revert);
+  if (revert.type === 'Revert') return yield* tryRevert(fleet, revert);
   const commands = yield* previewReverts(fleet, [revert]);
   return commands.ok ? ok(commands.value.flatMap(({ events }) => events.map(fleetEvent))) : commands;
 }

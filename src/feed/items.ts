@@ -9,12 +9,13 @@ import { lastEvent, streams } from '../kernel/event.js';
 import { unreachable } from '../kernel/errors.js';
 import { loggedEntry, namesShownBy } from '../projections/models/audit-entry.js';
 import type { NameLookup } from '../projections/port.js';
-import type { FeedContent, FeedSubject } from './port.js';
+import type { FeedContent, FeedItem, FeedSubject } from './port.js';
 
 /** An item before the names are known. */
 export interface Outline {
   readonly about: FeedSubject;
   readonly at: string;
+  readonly final: FeedItem['final'];
   /** The names that the content shows. */
   readonly names: readonly NameLookup[];
   content(nameOf: (lookup: NameLookup) => string | null): FeedContent;
@@ -36,6 +37,7 @@ function entryOutline(command: RecordedCommand): Outline | null {
   const type = resource.type === 'session' ? 'sign_in' : 'command';
   return {
     at,
+    final: described.notRevertibleBecause,
     names: namesShownBy(command, described),
     about: {
       type,
@@ -73,6 +75,7 @@ function factOutline(command: RecordedCommand): Outline | null {
   const node: NameLookup = { type: 'node', id: node_id, position: event.position };
   const outline = (kind: 'session' | 'apply', content: Outline['content']): Outline => ({
     at: event.metadata.occurred_at,
+    final: null,
     names: [node],
     about: {
       type: kind,

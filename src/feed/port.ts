@@ -3,7 +3,7 @@
  * every item is made from the log when it is read. Implements `docs/contract/automation.md#event-feed`.
  */
 import type { Readers } from '../domain/audit/describe.js';
-import type { LoggedEntry } from '../projections/port.js';
+import type { AuditEntry, LoggedEntry } from '../projections/port.js';
 
 /** The types that are in the log. `status` is derived and not among them; `ready` and `end` belong to a live stream. */
 export type FeedType = FeedContent['type'];
@@ -58,6 +58,8 @@ export interface FeedItem {
   /** The content's `data` as JSON, made once for all readers. */
   readonly json: string;
   readonly about: FeedSubject;
+  /** Why a command can never be reverted; null of others. */
+  readonly final: string | null;
 }
 
 /** A place in the feed, between two commands. Only `Feed.resolve` and `Feed.read` make one. */
@@ -127,4 +129,10 @@ export interface Feed {
   /** How far a place is behind the log: the age of the first command behind it in seconds, 0 when caught up. @throws ServiceError `unavailable` */
   lag(place: FeedPlace): Promise<{ readonly seconds: number; readonly caught_up: boolean }>;
   close(): Promise<void>;
+}
+
+/** The newest entries of commands, in memory. */
+export interface RecentEntries {
+  /** Newest first, ten at most, up to what was answered before the call. @param admin whether those that only admins see are among them */
+  of(reader: { readonly admin: boolean }): Promise<readonly AuditEntry[]>;
 }

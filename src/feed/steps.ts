@@ -42,9 +42,9 @@ export async function stepsOf(
     const place = { position: last.position, cursor: cursors.of(last) };
     const events = last.metadata.command.count;
     if (outline === null) return { place, item: null, events };
-    const { at, about } = outline;
+    const { at, about, final } = outline;
     const { type, data } = outline.content(nameOf);
-    const item: FeedItem = { type, ...place, at, about, json: JSON.stringify(data) };
+    const item: FeedItem = { type, ...place, at, about, final, json: JSON.stringify(data) };
     return { place, item, events };
   });
 }

@@ -14,6 +14,8 @@ export const tuning = {
   readWaitMs: 30_000,
   /** How long a caller waits until the feed holds what was answered before, or begins to follow the log. */
   settleMs: 2_000,
+  /** How many entries of commands are kept for the dashboard, and the pages in which they are looked for once, because sign-ins are left out. */
+  recent: { entries: 10, pages: 5, pageSize: 20 },
   /** How long a read waits for the read models, which know the names. */
   namesWaitMs: 2_000,
 } as const;

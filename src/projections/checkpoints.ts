@@ -3,6 +3,7 @@
  * time; the first round sooner, so that no start replays what the start before it has replayed. They are stored together
  * because the log is read again from the oldest of them. Implements `docs/contract/domain.md#commands-and-events`.
  */
+import { yieldToEventLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 
@@ -37,6 +38,8 @@ export function createCheckpointWriter({ folds, logger, every, everyStart }: Che
   let writing: Promise<void> | undefined;
 
   async function write(): Promise<void> {
+    // What made it due may have taken a turn already.
+    await yieldToEventLoop();
     const saving = folds.map((fold) => fold.save(stop.signal));
     for (const outcome of await Promise.allSettled(saving)) {
       if (outcome.status === 'fulfilled') continue;

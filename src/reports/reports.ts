@@ -34,7 +34,12 @@ export interface ReportsDeps {
   readonly liveInstances?: (() => Promise<readonly string[]>) | undefined;
   /** For whom history is recorded; undefined: it is not. */
   readonly carriers?: ((nodeId: string) => Carriers) | undefined;
+  /** What was known in this process before the store was emptied, see `ReportsService.known`. */
+  readonly known?: Known | undefined;
 }
+
+/** What nodes told last, by node. */
+export type Known = Iterable<readonly [nodeId: string, Entry]>;
 
 export interface ReportsService extends Telemetry, Reports {
   /** Deletes the reports of nodes that are gone. @throws ServiceError `unavailable` */
@@ -42,6 +47,8 @@ export interface ReportsService extends Telemetry, Reports {
   /** Reads what was stored before, writes what waits, and reads what others wrote. @throws ServiceError `unavailable` */
   flush(): Promise<void>;
   close(): Promise<void>;
+  /** All that is in memory, also when it is closed. */
+  known(): Known;
 }
 
 /** @throws ServiceError `unavailable` */
@@ -66,6 +73,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const isOwn = (nodeId: string): boolean => table.find(nodeId)?.presence?.until === Number.POSITIVE_INFINITY;
 
   const loadTables = await store.load();
+  for (const [nodeId, known] of deps.known ?? []) store.adopt(nodeId, known);
   const stop = new AbortController();
   /** A start does not wait for the tables of the last run. */
   const loaded = (async () => {
@@ -181,6 +189,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     history: (resourceId, step, from) => history?.read(resourceId, step, from) ?? Promise.resolve(new Map()),
     stale: () => others !== undefined && clock.monotonic() - others.readAt() > tuning.staleAfterMs,
     forget: store.forget,
+    known: table.entries,
     async flush() {
       await loaded;
       await presence.flush();

@@ -82,6 +82,8 @@ export interface ReportStore {
    * @returns how to fill it with the rest @throws ServiceError `unavailable`, as what it returns
    */
   load(): Promise<(signal: AbortSignal) => Promise<void>>;
+  /** Enters, and writes soon, what was known of a node that neither the table nor the store has. */
+  adopt(nodeId: string, known: Entry): void;
   /** Writes a node's entry soon. @param changed what besides its sign of life */
   write(nodeId: string, changed: readonly Part[]): void;
   /** Up to 1,000 and more of what an instance wrote from a place on, in that order. @throws ServiceError `unavailable` */
@@ -186,6 +188,20 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     entry.written = fields.written;
   }
 
+  function write(nodeId: string, changed: readonly Part[]): void {
+    const entry = table.find(nodeId);
+    // It was forgotten meanwhile.
+    if (entry === undefined) return;
+    const before = batch.get(nodeId)?.changed ?? [];
+    const parts = before.length === 0 ? changed : [...new Set([...before, ...changed])];
+    const { listeners, links } = entry;
+    let weight = parts.includes('links') ? (links?.wire.length ?? 0) : 0;
+    if (listeners !== undefined && parts.includes('listeners')) {
+      weight += listeners.table.shape.packed.length + valueBytes * listeners.table.values.length;
+    }
+    batch.put(nodeId, { changed: parts, weight });
+  }
+
   return {
     async load() {
       const all: StoredBeat[] = [];
@@ -208,19 +224,13 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
         }
       };
     },
-    write(nodeId, changed) {
-      const entry = table.find(nodeId);
-      // It was forgotten meanwhile.
-      if (entry === undefined) return;
-      const before = batch.get(nodeId)?.changed ?? [];
-      const parts = before.length === 0 ? changed : [...new Set([...before, ...changed])];
-      const { listeners, links } = entry;
-      let weight = parts.includes('links') ? (links?.wire.length ?? 0) : 0;
-      if (listeners !== undefined && parts.includes('listeners')) {
-        weight += listeners.table.shape.packed.length + valueBytes * listeners.table.values.length;
-      }
-      batch.put(nodeId, { changed: parts, weight });
+    adopt(nodeId, known) {
+      if (table.find(nodeId) !== undefined) return;
+      // Who is online now, sessions and leases say.
+      Object.assign(table.entry(nodeId), known, { presence: undefined, hasReported: false });
+      write(nodeId, partsOf);
     },
+    write,
     // One batch has one place, and is read whole.
     writtenBy: (instance, place) =>
       beats.find({ groups: [instance], from: place, direction: 'asc', limit: 2 * tuning.batchDocuments }),

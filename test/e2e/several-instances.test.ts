@@ -8,6 +8,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
@@ -23,14 +24,20 @@ import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
 import type { FerretDb } from '../servers/ferretdb-process.js';
 import { startBalancer } from '../support/balancer.js';
 import type { Balancer } from '../support/balancer.js';
+import { freeze } from '../support/freeze.js';
 import { runScript } from '../support/programs.js';
 
 interface NodeView {
   readonly id: string;
   readonly status: string;
+  readonly last_seen_at: string | null;
+  readonly uptime_seconds: number | null;
   readonly generation: number;
   readonly apply: { readonly state: string };
 }
+
+/** What one instance knows, the other knows within a second; counts and metrics are a second older. */
+const agreeWithinMs = 10_000;
 
 describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
   let folder: string;
@@ -40,6 +47,8 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
   let lb: Balancer;
   const services: ServiceProcess[] = [];
   const clients: RestClient[] = [];
+  /** Where agents go. */
+  let order: 'first first' | 'second first' = 'first first';
   let agent: RunningProgram | undefined;
   let node: { id: string; control_psk: string };
 
@@ -71,7 +80,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     await Promise.all(services.map((service) => service.start()));
     for (const service of services) clients.push(await service.admin());
     const ports = services.map((service) => Number(new URL(service.controlEndpoint).port));
-    lb = await startBalancer(() => ports);
+    lb = await startBalancer(() => (order === 'first first' ? ports : ports.toReversed()));
     await clients[0]!.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
     node = await clients[0]!.call('POST', '/api/nodes', { name: 'n', address: '127.0.0.1' });
     startAgent(node.control_psk);
@@ -102,49 +111,6 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     expect((await applied(clients[0]!)).generation).toBeGreaterThan(before.generation);
   }, 120_000);
 
-  test('a listener is in one state wherever it is shown, on both, while its agent runs, is killed and is back', async () => {
-    interface Hop {
-      readonly state: string;
-      readonly stale: boolean;
-    }
-    type Listed<T> = { readonly items: readonly T[] };
-    const shown = async (client: RestClient) => {
-      const [one, chains, ports, runtime, stats] = await Promise.all([
-        view(client),
-        client.call<Listed<{ hop_status: readonly Hop[] }>>('GET', `/api/l4-chains?node_id=${node.id}`),
-        client.call<Listed<{ runtimeState: string; runtimeStale: boolean }>>('GET', '/api/nodes/ports'),
-        client.call<{ nodes: readonly { stale: boolean; listeners: readonly { state: string }[] }[] }>(
-          'GET',
-          `/api/nodes/ports/runtime?node_id=${node.id}`,
-        ),
-        client.call<{ listeners: { running: number } }>('GET', '/api/dashboard/stats'),
-      ]);
-      return {
-        status: one.status,
-        chain: chains.items[0]?.hop_status.map(({ state, stale }) => [state, stale]),
-        port: ports.items.map(({ runtimeState, runtimeStale }) => [runtimeState, runtimeStale]),
-        runtime: runtime.nodes.map(({ stale, listeners }) => [listeners[0]?.state, stale]),
-        dashboard: stats.listeners.running,
-      };
-    };
-    const everywhere = async (status: string): Promise<void> => {
-      const listener = [['running', status !== 'online']];
-      const answer = {
-        status,
-        chain: listener,
-        port: listener,
-        runtime: listener,
-        dashboard: status === 'online' ? 1 : 0,
-      };
-      await expect.poll(() => Promise.all(clients.map(shown)), { timeout: 60_000 }).toEqual([answer, answer]);
-    };
-    await everywhere('online');
-    await agent?.stop('SIGKILL');
-    await everywhere('offline');
-    startAgent(node.control_psk);
-    await everywhere('online');
-  }, 240_000);
-
   test('names stay unique when both create the same one', async () => {
     const races = Array.from({ length: 10 }, (_, round) => `race-${round}`);
     for (const name of races) {
@@ -162,7 +128,8 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     );
     expect(reset.sessions_ended).toBe(true);
     await agent!.stop();
-    startAgent(reset.control_psk);
+    node.control_psk = reset.control_psk;
+    startAgent(node.control_psk);
     await applied(clients[1]!);
   }, 120_000);
 
@@ -219,20 +186,125 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     expect(JSON.stringify(items)).not.toContain(typed);
   }, 120_000);
 
-  test('a database that is dropped under both makes them unready, and they fill it again by themselves', async () => {
+  describe('a listener is in one state wherever it is shown, on both', () => {
+    interface Hop {
+      readonly state: string;
+      readonly stale: boolean;
+    }
+    type Listed<T> = { readonly items: readonly T[] };
+    const gauges = async (url: string): Promise<readonly string[]> =>
+      (await (await fetch(`${url}/metrics`)).text())
+        .split('\n')
+        .filter((line) => /^svc_(nodes|listeners|chains)\{.* [1-9]/.test(line));
+    const shown = async (instance: number) => {
+      const [client, url] = [clients[instance]!, services[instance]!.url];
+      const [one, chains, ports, runtime, stats, metrics] = await Promise.all([
+        view(client),
+        client.call<Listed<{ hop_status: readonly Hop[] }>>('GET', `/api/l4-chains?node_id=${node.id}`),
+        client.call<Listed<{ runtimeState: string; runtimeStale: boolean }>>('GET', '/api/nodes/ports'),
+        client.call<{ nodes: readonly { stale: boolean; listeners: readonly { state: string }[] }[] }>(
+          'GET',
+          `/api/nodes/ports/runtime?node_id=${node.id}`,
+        ),
+        client.call<{ listeners: { running: number } }>('GET', '/api/dashboard/stats'),
+        gauges(url),
+      ]);
+      return {
+        status: one.status,
+        chain: chains.items[0]?.hop_status.map(({ state, stale }) => [state, stale]),
+        port: ports.items.map(({ runtimeState, runtimeStale }) => [runtimeState, runtimeStale]),
+        runtime: runtime.nodes.map(({ stale, listeners }) => [listeners[0]?.state, stale]),
+        dashboard: stats.listeners.running,
+        metrics,
+      };
+    };
+    const answerOf = (status: 'online' | 'offline'): Awaited<ReturnType<typeof shown>> => {
+      const isOnline = status === 'online';
+      const listener = [['running', !isOnline]];
+      const metrics = [`svc_nodes{status="${status}"} 1`];
+      if (isOnline) metrics.push('svc_listeners{state="running"} 1');
+      metrics.push(`svc_chains{health="${isOnline ? 'ok' : 'down'}"} 1`);
+      return { status, chain: listener, port: listener, runtime: listener, dashboard: isOnline ? 1 : 0, metrics };
+    };
+    const allShown = () => Promise.all([shown(0), shown(1)]);
+    const everywhere = (status: 'online' | 'offline', timeout = 60_000): Promise<void> =>
+      expect.poll(allShown, { timeout }).toEqual([answerOf(status), answerOf(status)]);
+    /** As long as every page says that it is online, and from the first one that does not, within the time all say so. */
+    const turnsOffline = async (withinMs: number): Promise<void> => {
+      const online = [answerOf('online'), answerOf('online')];
+      await eventually(
+        'a page no longer says that it is online',
+        async () => (isDeepStrictEqual(await allShown(), online) ? undefined : true),
+        60_000,
+      );
+      await everywhere('offline', withinMs);
+    };
+
+    test('while its agent runs, is killed and is back', async () => {
+      await everywhere('online');
+      await agent?.stop('SIGKILL');
+      await everywhere('offline');
+      startAgent(node.control_psk);
+      await everywhere('online');
+    }, 240_000);
+
+    test('while its agent is frozen, and thawed', async () => {
+      await everywhere('online');
+      await freeze(agent!.child);
+      await turnsOffline(agreeWithinMs);
+      agent!.child.kill('SIGCONT');
+      await everywhere('online');
+    }, 240_000);
+
+    test('while its session goes to the other instance, which the one that had it learns last; and back, by a kill', async () => {
+      await everywhere('online');
+      const [first, second] = services as [ServiceProcess, ServiceProcess];
+      const online = answerOf('online');
+      // The agent is at the first. It stops, the agent leaves, and only then does it go on, with a session that is none.
+      await freeze(first.program().child);
+      lb.drop();
+      order = 'second first';
+      await expect.poll(() => shown(1), { timeout: 60_000 }).toEqual(online);
+      first.program().child.kill('SIGCONT');
+      await everywhere('online', agreeWithinMs);
+
+      await second.kill();
+      await expect.poll(() => shown(0), { timeout: 60_000 }).toEqual(online);
+      await second.start();
+      clients[1] = await second.admin();
+      await everywhere('online', agreeWithinMs);
+      order = 'first first';
+    }, 240_000);
+  });
+
+  test('a database that is dropped under both makes them unready, and they fill it again by themselves, also with what nodes told', async () => {
     const before = await applied(clients[0]!);
     const audit = async (client: RestClient): Promise<unknown> =>
       client.call('GET', '/api/audit?resource_type=node&page_size=500');
+    // One agent goes on to report; the other is gone, and nobody will tell again what it told last.
+    const gone = await clients[0]!.call<typeof node>('POST', '/api/nodes', { name: 'gone', address: '127.0.0.1' });
+    const controlEndpoint = `http://127.0.0.1:${lb.port}`;
+    const other = startAgentProcess({ nodeId: gone.id, controlEndpoint, controlPsk: gone.control_psk });
+    const told = (client: RestClient, id: string) =>
+      client.call<{ nodes: readonly unknown[] }>('GET', `/api/nodes/ports/runtime?node_id=${id}`);
+    const vitals = async (client: RestClient) => {
+      const { status, last_seen_at, uptime_seconds } = await client.call<NodeView>('GET', `/api/nodes/${gone.id}`);
+      return { status, last_seen_at, uptime_seconds };
+    };
+    const becomes = (status: string, uptime: unknown) =>
+      expect
+        .poll(() => Promise.all(clients.map(vitals)), { timeout: 60_000 })
+        .toMatchObject([0, 1].map(() => ({ status, uptime_seconds: uptime })));
+    await becomes('online', expect.any(Number));
+    await other.stop('SIGKILL');
+    await becomes('offline', expect.any(Number));
+    const [known, last] = [await told(clients[0]!, gone.id), await vitals(clients[0]!)];
     const trail = await audit(clients[0]!);
     const ready = async (): Promise<readonly number[]> =>
       Promise.all(services.map(async ({ url }) => (await fetch(`${url}/readyz`).catch(() => ({ status: 0 }))).status));
     expect(await ready()).toEqual([200, 200]);
     const mongoClient = new MongoClient(env['SVC_MONGODB_URL']!);
-    try {
-      await mongoClient.db().dropDatabase();
-    } finally {
-      await mongoClient.close();
-    }
+    await mongoClient.db().dropDatabase();
     const seen = new Set<number>();
     await eventually('both were unready', async () => {
       for (const [instance, status] of (await ready()).entries()) if (status !== 200) seen.add(instance);
@@ -244,7 +316,13 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     for (const client of clients) {
       expect((await applied(client)).generation).toBe(before.generation);
       expect(await audit(client)).toEqual(trail);
+      expect([await told(client, gone.id), await vitals(client)]).toEqual([known, last]);
     }
+    const stored = async (part: string): Promise<readonly unknown[]> =>
+      (await mongoClient.db().collection(part).find().toArray()).map(({ _id }) => String(_id)).sort();
+    await expect.poll(() => stored('node_beats__v1')).toEqual([node.id, gone.id].sort());
+    await expect.poll(() => stored('node_listeners__v1')).toContain(node.id);
+    await mongoClient.close();
     await clients[1]!.call('POST', `/api/nodes/${node.id}/config`);
     expect((await applied(clients[0]!)).generation).toBeGreaterThan(before.generation);
   }, 120_000);

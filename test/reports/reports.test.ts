@@ -176,6 +176,35 @@ describe('a heartbeat', () => {
     expect(reports.presence('n1')).toBeUndefined();
   });
 
+  it('is known after its store was emptied, written again, and gives way to what the store has by then', async () => {
+    beat({ ...heartbeat(0.1), link_metrics: [link] });
+    reports.metrics('n1', nothingMeasured, processNamed('aa'));
+    reports.alive('n2', presenceOf('t'), 30_000, heartbeatFactsOf(heartbeat(0.3)));
+    await reports.flush();
+    const shown = () => [
+      reports.listeners('n1'),
+      reports.links('n1'),
+      reports.reportedMetrics('n1'),
+      reports.vitals('n1'),
+    ];
+    const before = shown();
+    const written = await stored('node_listeners');
+    const lost = reports;
+    await lost.close();
+    await (await opened.alone()).forget(['n1']);
+    opened.writes.clear();
+    reports = await opened.alone(lost.known());
+    expect(shown()).toEqual(before);
+    expect(reports.presence('n1')).toBeUndefined();
+    expect(await stored('node_listeners')).toEqual(written);
+    expect(Object.fromEntries(opened.writes)).toEqual({
+      node_beats: 1,
+      node_listeners: 1,
+      node_links: 1,
+      node_metrics: 1,
+    });
+  });
+
   it('and any other sign of life is when its node was last seen', () => {
     const seenAt = () => reports.vitals('n1').last_seen_at;
     beat(heartbeat(0.1));

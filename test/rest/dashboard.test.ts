@@ -2,7 +2,9 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { keepRecent } from '../../src/feed/recent.js';
 import type { RuntimeListener } from '../../src/reports/port.js';
+import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { eventually } from '../support/eventually.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
 import { commandOf, histories } from '../support/fleet-histories.js';
@@ -23,6 +25,22 @@ const listener = (listen_port: number, more: Partial<RuntimeListener> = {}): Run
 describe('of a fleet with known content', () => {
   let rest: RestFixture;
   const ids: Record<string, string> = {};
+  let asked = 0;
+  /** A read store whose reads are counted. */
+  const counted = (readStore: ReadStore): ReadStore => ({
+    ...readStore,
+    async collection<F extends Fields>(spec: CollectionSpec) {
+      const { get, getMany, list, find, count, ...writes } = await readStore.collection<F>(spec);
+      const noted =
+        <A extends unknown[], R>(read: (...given: A) => R) =>
+        (...given: A): R => {
+          asked += 1;
+          return read(...given);
+        };
+      const reads = { get: noted(get), getMany: noted(getMany), list: noted(list), find: noted(find) };
+      return { ...writes, ...reads, count: noted(count) };
+    },
+  });
   const post = async (url: string, body?: object): Promise<JsonData> => {
     const made = await rest.data('POST', url, body && { body });
     ids[made.name] = made.id;
@@ -47,7 +65,7 @@ describe('of a fleet with known content', () => {
   const put = (path: string, body: object) => rest.data('PUT', path, { body });
 
   beforeAll(async () => {
-    rest = await startRest();
+    rest = await startRest({ before: counted });
     for (const name of ['pending', 'online', 'rejecting', 'gone']) {
       await post('/api/nodes', { name, address: `${name}.example` });
     }
@@ -146,6 +164,7 @@ describe('of a fleet with known content', () => {
   afterAll(() => rest.close());
 
   test('every figure is what it should be', async () => {
+    await rest.deps.projections.reached(await rest.position(), 20_000);
     const { control, recent_audit, generated_at, matters, ...counts } = await stats(rest);
     expect(counts).toEqual({
       nodes: { total: 4, online: 2, offline: 1, pending: 1, converged: 2, rejected: 1, held: 0 },
@@ -202,6 +221,31 @@ describe('of a fleet with known content', () => {
     const newest = async (): Promise<string> => (await rest.data('GET', '/api/audit?page_size=1')).items[0].action;
     await eventually(newest).toBe('session.sign_in_refused');
     expect((await stats(rest)).recent_audit).toEqual(before);
+  });
+
+  test('asks no store, and shows entries as the audit does, by role, also when they began to be kept only now', async () => {
+    const entry = async () => (await rest.data('GET', '/api/audit?page_size=1')).items[0].id as string;
+    const revert = (id: string) => rest.data('POST', `/api/audit/${id}/revert`);
+    await put(`/api/l4-upstreams/${ids['off']}`, { endpoint: 'on.example:443' });
+    const edit = await entry();
+    await revert(edit);
+    await revert(await entry());
+    await rest.data('POST', '/api/webhooks', { body: { name: 'hook', url: 'https://hooks.example/', enabled: false } });
+    await revert(edit);
+    const user = { username: 'ada', password: 'correct horse battery', role: 'viewer' };
+    await rest.data('POST', '/api/auth/users', { body: user });
+    const { id: spare } = await post('/api/nodes', { name: 'spare' });
+    await rest.data('DELETE', `/api/nodes/${spare}`);
+    const later = await keepRecent({ ...rest.deps, readStoreAway: () => false });
+    for (const role of ['admin', 'viewer'] as const) {
+      const { items } = await rest.data('GET', '/api/audit?page_size=20', { role });
+      const newest = items.filter(({ action }: JsonData) => !action.startsWith('session.')).slice(0, 10);
+      expect(newest.filter(({ reverted_by }: JsonData) => reverted_by !== null)).not.toEqual([]);
+      const before = asked;
+      expect((await rest.data('GET', '/api/dashboard/stats', { role })).recent_audit).toEqual(newest);
+      expect(asked).toBe(before);
+      expect(await later.of({ admin: role === 'admin' })).toEqual(newest);
+    }
   });
 
   test('a command shows at once, and what an agent tells soon', async () => {

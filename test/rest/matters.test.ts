@@ -251,11 +251,10 @@ test('a certificate that something uses, and that ends or has ended', async () =
 
 test('a webhook that has stopped, to admins alone', async () => {
   const { id } = await post('/api/webhooks', { name: 'hook', url: 'https://hooks.example/' });
-  const [webhook] = await rest.deps.webhooks.progress([rest.deps.fleet.resources.webhook.get(id)!]);
-  const progress = rest.deps.webhooks.progress;
-  Object.assign(rest.deps.webhooks, { progress: async () => [{ ...webhook, state: 'stopped' }] });
+  const { tries_since } = rest.deps.fleet.resources.webhook.get(id)!;
+  await rest.gateway.run({ type: 'StopWebhook', id, tries_since, cursor: null, reason: 'the last try failed' });
+  expect((await stats()).matters[0].resources).toMatchObject([{ name: 'hook', reason: 'the last try failed' }]);
   expect(await matters()).toEqual([['degraded', 'webhook_stopped', null]]);
   expect((await stats('viewer')).matters).toEqual([]);
-  Object.assign(rest.deps.webhooks, { progress });
   await rest.data('DELETE', `/api/webhooks/${id}`);
 });

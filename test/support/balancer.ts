@@ -9,6 +9,8 @@ import { proxyHeader } from './proxy-header.js';
 
 export interface Balancer {
   readonly port: number;
+  /** Cuts every connection. */
+  drop(): void;
   close(): Promise<void>;
 }
 
@@ -46,6 +48,9 @@ export async function startBalancer(
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    drop() {
+      for (const client of clients) client.destroy();
+    },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const client of clients) client.destroy();

@@ -3,7 +3,7 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Carriers, PresenceFacts } from '../../src/reports/port.js';
 import { openReports } from '../../src/reports/reports.js';
-import type { ReportsService } from '../../src/reports/reports.js';
+import type { Known, ReportsService } from '../../src/reports/reports.js';
 import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from '../../src/storage/read-store.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
@@ -21,7 +21,7 @@ export interface OpenedReports {
   /** Reads of several documents wait for it. */
   readsHeld: Promise<void> | undefined;
   /** The only instance on the store. */
-  alone(): Promise<ReportsService>;
+  alone(known?: Known): Promise<ReportsService>;
   /** One of several. @param leases in place of the store's */
   oneOfSeveral(name: string, leases?: Partial<Leases>): Promise<ReportsService>;
   stored(collection: string, nodeId: string): Promise<Fields | undefined>;
@@ -81,7 +81,12 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
       };
     },
   });
-  async function start(instanceId: string, readStore: ReadStore, isShared: boolean): Promise<ReportsService> {
+  async function start(
+    instanceId: string,
+    readStore: ReadStore,
+    isShared: boolean,
+    known?: Known,
+  ): Promise<ReportsService> {
     instances.add(instanceId);
     const liveInstances = isShared ? { liveInstances: async () => [...instances] } : {};
     const reports = await openReports({
@@ -90,6 +95,7 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
       clock,
       logger: silentLogger,
       carriers,
+      known,
       ...liveInstances,
     });
     opened.push(reports);
@@ -106,7 +112,7 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
     dead: new Set(),
     away: false,
     readsHeld: undefined,
-    alone: () => start('one', storeOf('one'), false),
+    alone: (known) => start('one', storeOf('one'), false, known),
     oneOfSeveral: (name, leases) => start(name, storeOf(name, leases), true),
     async stored(name, nodeId) {
       const spec = { name, version: versions[name] ?? 1 };

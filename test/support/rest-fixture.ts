@@ -16,6 +16,7 @@ import { userField } from '../../src/accounts/fields.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { createFeed } from '../../src/feed/feed.js';
 import { accountNames, fleetNames } from '../../src/feed/names.js';
+import { keepRecent } from '../../src/feed/recent.js';
 import { createHistory } from '../../src/projections/history/history.js';
 import type { HistoryOptions } from '../../src/projections/history/history.js';
 import { systemClock, timestamp } from '../../src/kernel/clock.js';
@@ -323,6 +324,7 @@ export async function startRest(
     waitingDeploys: createDeployPlaces(waitingDeploys),
     eventStreams: createStreamPlaces(),
     feed,
+    recent: await keepRecent({ feed, projections, readStoreAway: () => false }),
     webhooks: webhooks.service,
     sessionsEnded: async () => true,
     activity: reports.activity,

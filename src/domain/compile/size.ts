@@ -4,7 +4,6 @@
  * Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { limits } from '../../kernel/limits.js';
-import { withoutPause } from '../../kernel/pieces.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { Refusal } from '../resource/refusal.js';
 import { ruleBytes } from '../snapshot/bound.js';
@@ -19,15 +18,10 @@ function snapshotSize(fleet: Fleet, nodeId: string): number {
   return new TextEncoder().encode(JSON.stringify(compileNode(fleet, nodeId))).length;
 }
 
-/** The refusal of an applied command that made the snapshot of a touched node too large. */
-export function oversizedSnapshot(fleet: Fleet, touched: ReadonlySet<string>): Refusal | undefined {
-  return withoutPause(oversizedInPieces(fleet, touched));
-}
-
 /** So many nodes are measured at a time. */
 const perPiece = 250;
 
-/** As `oversizedSnapshot`. Yields between two pieces. */
+/** The refusal of an applied command that made the snapshot of a touched node too large. Yields between two pieces. */
 export function* oversizedInPieces(fleet: Fleet, touched: ReadonlySet<string>): Generator<void, Refusal | undefined> {
   let measured = 0;
   for (const nodeId of touched) {

@@ -4,7 +4,7 @@
  * together, with their deletions, and what is left to delete comes last. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`, "Split".
  */
-import { applyCommand } from '../fleet/apply.js';
+import { applyInPieces } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { draftFleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
@@ -76,7 +76,8 @@ export function* heldInTurn(fleet: Fleet, parts: Parts['parts']): Generator<void
       ({ command }) => ok(command),
     );
     if (refused.length > 0) return obstaclesOf(refused);
-    for (const { events } of held) applyCommand(state, hypothetical(state, events));
+    const events = held.flatMap((one) => one.events);
+    if (events.length > 0) yield* applyInPieces(state, hypothetical(state, events));
   }
   return [];
 }

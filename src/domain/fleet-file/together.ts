@@ -4,7 +4,7 @@
  * trade listeners, and an upstream may be replaced in one go. Documents are carried out so, and applies taken back. In
  * pieces, because many commands take a while. Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Atomic".
  */
-import { applyCommand, putResource } from '../fleet/apply.js';
+import { applyInPieces, putResource } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { draftFleet } from '../fleet/fleet.js';
@@ -75,8 +75,10 @@ export function* triedTogether<A extends Attempt>(
       continue;
     }
     if (alone.value.length === 0) continue;
+    // Settings look at all nodes, and so does what follows.
+    if (isSettings(attempt)) yield;
     if (!strict.ok) tentative.push({ attempt, command: command.value, before: stateOf(draft, attempt) });
-    for (const id of applyCommand(draft, hypothetical(draft, alone.value))) touched.add(id);
+    for (const id of yield* applyInPieces(draft, hypothetical(draft, alone.value))) touched.add(id);
     held.push({ attempt, command: command.value, events: alone.value, tentative: !strict.ok });
   }
   for (const { attempt, command, before } of tentative) {

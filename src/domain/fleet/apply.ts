@@ -59,6 +59,7 @@ export function* applyInPieces(fleet: Fleet, command: RecordedCommand): Generato
       done += 1;
       if (done % perPiece.events === 0) yield;
     }
+    if (touched.size > perPiece.nodes) yield;
     for (const nodeId of touched) {
       if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, revision);
       done += 1;

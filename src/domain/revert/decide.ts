@@ -10,8 +10,8 @@ import type { Result } from '../../kernel/result.js';
 import { err, ok } from '../../kernel/result.js';
 import { alreadyReverted, notRevertible, standingRevert } from '../aggregate/reverts.js';
 import { describeCommand, auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
-import { oversizedSnapshot } from '../compile/size.js';
-import { applyCommand } from '../fleet/apply.js';
+import { oversizedInPieces } from '../compile/size.js';
+import { applyCommand, applyInPieces } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
 import type { FleetCommand, FleetEvent } from '../fleet/resources.js';
 import type { Fleet } from '../fleet/fleet.js';
@@ -52,24 +52,28 @@ export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision
   }
   const { state: draft } = draftFleet(fleet);
   const events: FleetEvent[] = [];
+  let last: readonly FleetEvent[] = [];
   for (const recorded of entry.events.toReversed()) {
     const undo = undoOf(recorded);
     if (undo === undefined) continue;
+    // It is decided on what the inverse of the later event leaves.
+    if (last.length > 0) applyCommand(draft, hypothetical(draft, last));
     const decision = decideUndo(draft, recorded, undo, history);
     if (!decision.ok) return decision;
-    // The inverse of an earlier event is decided on what this one leaves.
-    if (decision.value.length > 0) applyCommand(draft, hypothetical(draft, decision.value));
-    events.push(...decision.value);
+    last = decision.value;
+    events.push(...last);
   }
   return ok(events);
 }
 
-/** The same, with the refusal that only the fold after the events tells. */
-export function tryRevert(fleet: Fleet, revert: Revert): Decision<FleetEvent> {
+/** The same, with the refusal that only the fold after the events tells. Yields between two pieces. */
+export function* tryRevert(fleet: Fleet, revert: Revert): Generator<void, Decision<FleetEvent>> {
   const decision = decideRevert(fleet, revert);
   if (!decision.ok || decision.value.length === 0) return decision;
+  yield;
   const { state: draft } = draftFleet(fleet);
-  const refusal = oversizedSnapshot(draft, applyCommand(draft, hypothetical(draft, decision.value)));
+  const touched = yield* applyInPieces(draft, hypothetical(draft, decision.value));
+  const refusal = yield* oversizedInPieces(draft, touched);
   return refusal === undefined ? decision : err(refusal);
 }
 

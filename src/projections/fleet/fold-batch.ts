@@ -80,6 +80,9 @@ export function* applyToFold(
   }
 }
 
+/** So many nodes are merged in the turn in which they were marked. */
+const touchedAtOnce = 1_000;
+
 /** @returns the nodes that the command touches. When an event throws, the fleet holds nothing of the command. */
 function* applyWhole(
   draft: Draft<Fleet>,
@@ -88,6 +91,8 @@ function* applyWhole(
 ): Generator<void, ReadonlySet<string>> {
   try {
     const touched = yield* applyInPieces(draft.state, readCommand(recorded));
+    // What it leaves for the whole fleet is merged and told in a turn of its own.
+    if (touched.size > touchedAtOnce) yield;
     draft.state.logChain.set(head);
     draft.merge();
     return touched;

@@ -13,7 +13,7 @@ import type {
 import type { Counter, Histogram } from 'prom-client';
 import type { CommandHandlers } from '../../commands/handlers-port.js';
 import type { Delivery } from '../../delivery/port.js';
-import type { Feed } from '../../feed/port.js';
+import type { Feed, RecentEntries } from '../../feed/port.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -98,6 +98,7 @@ export interface RestDeps {
   readonly waitingDeploys: Pick<WaitingPlaces, 'take'>;
   readonly eventStreams: WaitingPlaces;
   readonly feed: Feed;
+  readonly recent: RecentEntries;
   readonly webhooks: Webhooks;
   /**
    * True once every session of the node that began before the call is closed on every instance, false after the time.

@@ -61,8 +61,6 @@ export const tuning = {
   pushWaitMs: 2_000,
   pushPollMs: 20,
   takenWithinMs: 500,
-  /** The dashboard shows this many audit entries, for which it looks at so many pages, because sign-ins are left out. */
-  dashboard: { auditEntries: 10, auditPage: 20, auditPages: 5 },
   /**
    * Streams of events: how long news is gathered, items of a read behind the head and their bytes, how often heartbeats and slow streams are
    * looked for, after how long a quiet stream gets a heartbeat, and how often tokens are asked for.

@@ -122,7 +122,7 @@ export const entrySchema: z.ZodType<AuditEntry> = z
   .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
 
 /** What of the audit the caller may read. */
-export function auditReader(request: FastifyRequest): Pick<AuditQuery, 'includeAccounts' | 'ownTokensOf'> {
+function auditReader(request: FastifyRequest): Pick<AuditQuery, 'includeAccounts' | 'ownTokensOf'> {
   const { role, userId } = callerOf(request);
   return { includeAccounts: role === 'admin', ownTokensOf: userId };
 }
