@@ -27,10 +27,7 @@ export interface Attempt {
 
 export interface Held<A> {
   readonly attempt: A;
-  readonly command: FleetCommand;
   readonly events: readonly FleetEvent[];
-  /** It holds only because of what comes behind it. */
-  readonly tentative: boolean;
 }
 
 export interface TriedTogether<A> {
@@ -77,7 +74,7 @@ export function* triedTogether<A extends Attempt>(
     if (alone.value.length === 0) continue;
     if (!strict.ok) tentative.push({ attempt, command: command.value, before: stateOf(draft, attempt) });
     for (const id of applyCommand(draft, hypothetical(draft, alone.value))) touched.add(id);
-    held.push({ attempt, command: command.value, events: alone.value, tentative: !strict.ok });
+    held.push({ attempt, events: alone.value });
   }
   for (const { attempt, command, before } of tentative) {
     const refusal = refusalAfter(draft, attempt, command, before);
