@@ -105,6 +105,9 @@ const definitions = (fleet: Fleet): ReadonlyMap<string, object> =>
 
 const drifted = (fleet: Fleet) => withoutPause(driftOf(fleet, set));
 
+/** What the set is, without the order of its resources: a restored policy comes last. */
+const shownOf = (fleet: Fleet): readonly string[] => exportedFrom(fleet, set).split('\n').sort();
+
 const copyOf = (fleet: Fleet): Fleet => restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
 
 const seen = { applied: 0, split: 0, waited: 0, torn: 0, drifted: 0 };
@@ -126,7 +129,7 @@ describe('a document carried out on a random fleet', () => {
             0,
         );
         seen.applied += 1;
-        const [base, bases] = [exportedFrom(fleet!, set), fleet!.singletons.fleet.value];
+        const [base, bases] = [shownOf(fleet!), fleet!.singletons.fleet.value];
 
         // In as small commands as it may be, one after the other.
         const { parts, obstacles } = withoutPause(partsOf(fleet!, outcome.steps, mostBytes));
@@ -146,7 +149,7 @@ describe('a document carried out on a random fleet', () => {
           outcome.steps.flatMap(({ changes }) => changes),
         );
         const again = exportedFrom(fleet!, set);
-        if (obstacles.length === 0) expect(exportedFrom(copyOf(inTurn), set)).toBe(exportedFrom(copyOf(fleet!), set));
+        if (obstacles.length === 0) expect(shownOf(copyOf(inTurn))).toEqual(shownOf(copyOf(fleet!)));
         expect(await comparedWith(fleet!, again, { prune: true })).toMatchObject({
           wishes: [],
           mistakes: [],
@@ -170,7 +173,7 @@ describe('a document carried out on a random fleet', () => {
         const revert = withoutPause(decideRevertSeveral(fleet!, { type: 'RevertSeveral', entry: command, histories }));
         if (!revert.ok) throw new Error(revert.error.message);
         written(fleet!, 'revert', revert.value, 'apply');
-        expect(exportedFrom(fleet!, set)).toBe(base);
+        expect(shownOf(fleet!)).toEqual(base);
         expect(fleet!.singletons.fleet.value).toEqual(bases);
         expect(drifted(fleet!)).toEqual([]);
       }),
@@ -195,14 +198,17 @@ describe('a document carried out on a random fleet', () => {
         part.map(({ wish: { action, resource } }) => `${action} ${resource.name}`).join(),
       );
     expect(split(2 * whole)).toEqual({ parts: [steps], obstacles: [] });
-    // Those that swap wait, with their deploys, for the command that has room for both.
-    expect(shown(0.7 * whole)).toEqual([
-      'update c0,update c3,deploy c0',
-      'update c1,update c2,deploy c1,deploy c2,deploy c3',
+    // The first of those that swap waits, with its deploy, for the command that has the other one.
+    expect(shown(0.55 * whole)).toEqual([
+      'update c0,deploy c0',
+      'update c1,deploy c1,update c2,deploy c2',
+      'update c3,deploy c3',
     ]);
-    expect(split(0.7 * whole).obstacles).toEqual([]);
-    expect(split(whole / 4).obstacles).toEqual([
-      'the l4_chain "c1", the l4_chain "c2" can only be changed together, and fall into two commands; apply just these first',
+    expect(split(0.55 * whole).obstacles).toEqual([]);
+    expect([...new Set(split(whole / 4).obstacles)]).toEqual([
+      expect.stringMatching(
+        /^the l4_chain "c1": .* collides with l4_chain "c2" .*; what holds only together falls into two commands: apply just that first$/,
+      ),
     ]);
   });
 

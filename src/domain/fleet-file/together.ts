@@ -12,6 +12,7 @@ import { hypothetical } from '../fleet/hypothetical.js';
 import type { AnyState, FleetCommand, FleetEvent, ResourceType } from '../fleet/resources.js';
 import { resourceOfType } from '../fleet/resources.js';
 import { claimIndexOn, createClaimEntries } from '../listeners/claims.js';
+import { forEach } from '../../kernel/pieces.js';
 import type { Result } from '../../kernel/result.js';
 import { pick } from '../resource/lifecycle.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -76,10 +77,10 @@ export function* triedTogether<A extends Attempt>(
     for (const id of applyCommand(draft, hypothetical(draft, alone.value))) touched.add(id);
     held.push({ attempt, events: alone.value });
   }
-  for (const { attempt, command, before } of tentative) {
+  yield* forEach(tentative, perPiece, ({ attempt, command, before }) => {
     const refusal = refusalAfter(draft, attempt, command, before);
     if (refusal !== undefined) refused.push({ attempt, refusal });
-  }
+  });
   return { held, refused, after: draft, touched };
 }
 
