@@ -50,12 +50,18 @@ const applying = { apply_id: '', name: set, document_sha256: '', part: 1, parts:
 const carriedOut = (fleet: Fleet, { wishes }: Comparison): CarriedOut =>
   withoutPause(carryOut(begun(fleet, { type: 'FleetApplied', data: applying }), wishes));
 
-function applied(fleet: Fleet, { versions, said }: Comparison, steps: readonly Step[], id = 'apply'): RecordedCommand {
+function applied(
+  fleet: Fleet,
+  { versions, said }: Comparison,
+  steps: readonly Step[],
+  id = 'apply',
+  name = set,
+): RecordedCommand {
   const wishes = steps.map(({ wish }) => wish);
   const decision = withoutPause(
     decideApply(fleet, {
       type: 'ApplyDocument',
-      applied: { ...applying, ...said, apply_id: id },
+      applied: { ...applying, ...said, apply_id: id, name },
       wishes,
       versions,
     }),
@@ -103,7 +109,7 @@ const definitions = (fleet: Fleet): ReadonlyMap<string, object> =>
     ),
   );
 
-const drifted = (fleet: Fleet) => withoutPause(driftOf(fleet, set));
+const drifted = (fleet: Fleet, of = set) => withoutPause(driftOf(fleet, of));
 
 /** What the set is, without the order of its resources: a restored policy comes last. */
 const shownOf = (fleet: Fleet): readonly string[] => exportedFrom(fleet, set).split('\n').sort();
@@ -238,37 +244,47 @@ describe('a document carried out on a random fleet', () => {
   });
 
   it('drifts as a model says after every command, whatever is applied, edited, taken back and brought back', async () => {
-    const seen = { applied: 0, reverted: 0, broughtBack: 0, drifted: 0 };
+    const seen = { applied: 0, adopted: 0, reverted: 0, broughtBack: 0, drifted: 0 };
     const text = fc.oneof(randomDocument, tradingDocument, tradingDocument);
+    const sets = [set, 'other'] as const;
+    const of = fc.constantFrom(...sets);
     const act = fc.oneof(
-      { weight: 4, arbitrary: fc.record({ kind: fc.constant('apply' as const), text }) },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('apply' as const), text, of }) },
       { weight: 3, arbitrary: fc.record({ kind: fc.constant('hand' as const), moves: histories(5) }) },
       { weight: 5, arbitrary: fc.record({ kind: fc.constant('revert' as const) }) },
     );
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 4, maxLength: 12, size: 'max' }), async (acts) => {
         const fleet = emptyFleet();
-        /** The definitions that the document left; undefined without one. */
-        let base: ReadonlyMap<string, object> | undefined;
+        type Base = ReadonlyMap<string, object> | undefined;
+        /** By set: the definitions that the document left; undefined without one. */
+        const bases = new Map<string, Base>();
         const entries: {
           readonly command: RecordedCommand;
-          readonly before: typeof base;
-          readonly after: typeof base;
+          readonly of: string;
+          readonly before: Base;
+          readonly after: Base;
         }[] = [];
+        /** The sets that resources belong to, or belonged to at last. */
+        const owners = new Map<string, string | null>();
         const check = (): void => {
           const now = definitions(fleet);
-          const expected = [...(base ?? new Map<string, object>())].filter(
-            ([owner, fields]) => JSON.stringify(fields) !== JSON.stringify(now.get(owner)),
-          );
-          seen.drifted += expected.length;
-          const found = drifted(fleet).filter(({ changes }) =>
-            changes.some(({ path }) => !/^deployed|^public_key|^certificate/.test(path)),
-          );
-          expect(found.map(({ resource: { type, id } }) => ownerOf(type, id)).sort()).toEqual(
-            expected.map(([owner]) => owner).sort(),
-          );
-          const sets = withoutPause(setsOf(fleet));
-          expect(sets.find((one) => one.set === set)?.drift ?? 0).toBe(drifted(fleet).length);
+          for (const owner of now.keys()) owners.set(owner, ownerIn(fleet, owner));
+          const listed = withoutPause(setsOf(fleet));
+          for (const one of sets) {
+            const expected = [...(bases.get(one) ?? [])].filter(
+              ([owner, fields]) =>
+                owners.get(owner) === one && JSON.stringify(fields) !== JSON.stringify(now.get(owner)),
+            );
+            seen.drifted += expected.length;
+            const found = drifted(fleet, one).filter(({ changes }) =>
+              changes.some(({ path }) => !/^deployed|^public_key|^certificate/.test(path)),
+            );
+            expect(found.map(({ resource: { type, id } }) => ownerOf(type, id)).sort()).toEqual(
+              expected.map(([owner]) => owner).sort(),
+            );
+            expect(listed.find((row) => row.set === one)?.drift ?? 0).toBe(drifted(fleet, one).length);
+          }
           expect(restored(fleet)).toBe(dumpFleet(fleet));
         };
         for (const [index, one] of acts.entries()) {
@@ -278,13 +294,16 @@ describe('a document carried out on a random fleet', () => {
               break;
             case 'apply': {
               if (one.text.includes('__proto__')) break;
-              const comparison = await comparedWith(fleet, one.text, { prune: true, adopt: true, maxDeletes: 1_000 });
+              const wanted = one.text.replace(`set: ${set}`, `set: ${one.of}`);
+              const flags = { prune: true, adopt: true, adoptFrom: sets, maxDeletes: 1_000 };
+              const comparison = await comparedWith(fleet, wanted, flags);
               const { steps, mistakes, obstacles } = carriedOut(fleet, comparison);
               if ([mistakes, obstacles, comparison.mistakes, comparison.obstacles].flat().length > 0) break;
-              const command = applied(fleet, comparison, steps, `apply-${index}`);
-              const before = base;
-              base = owned(fleet, one.text);
-              entries.push({ command, before, after: base });
+              const command = applied(fleet, comparison, steps, `apply-${index}`, one.of);
+              const [before, after] = [bases.get(one.of), owned(fleet, one.text, one.of)];
+              if (steps.some(({ wish: { action } }) => action === 'adopt')) seen.adopted += 1;
+              bases.set(one.of, after);
+              entries.push({ command, of: one.of, before, after });
               seen.applied += 1;
               break;
             }
@@ -303,9 +322,9 @@ describe('a document carried out on a random fleet', () => {
               if (!decision.ok) break;
               const { id } = newest.command.events[0].metadata.command;
               const command = written(fleet, `revert-${index}`, decision.value, id);
-              base = newest.before;
+              bases.set(newest.of, newest.before);
               entries.pop();
-              entries.push({ command, before: newest.after, after: base });
+              entries.push({ ...newest, command, before: newest.after, after: newest.before });
               if (isRevert) seen.broughtBack += 1;
               else seen.reverted += 1;
               break;
@@ -321,13 +340,13 @@ describe('a document carried out on a random fleet', () => {
 });
 
 /** The definitions of what the set owns, of the types that a document has a section for: with prune, it names all of them. */
-const owned = (fleet: Fleet, text: string): ReadonlyMap<string, object> =>
+const owned = (fleet: Fleet, text: string, of: string): ReadonlyMap<string, object> =>
   new Map(
     [...definitions(fleet)].filter(([owner]) => {
       const { type } = splitOwner(owner);
       const { singular } = resources[type as keyof typeof resources];
       const section = type === 'listener_policy' ? 'policies' : `${singular}s`;
-      return text.includes(`\n${section}:`) && ownerIn(fleet, owner) === set;
+      return text.includes(`\n${section}:`) && ownerIn(fleet, owner) === of;
     }),
   );
 
