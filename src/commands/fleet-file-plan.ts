@@ -11,7 +11,7 @@ import type { Comparison } from '../domain/fleet-file/compare.js';
 import { compareWithFleet } from '../domain/fleet-file/compare.js';
 import type { DocumentMistake, FleetDocument } from '../domain/fleet-file/document.js';
 import { changeWithNames, noReferences } from '../domain/fleet-file/naming.js';
-import { heldInTurn, partsOf } from '../domain/fleet-file/parts.js';
+import { partsOf } from '../domain/fleet-file/parts.js';
 import { baseOf } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
@@ -63,13 +63,14 @@ export function* workedOut(
   // Its revert says the same of the base, and what each of two bases left.
   const saidBytes = Buffer.byteLength(JSON.stringify([said, base ?? null])) + 2 * carriedBytes;
   const roomBytes = limits.events.commandBytes - marksBytes - saidBytes;
-  const split = yield* partsOf(fleet, outcome, roomBytes);
-  const outOfTurn = split.parts.length > 1 ? yield* heldInTurn(fleet, split.parts) : [];
+  const split = yield* partsOf(fleet, outcome.steps, roomBytes);
   const nodes = yield* changedNodes(fleet, outcome);
   // Of the same document as before, without a step, nothing is written.
   const onlyMovesBase = split.parts.length === 0 && document.set !== null && base?.document_sha256 !== digest;
   const parts = onlyMovesBase ? [[]] : split.parts;
-  const obstacles = [...new Set([...comparison.obstacles, ...outcome.obstacles, ...split.obstacles, ...outOfTurn])];
+  // What is refused as a whole is refused in parts too.
+  const outcomes = outcome.obstacles.length > 0 ? outcome.obstacles : split.obstacles;
+  const obstacles = [...new Set([...comparison.obstacles, ...outcomes])];
   const names = namesIn(document);
   const nameOf = (type: string, id: string): string => names.get(id) ?? fleet.nameOf(type, id) ?? id;
   const steps: PlannedStep[] = [];

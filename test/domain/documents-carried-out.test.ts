@@ -10,7 +10,7 @@ import type { CarriedOut, Step } from '../../src/domain/fleet-file/carry-out.js'
 import { carryOut } from '../../src/domain/fleet-file/carry-out.js';
 import type { Comparison } from '../../src/domain/fleet-file/compare.js';
 import { driftOf, setsOf } from '../../src/domain/fleet-file/drift.js';
-import { heldInTurn, partsOf } from '../../src/domain/fleet-file/parts.js';
+import { partsOf } from '../../src/domain/fleet-file/parts.js';
 import { decideRevertSeveral, subjectsOf } from '../../src/domain/fleet-file/revert.js';
 import { withoutPause } from '../../src/kernel/pieces.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
@@ -50,12 +50,18 @@ const applying = { apply_id: '', name: set, document_sha256: '', part: 1, parts:
 const carriedOut = (fleet: Fleet, { wishes }: Comparison): CarriedOut =>
   withoutPause(carryOut(begun(fleet, { type: 'FleetApplied', data: applying }), wishes));
 
-function applied(fleet: Fleet, { versions, said }: Comparison, steps: readonly Step[], id = 'apply'): RecordedCommand {
+function applied(
+  fleet: Fleet,
+  { versions, said }: Comparison,
+  steps: readonly Step[],
+  id = 'apply',
+  name = set,
+): RecordedCommand {
   const wishes = steps.map(({ wish }) => wish);
   const decision = withoutPause(
     decideApply(fleet, {
       type: 'ApplyDocument',
-      applied: { ...applying, ...said, apply_id: id },
+      applied: { ...applying, ...said, apply_id: id, name },
       wishes,
       versions,
     }),
@@ -103,14 +109,19 @@ const definitions = (fleet: Fleet): ReadonlyMap<string, object> =>
     ),
   );
 
-const drifted = (fleet: Fleet) => withoutPause(driftOf(fleet, set));
+const drifted = (fleet: Fleet, of = set) => withoutPause(driftOf(fleet, of));
 
-const seen = { applied: 0, split: 0, together: 0, drifted: 0 };
+/** What the set is, without the order of its resources: a restored policy comes last. */
+const shownOf = (fleet: Fleet): readonly string[] => exportedFrom(fleet, set).split('\n').sort();
+
+const copyOf = (fleet: Fleet): Fleet => restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
+
+const seen = { applied: 0, split: 0, waited: 0, torn: 0, drifted: 0 };
 
 describe('a document carried out on a random fleet', () => {
   it('leaves what it says, in one command or in many, and is taken back without a trace', async () => {
     await fc.assert(
-      fc.asyncProperty(documents, fc.constantFrom(1, 6_000), async ([from, text], mostBytes) => {
+      fc.asyncProperty(documents, fc.constantFrom(4_000, 8_000, 16_000), async ([from, text], mostBytes) => {
         fc.pre(!`${from}${text}`.includes('__proto__'));
         const fleet = await ownedFleet(from);
         fc.pre(fleet !== undefined);
@@ -124,20 +135,27 @@ describe('a document carried out on a random fleet', () => {
             0,
         );
         seen.applied += 1;
-        seen.together += outcome.steps.filter(({ tentative }) => tentative).length;
-        const [base, bases] = [exportedFrom(fleet!, set), fleet!.singletons.fleet.value];
+        const [base, bases] = [shownOf(fleet!), fleet!.singletons.fleet.value];
 
-        // In groups as small as they can be, one after the other.
-        const { parts } = withoutPause(partsOf(fleet!, outcome, mostBytes));
-        if (parts.length > 1) seen.split += 1;
+        // In as small commands as it may be, one after the other.
+        const { parts, obstacles } = withoutPause(partsOf(fleet!, outcome.steps, mostBytes));
+        expect(new Set(parts.flat())).toEqual(new Set(outcome.steps));
         expect(parts.flat().length).toBe(outcome.steps.length);
-        expect(withoutPause(heldInTurn(fleet!, parts))).toEqual([]);
+        const inTurn = copyOf(fleet!);
+        if (parts.length > 1) seen.split += 1;
+        if (obstacles.length > 0) seen.torn += 1;
+        else {
+          const places = parts.flat().map((step) => outcome.steps.indexOf(step));
+          if (places.some((place, index) => place < (places[index - 1] ?? 0))) seen.waited += 1;
+          for (const part of parts) applied(inTurn, { ...comparison, versions: [] }, part);
+        }
 
         const command = applied(fleet!, comparison, outcome.steps);
         expect(stepsOf(command).flatMap((step) => step().changes)).toEqual(
           outcome.steps.flatMap(({ changes }) => changes),
         );
         const again = exportedFrom(fleet!, set);
+        if (obstacles.length === 0) expect(shownOf(copyOf(inTurn))).toEqual(shownOf(copyOf(fleet!)));
         expect(await comparedWith(fleet!, again, { prune: true })).toMatchObject({
           wishes: [],
           mistakes: [],
@@ -161,7 +179,7 @@ describe('a document carried out on a random fleet', () => {
         const revert = withoutPause(decideRevertSeveral(fleet!, { type: 'RevertSeveral', entry: command, histories }));
         if (!revert.ok) throw new Error(revert.error.message);
         written(fleet!, 'revert', revert.value, 'apply');
-        expect(exportedFrom(fleet!, set)).toBe(base);
+        expect(shownOf(fleet!)).toEqual(base);
         expect(fleet!.singletons.fleet.value).toEqual(bases);
         expect(drifted(fleet!)).toEqual([]);
       }),
@@ -169,7 +187,35 @@ describe('a document carried out on a random fleet', () => {
     );
     expect(seen.applied).toBeGreaterThan(10);
     expect(seen.split).toBeGreaterThan(5);
-    expect(seen.together).toBeGreaterThan(5);
+    expect(seen.waited).toBeGreaterThan(0);
+  });
+
+  it('is refused where what holds only together falls into two commands, and names just that', async () => {
+    const chain = (name: string, port: number): string =>
+      `  ${name}: {payload: tcp, hops: [{node: n, listen_port: ${port}, outer: tcp, security: raw}], target: {endpoint: "192.0.2.1:80"}, deploy: true}\n`;
+    const text = (...ports: readonly number[]): string =>
+      `svc: 1\nset: ${set}\nnodes: {n: {}}\nchains:\n${ports.map((port, index) => chain(`c${index}`, port)).join('')}`;
+    const fleet = await ownedFleet(text(443, 444, 445, 446));
+    const { steps } = carriedOut(fleet!, await comparedWith(fleet!, text(447, 445, 444, 448), {}));
+    const split = (mostBytes: number) => withoutPause(partsOf(fleet!, steps, mostBytes));
+    const whole = steps.reduce((sum, { events }) => sum + JSON.stringify(events).length + 768 * events.length, 0);
+    const shown = (mostBytes: number): readonly string[] =>
+      split(mostBytes).parts.map((part) =>
+        part.map(({ wish: { action, resource } }) => `${action} ${resource.name}`).join(),
+      );
+    expect(split(2 * whole)).toEqual({ parts: [steps], obstacles: [] });
+    // The first of those that swap waits, with its deploy, for the command that has the other one.
+    expect(shown(0.55 * whole)).toEqual([
+      'update c0,deploy c0',
+      'update c1,deploy c1,update c2,deploy c2',
+      'update c3,deploy c3',
+    ]);
+    expect(split(0.55 * whole).obstacles).toEqual([]);
+    expect([...new Set(split(whole / 4).obstacles)]).toEqual([
+      expect.stringMatching(
+        /^the l4_chain "c1": .* collides with l4_chain "c2" .*; what holds only together falls into two commands: apply just that first$/,
+      ),
+    ]);
   });
 
   it('drifts by what is done by hand, and by nothing that is undone again', async () => {
@@ -198,37 +244,47 @@ describe('a document carried out on a random fleet', () => {
   });
 
   it('drifts as a model says after every command, whatever is applied, edited, taken back and brought back', async () => {
-    const seen = { applied: 0, reverted: 0, broughtBack: 0, drifted: 0 };
+    const seen = { applied: 0, adopted: 0, reverted: 0, broughtBack: 0, drifted: 0 };
     const text = fc.oneof(randomDocument, tradingDocument, tradingDocument);
+    const sets = [set, 'other'] as const;
+    const of = fc.constantFrom(...sets);
     const act = fc.oneof(
-      { weight: 4, arbitrary: fc.record({ kind: fc.constant('apply' as const), text }) },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('apply' as const), text, of }) },
       { weight: 3, arbitrary: fc.record({ kind: fc.constant('hand' as const), moves: histories(5) }) },
       { weight: 5, arbitrary: fc.record({ kind: fc.constant('revert' as const) }) },
     );
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 4, maxLength: 12, size: 'max' }), async (acts) => {
         const fleet = emptyFleet();
-        /** The definitions that the document left; undefined without one. */
-        let base: ReadonlyMap<string, object> | undefined;
+        type Base = ReadonlyMap<string, object> | undefined;
+        /** By set: the definitions that the document left; undefined without one. */
+        const bases = new Map<string, Base>();
         const entries: {
           readonly command: RecordedCommand;
-          readonly before: typeof base;
-          readonly after: typeof base;
+          readonly of: string;
+          readonly before: Base;
+          readonly after: Base;
         }[] = [];
+        /** The sets that resources belong to, or belonged to at last. */
+        const owners = new Map<string, string | null>();
         const check = (): void => {
           const now = definitions(fleet);
-          const expected = [...(base ?? new Map<string, object>())].filter(
-            ([owner, fields]) => JSON.stringify(fields) !== JSON.stringify(now.get(owner)),
-          );
-          seen.drifted += expected.length;
-          const found = drifted(fleet).filter(({ changes }) =>
-            changes.some(({ path }) => !/^deployed|^public_key|^certificate/.test(path)),
-          );
-          expect(found.map(({ resource: { type, id } }) => ownerOf(type, id)).sort()).toEqual(
-            expected.map(([owner]) => owner).sort(),
-          );
-          const sets = withoutPause(setsOf(fleet));
-          expect(sets.find((one) => one.set === set)?.drift ?? 0).toBe(drifted(fleet).length);
+          for (const owner of now.keys()) owners.set(owner, ownerIn(fleet, owner));
+          const listed = withoutPause(setsOf(fleet));
+          for (const one of sets) {
+            const expected = [...(bases.get(one) ?? [])].filter(
+              ([owner, fields]) =>
+                owners.get(owner) === one && JSON.stringify(fields) !== JSON.stringify(now.get(owner)),
+            );
+            seen.drifted += expected.length;
+            const found = drifted(fleet, one).filter(({ changes }) =>
+              changes.some(({ path }) => !/^deployed|^public_key|^certificate/.test(path)),
+            );
+            expect(found.map(({ resource: { type, id } }) => ownerOf(type, id)).sort()).toEqual(
+              expected.map(([owner]) => owner).sort(),
+            );
+            expect(listed.find((row) => row.set === one)?.drift ?? 0).toBe(drifted(fleet, one).length);
+          }
           expect(restored(fleet)).toBe(dumpFleet(fleet));
         };
         for (const [index, one] of acts.entries()) {
@@ -238,13 +294,16 @@ describe('a document carried out on a random fleet', () => {
               break;
             case 'apply': {
               if (one.text.includes('__proto__')) break;
-              const comparison = await comparedWith(fleet, one.text, { prune: true, adopt: true, maxDeletes: 1_000 });
+              const wanted = one.text.replace(`set: ${set}`, `set: ${one.of}`);
+              const flags = { prune: true, adopt: true, adoptFrom: sets, maxDeletes: 1_000 };
+              const comparison = await comparedWith(fleet, wanted, flags);
               const { steps, mistakes, obstacles } = carriedOut(fleet, comparison);
               if ([mistakes, obstacles, comparison.mistakes, comparison.obstacles].flat().length > 0) break;
-              const command = applied(fleet, comparison, steps, `apply-${index}`);
-              const before = base;
-              base = owned(fleet, one.text);
-              entries.push({ command, before, after: base });
+              const command = applied(fleet, comparison, steps, `apply-${index}`, one.of);
+              const [before, after] = [bases.get(one.of), owned(fleet, one.text, one.of)];
+              if (steps.some(({ wish: { action } }) => action === 'adopt')) seen.adopted += 1;
+              bases.set(one.of, after);
+              entries.push({ command, of: one.of, before, after });
               seen.applied += 1;
               break;
             }
@@ -263,9 +322,9 @@ describe('a document carried out on a random fleet', () => {
               if (!decision.ok) break;
               const { id } = newest.command.events[0].metadata.command;
               const command = written(fleet, `revert-${index}`, decision.value, id);
-              base = newest.before;
+              bases.set(newest.of, newest.before);
               entries.pop();
-              entries.push({ command, before: newest.after, after: base });
+              entries.push({ ...newest, command, before: newest.after, after: newest.before });
               if (isRevert) seen.broughtBack += 1;
               else seen.reverted += 1;
               break;
@@ -281,13 +340,13 @@ describe('a document carried out on a random fleet', () => {
 });
 
 /** The definitions of what the set owns, of the types that a document has a section for: with prune, it names all of them. */
-const owned = (fleet: Fleet, text: string): ReadonlyMap<string, object> =>
+const owned = (fleet: Fleet, text: string, of: string): ReadonlyMap<string, object> =>
   new Map(
     [...definitions(fleet)].filter(([owner]) => {
       const { type } = splitOwner(owner);
       const { singular } = resources[type as keyof typeof resources];
       const section = type === 'listener_policy' ? 'policies' : `${singular}s`;
-      return text.includes(`\n${section}:`) && ownerIn(fleet, owner) === set;
+      return text.includes(`\n${section}:`) && ownerIn(fleet, owner) === of;
     }),
   );
 
@@ -312,5 +371,5 @@ const historiesAt = (fleet: Fleet, command: RecordedCommand) =>
 
 /** The fleet as its checkpoint has it. */
 function restored(fleet: Fleet): string {
-  return dumpFleet(restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))])));
+  return dumpFleet(copyOf(fleet));
 }

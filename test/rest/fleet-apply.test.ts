@@ -99,6 +99,24 @@ describe('an apply', () => {
     await apply(first, { prune: true });
   });
 
+  it('of more than one command holds may put one chain in the place of another, beside many others that change', async () => {
+    const port = (n: number): number => 10_000 + n;
+    const many = (description: string, last: string): string => `svc: 1
+set: split
+nodes: {${Array.from({ length: 12 }, (_, n) => `split-${n}: {}`).join()}}
+chains:
+${Array.from({ length: 600 }, (_, n) => `  ${n === 599 ? last : `split-${n}`}: {payload: tcp, description: ${description}, hops: [{node: split-${n % 12}, listen_port: ${port(n)}, outer: tcp, security: raw}], target: {endpoint: "192.0.2.1:80"}, deploy: true}\n`).join('')}`;
+    await apply(many('one', 'split-599'));
+    const changed = many('two', 'instead');
+    const planned = await plan(changed, { prune: true });
+    expect(planned.obstacles).toEqual([]);
+    expect(planned.commands).toBeGreaterThan(1);
+    const { commands, incomplete, steps_total } = await apply(changed, { prune: true });
+    expect([commands.length, incomplete, steps_total]).toEqual([planned.commands, null, 599 + 3]);
+    expect(await named('l4-chains', 'split-599')).toBeUndefined();
+    expect(await plan(changed, { prune: true })).toMatchObject({ steps: [], obstacles: [] });
+  });
+
   it('renames what was called otherwise, keeping its id and key', async () => {
     const { id, public_key } = await named('credentials', 'key');
     const renamed = first.replace('key: {key_type: x25519}', 'new-key: {key_type: x25519, was: key}');

@@ -23,8 +23,6 @@ export interface Step {
   readonly changes: readonly AuditChange[];
   /** It cannot be taken back, as a new key cannot. */
   readonly final: boolean;
-  /** It holds only together with steps behind it. */
-  readonly tentative: boolean;
 }
 
 export interface CarriedOut {
@@ -50,11 +48,11 @@ export function* carryOut(fleet: Fleet, wishes: readonly Wish[]): Generator<void
   const { held, refused, after, touched } = yield* triedTogether(fleet, wishes, ({ command }) => ok(command));
   const oversized = yield* oversizedInPieces(after, touched);
   const steps: Step[] = [];
-  yield* forEach(held, stepsPerPiece, ({ attempt: wish, events, tentative }) => {
+  yield* forEach(held, stepsPerPiece, ({ attempt: wish, events }) => {
     const audits = events.map((event) => eventDeclaration(event).audit(event));
     // As for any entry, the first event says it: a node that gets a PSK can still be taken back.
     const final = (audits[0]?.notRevertibleBecause ?? null) !== null;
-    steps.push({ wish, events, changes: audits.flatMap(({ changes }) => changes), final, tentative });
+    steps.push({ wish, events, changes: audits.flatMap(({ changes }) => changes), final });
   });
   return {
     steps,

@@ -22,7 +22,7 @@ import type { Undo } from '../resource/undo.js';
 import { changedMeanwhile, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
 import type { History } from '../revert/history.js';
 import { undoOf } from '../revert/history.js';
-import { baseBack, withApplied } from './base.js';
+import { baseBack } from './base.js';
 import { obstaclesOf } from './carry-out.js';
 import type { Attempt } from './together.js';
 import { triedTogether } from './together.js';
@@ -103,15 +103,11 @@ function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void,
     const action = recorded.type === 'ChainDeployed' ? 'deploy' : actions[undo.kind];
     return [{ action, resource: { type, id, name: fleet.nameOf(type, id) ?? id }, recorded, undo }];
   });
-  const { held, refused, after } = yield* triedTogether(
-    draft,
-    attempts,
-    ({ recorded, undo, resource: { type, id } }, on) => {
-      const history = histories.get(ownerOf(type, id));
-      if (history === undefined) throw new Error(`the revert of an entry needs the history of the ${type} ${id}`);
-      return undoCommand(on, recorded, undo, history);
-    },
-  );
+  const { held, refused } = yield* triedTogether(draft, attempts, ({ recorded, undo, resource: { type, id } }, on) => {
+    const history = histories.get(ownerOf(type, id));
+    if (history === undefined) throw new Error(`the revert of an entry needs the history of the ${type} ${id}`);
+    return undoCommand(on, recorded, undo, history);
+  });
   if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
-  return ok([withApplied(fleet, after, entry, moved), ...held.flatMap(({ events }) => events)]);
+  return ok([moved, ...held.flatMap(({ events }) => events)]);
 }

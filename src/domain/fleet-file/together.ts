@@ -12,6 +12,7 @@ import { hypothetical } from '../fleet/hypothetical.js';
 import type { AnyState, FleetCommand, FleetEvent, ResourceType } from '../fleet/resources.js';
 import { resourceOfType } from '../fleet/resources.js';
 import { claimIndexOn, createClaimEntries } from '../listeners/claims.js';
+import { forEach } from '../../kernel/pieces.js';
 import type { Result } from '../../kernel/result.js';
 import { pick } from '../resource/lifecycle.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -27,10 +28,7 @@ export interface Attempt {
 
 export interface Held<A> {
   readonly attempt: A;
-  readonly command: FleetCommand;
   readonly events: readonly FleetEvent[];
-  /** It holds only because of what comes behind it. */
-  readonly tentative: boolean;
 }
 
 export interface TriedTogether<A> {
@@ -79,12 +77,12 @@ export function* triedTogether<A extends Attempt>(
     if (isSettings(attempt)) yield;
     if (!strict.ok) tentative.push({ attempt, command: command.value, before: stateOf(draft, attempt) });
     for (const id of yield* applyInPieces(draft, hypothetical(draft, alone.value))) touched.add(id);
-    held.push({ attempt, command: command.value, events: alone.value, tentative: !strict.ok });
+    held.push({ attempt, events: alone.value });
   }
-  for (const { attempt, command, before } of tentative) {
+  yield* forEach(tentative, perPiece, ({ attempt, command, before }) => {
     const refusal = refusalAfter(draft, attempt, command, before);
     if (refusal !== undefined) refused.push({ attempt, refusal });
-  }
+  });
   return { held, refused, after: draft, touched };
 }
 

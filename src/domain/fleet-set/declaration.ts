@@ -82,7 +82,7 @@ export interface FleetBaseMoved {
     readonly base: { readonly from: DriftBase | null; readonly to: DriftBase | null };
     /** What `from` had left where the fleet was otherwise before the command. */
     readonly left?: Lefts;
-    /** What `to` has left where the fleet is otherwise behind the command; absent when the command is like a change by hand. */
+    /** What `to` had left where the fleet was otherwise before what goes back; absent when the command is like a change by hand. */
     readonly applied?: Lefts;
   };
 }

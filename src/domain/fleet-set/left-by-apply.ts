@@ -45,13 +45,17 @@ export const leftOf = (table: LeftTable, set: string): readonly Left[] =>
 const asSetEvent = ({ type, data }: RecordedEvent): FleetSetEvent | undefined =>
   type === 'FleetApplied' || type === 'FleetBaseMoved' ? ({ type, data } as unknown as FleetSetEvent) : undefined;
 
-/** Begins anew with the base of a set. @param event the first one of its command */
+/** Begins anew with a base, or goes back to one, which had left things itself. @param event the first one of its command */
 export function beginBase(table: LeftTable, { type, data }: FleetSetEvent): void {
   const { name: set } = data;
-  if (set === null || (type === 'FleetApplied' ? data.part > 1 : !isOwn({ type, data }))) return;
-  for (const { owner } of leftOf(table, set)) table.delete(keyOf(set, owner));
-  if (type !== 'FleetBaseMoved' || data.base.to === null) return;
-  for (const [owner, state] of Object.entries(data.applied ?? {})) table.set(keyOf(set, owner), { set, owner, state });
+  if (set === null) return;
+  if (type === 'FleetApplied' ? data.part === 1 : data.base.to === null) {
+    for (const { owner } of leftOf(table, set)) table.delete(keyOf(set, owner));
+  } else if (type === 'FleetBaseMoved') {
+    for (const [owner, state] of Object.entries(data.applied ?? {})) {
+      table.set(keyOf(set, owner), { set, owner, state });
+    }
+  }
 }
 
 /** Whether the events of a command are what its set's base stands for, and not changes by hand. */
@@ -65,6 +69,8 @@ export interface Changed {
   readonly owner: Owner;
   readonly before: object | undefined;
   readonly after: object | undefined;
+  /** What the change makes of a state. */
+  readonly next: (state: object) => object | undefined;
   /** Those that documents describe. */
   readonly fields: readonly string[];
   /** The sets that it concerns. */
@@ -84,8 +90,9 @@ export function keepLeft(table: LeftTable, bases: DriftBases, change: Changed): 
     const key = keyOf(set, owner);
     const known = table.get(key);
     if (event?.data.name === set && isOwn(event)) {
-      if (known === undefined || event.type !== 'FleetApplied') continue;
-      const state = withChange(known.state, change);
+      const isGiven = event.type === 'FleetBaseMoved' && Object.hasOwn(event.data.applied ?? {}, owner);
+      if (known === undefined || known.state === null || isGiven) continue;
+      const state = before === undefined ? undefined : change.next(known.state);
       if (state === undefined) table.delete(key);
       else table.set(key, { ...known, state });
     } else if (known === undefined && differs(before, after, fields)) {
@@ -97,11 +104,4 @@ export function keepLeft(table: LeftTable, bases: DriftBases, change: Changed): 
     const known = table.get(keyOf(set, owner));
     if (known !== undefined) table.set(keyOf(set, owner), { ...known, goneFrom: change.from ?? null });
   }
-}
-
-/** What a later command of an apply leaves of a resource that was changed between the two; undefined when it is as it is. */
-function withChange(left: object | null, { before, after, fields }: Changed): object | undefined {
-  if (left === null || before === undefined || after === undefined) return undefined;
-  const changed = fields.filter((field) => !jsonEqual(fieldIn(before, field), fieldIn(after, field)));
-  return { ...left, ...Object.fromEntries(changed.map((field) => [field, fieldIn(after, field)])) };
 }

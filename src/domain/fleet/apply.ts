@@ -5,12 +5,14 @@
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
+import { jsonEqual } from '../../kernel/json.js';
 import { withoutPause } from '../../kernel/pieces.js';
 import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import { deployedField } from '../chain/chain.js';
-import { beginBase, keepLeft } from '../fleet-set/left-by-apply.js';
+import type { Changed } from '../fleet-set/left-by-apply.js';
+import { beginBase, fieldIn, keepLeft } from '../fleet-set/left-by-apply.js';
 import type { Claim } from '../listeners/claims.js';
 import { claimKey } from '../listeners/claims.js';
 import { namesHeads } from '../log-chain/heads.js';
@@ -94,11 +96,10 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent, first: RecordedEvent)
     return touches;
   }
   const { id } = resourceOf(event);
-  const before = tableOf(fleet, declaring.type).get(id);
-  const after = declaring.declaration.evolve(before, event, context);
-  replaceResource(fleet, declaring.type, id, after, first);
-  if (event.type === 'NodeRestored' && before === undefined) restoreWithNode(fleet, event.data, context, first);
-  if (declaring.type !== 'node' || before === undefined || after !== undefined) return touches;
+  const isThere = fleet.has(declaring.type, id);
+  replaceResource(fleet, declaring.type, id, (state) => declaring.declaration.evolve(state, event, context), first);
+  if (event.type === 'NodeRestored' && !isThere) restoreWithNode(fleet, event.data, context, first);
+  if (declaring.type !== 'node' || !isThere || fleet.has(declaring.type, id)) return touches;
   forgetNode(fleet, id, first);
   return [...touches, id];
 }
@@ -118,7 +119,7 @@ function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
   fleet.touched.delete(nodeId);
   for (const { type, id } of fleet.contributorsTo(nodeId)) {
     if (resourceOfType(type)?.ownedByNode !== undefined)
-      replaceResource(fleet, type as ResourceType, id, undefined, first);
+      replaceResource(fleet, type as ResourceType, id, () => undefined, first);
   }
   setSingletons(fleet, first, ({ withoutNode }, value) => withoutNode(value, nodeId));
 }
@@ -127,7 +128,7 @@ function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
 function restoreWithNode(fleet: Fleet, node: object, context: EventContext, first: RecordedEvent): void {
   for (const type of resourceTypes) {
     const owned = (resources[type] as unknown as AnyResource).ownedByNode?.restoredWith(node, context) ?? [];
-    for (const state of owned) replaceResource(fleet, type, state.id, state, first);
+    for (const state of owned) replaceResource(fleet, type, state.id, () => state, first);
   }
   setSingletons(fleet, first, ({ withNode }, value) => withNode(value, node));
 }
@@ -146,19 +147,17 @@ function setSingletons(
   if (fleet.singletons.connectivity.value !== settings) keepLeftOfSettings(fleet, settings, first);
 }
 
+/** What an event makes of a state; undefined for none. */
+type Evolve = (state: AnyState | undefined) => AnyState | undefined;
+
 /**
  * Stores what an event leaves of a resource. The ids of what belongs to a node come back, so their versions begin above all
  * that were deleted: else an entity tag of the former content would fit the new one.
  */
-function replaceResource(
-  fleet: Fleet,
-  type: ResourceType,
-  id: string,
-  after: AnyState | undefined,
-  first: RecordedEvent,
-): void {
+function replaceResource(fleet: Fleet, type: ResourceType, id: string, next: Evolve, first: RecordedEvent): void {
   const before = tableOf(fleet, type).get(id);
-  keepLeftOf(fleet, type, before, after, first);
+  const after = next(before);
+  keepLeftOf(fleet, type, before, after, next, first);
   const { ownedByNode } = resources[type] as unknown as AnyResource;
   if (ownedByNode === undefined || (before === undefined) === (after === undefined)) {
     return putResource(fleet, type, id, after);
@@ -186,6 +185,7 @@ function keepLeftOf(
   type: ResourceType,
   before: AnyState | undefined,
   after: AnyState | undefined,
+  next: Evolve,
   first: RecordedEvent,
 ): void {
   const state = before ?? after;
@@ -193,7 +193,8 @@ function keepLeftOf(
   if (state === undefined || (sets.length === 0 && after !== undefined)) return;
   const owner = ownerOf(type, state.id);
   const from = before?.managed_by ?? null;
-  keepLeft(left, bases.value, { owner, before, after, fields: describedFields(type), sets, from, first });
+  const change = { owner, before, after, next: next as Changed['next'], fields: describedFields(type), sets, from };
+  keepLeft(left, bases.value, { ...change, first });
 }
 
 function keepLeftOfSettings(
@@ -201,14 +202,14 @@ function keepLeftOfSettings(
   was: SettingsState,
   first: RecordedEvent,
 ): void {
-  const change = {
-    owner: settingsOwner,
-    before: fieldsOfSettings(was),
-    after: fieldsOfSettings(connectivity.value),
-    first,
-  };
+  const [before, after] = [fieldsOfSettings(was), fieldsOfSettings(connectivity.value)];
   for (const [set, { settings: fields = [] }] of Object.entries(fleet.value)) {
-    if (fields.length > 0) keepLeft(left, fleet.value, { ...change, fields, sets: [set] });
+    const changed = fields.filter((field) => !jsonEqual(fieldIn(before, field), fieldIn(after, field)));
+    const next = (state: object): object => ({
+      ...state,
+      ...Object.fromEntries(changed.map((field) => [field, fieldIn(after, field)])),
+    });
+    keepLeft(left, fleet.value, { owner: settingsOwner, before, after, next, fields, sets: [set], first });
   }
 }
 
