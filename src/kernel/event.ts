@@ -29,11 +29,7 @@ export const agentStreams: readonly string[] = Array.from(
 /** The streams that have a log chain (`docs/log-chain.md`). */
 export const chainedStreams: readonly string[] = [streams.fleet, streams.accounts, streams.service];
 
-const factStreams: ReadonlySet<string> = new Set([
-  streams.signins,
-  streams.webhooks,
-  ...agentStreams,
-]);
+const factStreams: ReadonlySet<string> = new Set([streams.signins, streams.webhooks, ...agentStreams]);
 
 /** All streams of an installation, by their exact names: another stream is somebody else's, whatever it begins with. */
 export const allStreams: readonly string[] = [...chainedStreams, streams.keyring, ...factStreams];
@@ -134,6 +130,15 @@ export interface ForeignEvent {
 
 /** An event as a store hands it out. */
 export type StoredEvent = RecordedEvent | ForeignEvent;
+
+/**
+ * A recorded event as one of those that its stream holds. Its type and shape must have passed `log/upcast.ts`.
+ * @param stream its name, or how the names of its shards begin
+ */
+export function eventOf<E extends object>(stream: string, event: RecordedEvent): E {
+  if (!event.stream.startsWith(stream)) throw new Error(`${event.stream}@${event.revision} is no event of ${stream}`);
+  return event as object as E;
+}
 
 export const isForeign = (event: StoredEvent): event is ForeignEvent => 'foreign' in event;
 

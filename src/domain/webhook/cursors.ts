@@ -3,7 +3,7 @@
  * feed, and nothing else holds a cursor. Implements `docs/contract/automation.md#webhooks`, "the cursor".
  */
 import type { RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { WebhookState } from './webhook.js';
 
@@ -35,11 +35,8 @@ export interface WebhookCursorMoved {
 
 export const webhookCursorEvents: EventSchemas<WebhookCursorMoved> = { WebhookCursorMoved: { schemaVersion: 1 } };
 
-/** A recorded event as a fact of webhooks. Its type and shape must have passed `log/upcast.ts`. */
-export function webhookCursor(event: RecordedEvent): WebhookCursorMoved {
-  if (event.stream !== streams.webhooks) throw new Error(`${event.stream}@${event.revision} is no cursor of a webhook`);
-  return event as unknown as WebhookCursorMoved;
-}
+/** A recorded event as a fact of webhooks. */
+export const webhookCursor = (event: RecordedEvent): WebhookCursorMoved => eventOf(streams.webhooks, event);
 
 export function webhookStateOf(
   { enabled, stopped, tries_since }: WebhookState,
