@@ -17,7 +17,7 @@ import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Cursors, Standing } from './cursors.js';
+import type { Cursors, Standing, WebhookFact } from './cursors.js';
 import { noTries } from './cursors.js';
 import type { Deliveries } from './deliveries.js';
 import type { Messages } from './messages.js';
@@ -60,7 +60,7 @@ interface Loaded extends Standing {
   place: FeedPlace;
   tries: Standing['tries'];
   /** The newest fact. */
-  recorded: Pick<NonNullable<ReturnType<Cursors['newest']>>, 'at' | 'data'> | undefined;
+  recorded: Omit<WebhookFact, 'revision'> | undefined;
 }
 
 export function startDeliverer(deps: DelivererDeps): Deliverer {
@@ -176,11 +176,10 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
 
   async function run(): Promise<void> {
     let complaint = '';
-    while (!ended()) {
+    let webhook = deps.webhook();
+    for (; webhook !== undefined && !ended(); webhook = deps.webhook()) {
       const { signal } = wake;
-      const webhook = deps.webhook();
       try {
-        if (webhook === undefined) return await deliveries.forget(id);
         await turn(webhook, signal);
       } catch (error) {
         if (errorText(error) !== complaint) logger.warn({ webhook_id: id, error: errorText(error) }, 'a webhook waits');
@@ -188,8 +187,8 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
         await sleep(tuning.failureMs, signal);
       }
     }
-    const webhook = deps.webhook();
-    if (deps.holds() && webhook !== undefined && loaded?.since === webhook.since) await record(webhook, loaded, 0);
+    if (webhook === undefined) return deliveries.forget(id);
+    if (deps.holds() && loaded?.since === webhook.since) await record(webhook, loaded, 0);
   }
 
   const look = (): void => {
@@ -198,7 +197,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
   };
   const running = run()
     .catch((error: unknown) => {
-      logger.warn({ webhook_id: id, error: errorText(error) }, 'the place of a webhook was not recorded');
+      logger.warn({ webhook_id: id, error: errorText(error) }, 'what is stored of a webhook is not as it ended');
     })
     .finally(() => {
       done = true;

@@ -133,11 +133,15 @@ describe('a deliverer', () => {
   let sent: { readonly item: string; readonly attempt: number }[];
   let answers: (item: string) => Promise<Answer>;
   let deliverers: Deliverer[];
+  let forgotten: string[];
+  let holds: boolean;
   const stop = vi.fn(async () => undefined);
 
   beforeEach(() => {
     sent = [];
     deliverers = [];
+    forgotten = [];
+    holds = true;
     answers = async () => ok;
     stop.mockClear();
   });
@@ -147,10 +151,10 @@ describe('a deliverer', () => {
     const deliverer = startDeliverer({
       id: 'a',
       webhook: () => webhooks[0],
-      holds: () => true,
+      holds: () => holds,
       feed,
       cursors: cursorsOf(),
-      deliveries: { add: async () => undefined, forget: async () => undefined },
+      deliveries: { add: async () => undefined, forget: async (id) => void forgotten.push(id) },
       async send(_, { cursor, type }, attempt) {
         sent.push({ item: cursor, attempt });
         const answer = await answers(cursor);
@@ -227,6 +231,19 @@ describe('a deliverer', () => {
     clock.advance(30_000);
     second.look();
     await eventually(async () => (await facts()).at(-1)).toEqual(['1', 'ok', 0]);
+  });
+
+  test('forgets the deliveries of a deleted webhook, though its lease has ended; else the next one has them', async () => {
+    const [first, second] = [start(), start()];
+    await eventually(async () => (await facts()).length).toBe(2);
+    holds = false;
+    first.look();
+    await eventually(() => first.done).toBe(true);
+    expect(forgotten).toEqual([]);
+    webhooks = [];
+    second.look();
+    await eventually(() => second.done).toBe(true);
+    expect(forgotten).toEqual(['a']);
   });
 
   test('without a fact after a day stops the webhook, which stays where its own events say', async () => {
