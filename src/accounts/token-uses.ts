@@ -38,7 +38,7 @@ const minuteMs = 60_000;
 /** @throws ServiceError `unavailable` */
 export async function openTokenUses({ readStore, clock, logger, away }: TokenUsesDeps): Promise<TokenUses> {
   const stored = await readStore.collection<TokenUse>({ name: 'api_token_uses', version: 1 });
-  const own = createLru<string, TokenUse>({ maxEntries: tuning.uses.maxEntries });
+  const own = createLru<TokenUse>(tuning.uses.maxEntries);
   const batch = createKeyedBatch<TokenUse>({
     ...tuning.uses,
     async write(uses) {

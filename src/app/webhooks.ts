@@ -63,7 +63,6 @@ export async function startWebhooks(
     lookup: core.lookup,
     all: () => [...table().values()],
     webhook,
-    revision: () => committed.fleet().revision.value,
     onChange: committed.onBatch,
     readOnly,
     readStoreAway: () => health.away('read store') !== undefined,

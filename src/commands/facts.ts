@@ -23,7 +23,7 @@ import type { FactRecorder } from './port.js';
 import { createStreamBatch } from './stream-batch.js';
 import type { StreamBatch } from './stream-batch.js';
 import { tuning } from './tuning.js';
-import { createLru } from '../kernel/lru.js';
+import { createLru, getOrCreate } from '../kernel/lru.js';
 import { createTokenBucket } from '../kernel/token-bucket.js';
 import type { TokenBucket } from '../kernel/token-bucket.js';
 import { eventBytes } from '../storage/event-json.js';
@@ -160,7 +160,7 @@ interface Held {
 /** @internal exported for tests */
 export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
   /** By node and not by session, so that a reconnect refills nothing. A bucket that is forgotten is full again. */
-  const buckets = createLru<string, TokenBucket>({ maxEntries: tuning.factBudgets });
+  const buckets = createLru<TokenBucket>(tuning.factBudgets);
   /** By node, then by type; the types in the order in which they were last reported. */
   const held = new Map<string, Map<string, Held>>();
   let heldFacts = 0;
@@ -172,7 +172,7 @@ export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
   const take = (nodeId: string, bytes: number): boolean => {
     const now = clock.monotonic();
     const { perMinute, burst } = limits.agent.factBytes;
-    const bucket = buckets.getOrCreate(nodeId, () => createTokenBucket(perMinute / 60, burst, now));
+    const bucket = getOrCreate(buckets, nodeId, () => createTokenBucket(perMinute / 60, burst, now));
     if (bucket.wait(now, bytes) > 0) return false;
     bucket.take(now, bytes);
     return true;

@@ -83,7 +83,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
   const { gateway, projections, audit } = options;
 
   /** What entries about several resources did to each: the histories of all resources of an entry ask for the same ones. */
-  const ofSeveral = createLru<string, ReadonlyMap<Owner, RecordedCommand>>({ maxEntries: tuning.entriesRemembered });
+  const ofSeveral = createLru<ReadonlyMap<Owner, RecordedCommand>>(tuning.entriesRemembered);
 
   /** What an entry did to one resource. */
   async function commandOf(

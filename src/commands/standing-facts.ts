@@ -14,7 +14,7 @@ import { timestamp } from '../kernel/clock.js';
 import type { ProposedEvent } from '../kernel/event.js';
 import { agentsStream } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import type { JsonObject } from '../kernel/json.js';
+import { asJson, fromJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
@@ -83,7 +83,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
     return standing.map(({ event, at }, index) => ({
       id: ids.next(),
       type: event.type,
-      data: event.data as unknown as JsonObject,
+      data: fromJson(asJson(event.data)),
       metadata: {
         command: { ...command, index },
         actor: { type: 'agent', id, name: id },

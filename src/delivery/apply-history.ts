@@ -57,9 +57,7 @@ function reportedAt(facts: RecordedApplyReports): number {
 
 export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   const active = new Map<string, Active>();
-  const released = createLru<string, ApplyHistoryRecord>({
-    maxEntries: tuning.rememberedNodes,
-  });
+  const released = createLru<ApplyHistoryRecord>(tuning.rememberedNodes);
 
   const read = async (nodeId: string): Promise<ApplyHistoryRecord> => {
     const lastGood = await withDeadline(deps.lastGood.stamp(nodeId), tuning.requestWaitMs);

@@ -41,8 +41,8 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
   const { clock } = deps;
   const spacing = limits.fleet.generationRaises;
   /** When the last ones were, oldest first. */
-  const raisedAt = createLru<string, readonly number[]>({ maxEntries: tuning.rememberedNodes });
-  const conflictAt = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
+  const raisedAt = createLru<readonly number[]>(tuning.rememberedNodes);
+  const conflictAt = createLru<number>(tuning.rememberedNodes);
 
   return {
     async raise(nodeId, reported) {

@@ -52,9 +52,9 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   const { logger } = deps;
   const snapshots = nodeSnapshots(deps.fleet, deps.compile);
   const ownVersion = deps.compilerVersion ?? compilerVersion;
-  const stamps = createLru<string, Stamp>({ maxEntries: tuning.rememberedNodes });
+  const stamps = createLru<Stamp>(tuning.rememberedNodes);
   /** The withheld generation of each node that was logged: once, not at every request. */
-  const logged = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
+  const logged = createLru<number>(tuning.rememberedNodes);
 
   /** Checked where the fleet is read: the log may have moved to another version since the request began. */
   const checkCompilerVersion = (): void => {

@@ -81,7 +81,7 @@ export interface FollowedNames extends Names {
  * @param committed as the names are now; what lies between that and where the follower begins is to be learnt
  */
 export function followedNames(stored: Names, committed: readonly CommittedNames[]): FollowedNames {
-  const known = createLru<string, string>({ maxEntries: tuning.names });
+  const known = createLru<string>(tuning.names);
   for (const { names } of committed) for (const { type, id, name } of names) known.set(keyOf(type, id), name);
   const keep = (given: ReturnType<typeof namesGiven>): void => {
     for (const [key, names] of given) known.set(key, names.at(-1)?.name ?? '');

@@ -4,7 +4,7 @@
  */
 import { addressKey } from './addresses.js';
 import type { Clock } from './clock.js';
-import { createLru } from './lru.js';
+import { createLru, getOrCreate } from './lru.js';
 import type { TokenBucket } from './token-bucket.js';
 import { createTokenBucket } from './token-bucket.js';
 
@@ -28,9 +28,9 @@ export function createAddressBuckets(
   maxEntries: number,
   clock: Pick<Clock, 'monotonic'>,
 ): AddressBuckets {
-  const buckets = createLru<string, TokenBucket>({ maxEntries });
+  const buckets = createLru<TokenBucket>(maxEntries);
   const bucketOf = (address: string, now: number): TokenBucket =>
-    buckets.getOrCreate(addressKey(address), () => createTokenBucket(perSecond, burst, now));
+    getOrCreate(buckets, addressKey(address), () => createTokenBucket(perSecond, burst, now));
   return {
     take(address, tokens = 1) {
       const now = clock.monotonic();

@@ -7,7 +7,7 @@
  */
 import type { Clock } from './clock.js';
 import type { Logger } from './logger.js';
-import { createLru } from './lru.js';
+import { createLru, getOrCreate } from './lru.js';
 import type { TokenBucket } from './token-bucket.js';
 import { createTokenBucket } from './token-bucket.js';
 
@@ -42,7 +42,7 @@ const rememberedSources = 1_000;
 export function createBudgetedLogger(options: BudgetedLoggerOptions): BudgetedLogger {
   const { logger, clock, what, source, linesPerSecond = usual.linesPerSecond, burst = usual.burst } = options;
   const budget = createTokenBucket(linesPerSecond, burst, clock.monotonic());
-  const ofSource = createLru<unknown, TokenBucket>({ maxEntries: rememberedSources });
+  const ofSource = createLru<TokenBucket>(rememberedSources);
   let [leftOut, told] = [0, 0];
 
   const tell = (): void => {
@@ -57,7 +57,7 @@ export function createBudgetedLogger(options: BudgetedLoggerOptions): BudgetedLo
     (level: 'info' | 'warn' | 'error'): Logger['info'] =>
     (fields, message) => {
       const now = clock.monotonic();
-      const own = ofSource.getOrCreate(Reflect.get(fields, source), () =>
+      const own = getOrCreate(ofSource, String(Reflect.get(fields, source)), () =>
         createTokenBucket(linesPerSecond * sourceShare, burst * sourceShare, now),
       );
       if (own.wait(now) > 0 || budget.wait(now) > 0) {

@@ -131,6 +131,15 @@ export interface ForeignEvent {
 /** An event as a store hands it out. */
 export type StoredEvent = RecordedEvent | ForeignEvent;
 
+/**
+ * A recorded event as one of those that its stream holds. Its type and shape must have passed `log/upcast.ts`.
+ * @param stream its name, or how the names of its shards begin
+ */
+export function eventOf<E extends object>(stream: string, event: RecordedEvent): E {
+  if (!event.stream.startsWith(stream)) throw new Error(`${event.stream}@${event.revision} is no event of ${stream}`);
+  return event as object as E;
+}
+
 export const isForeign = (event: StoredEvent): event is ForeignEvent => 'foreign' in event;
 
 /** All events of one command, in order: folds, projections and pushes work on whole commands. */

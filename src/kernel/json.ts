@@ -3,6 +3,16 @@
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
+/** A state, or the data of an event, as JSON. They consist of JSON, which interfaces cannot express. */
+export function asJson(value: object): Json {
+  return value as Json;
+}
+
+/** The value that `asJson` gave away. */
+export function fromJson<T extends object>(json: Json): T {
+  return json as T;
+}
+
 /**
  * Canonical JSON: object keys in code-unit order, no white space, `undefined` members left out. For bytes that are
  * compared or hashed. Every command is hashed at least twice, so this is written for speed.

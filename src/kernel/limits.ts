@@ -128,8 +128,8 @@ export const limits = {
     hourlyTries: 72,
     retryAfterMaxMs: HOUR,
     formerSecretMs: 24 * HOUR,
-    /** How often the cursor of one webhook may be in the log. */
-    factEveryMs: MINUTE,
+    /** How often the cursor of a webhook that moves is written into the log. */
+    factEveryMs: 10 * SECOND,
     deliveries: 50,
   },
   fleetFile: {

@@ -19,9 +19,7 @@ export function listenerIntents(fleet: () => Fleet): Pick<FleetQueries, 'liveLis
 
 /** @returns a function that gives the listeners of a node, as `listenerKey` names them; none for an unknown node */
 function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySet<string> {
-  const known = createLru<string, { readonly generation: number; readonly live: ReadonlySet<string> }>({
-    maxEntries: tuning.rememberedNodes,
-  });
+  const known = createLru<{ readonly generation: number; readonly live: ReadonlySet<string> }>(tuning.rememberedNodes);
   return (nodeId) => {
     const generation = fleet().generationOf(nodeId);
     if (generation === undefined) return new Set();

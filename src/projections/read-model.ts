@@ -4,7 +4,6 @@
  * Implements `docs/architecture.md#read-models`.
  */
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
-import type { Json } from '../kernel/json.js';
 import type { Fields, GroupRange, IndexSpec } from '../storage/read-store.js';
 
 export interface ReadModel<F extends Fields = Fields> {
@@ -23,14 +22,4 @@ export interface ReadModel<F extends Fields = Fields> {
    * Returns `fields` itself when nothing changes.
    */
   evolve(fields: F | undefined, event: RecordedEvent, command: RecordedCommand, id: string): F | undefined;
-}
-
-/** A domain state as a field of a document. States consist of JSON, which interfaces cannot express. */
-export function asJson(state: object): Json {
-  return state as unknown as Json;
-}
-
-/** The domain state in a field that `asJson` wrote. */
-export function fromJson<S extends object>(field: Json): S {
-  return field as unknown as S;
 }

@@ -64,9 +64,9 @@ const longestPlainName = 64;
 export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
   const { clock } = options;
   const maxEntries = options.maxEntries ?? entriesMax;
-  const pairs = createLru<string, Budget>({ maxEntries });
-  const addresses = createLru<string, Budget>({ maxEntries });
-  const names = createLru<string, number[]>({ maxEntries });
+  const pairs = createLru<Budget>(maxEntries);
+  const addresses = createLru<Budget>(maxEntries);
+  const names = createLru<number[]>(maxEntries);
   const waiters = createWaiters(waitingMax);
   let closed = false;
 
@@ -125,7 +125,7 @@ export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
   };
 }
 
-function budgetOf(table: Lru<string, Budget>, key: string, now: number): Budget {
+function budgetOf(table: Lru<Budget>, key: string, now: number): Budget {
   const budget = table.get(key) ?? { failures: [], inFlight: 0 };
   budget.failures = recent(budget.failures, now);
   table.set(key, budget);

@@ -92,7 +92,7 @@ function signatureOf(seed: Uint8Array) {
 export function createTokens(options: TokensOptions): Tokens {
   const { clock, ttlSeconds } = options;
   let signature = signatureOf(options.seed);
-  const emptyCache = () => createLru<string, TokenClaims>({ maxEntries: options.maxCachedTokens ?? cachedTokens });
+  const emptyCache = () => createLru<TokenClaims>(options.maxCachedTokens ?? cachedTokens);
   let cache = emptyCache();
   const nowSeconds = (): number => Math.floor(clock.now() / 1000);
 

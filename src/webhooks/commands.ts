@@ -8,6 +8,7 @@ import type { CommandOutcome, Gateway } from '../commands/port.js';
 import { present } from '../commands/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
+import { webhookStateOf } from '../domain/webhook/cursors.js';
 import { webhookAt } from '../domain/webhook/webhook.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed } from '../feed/port.js';
@@ -76,7 +77,8 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
     async resume(context, id, { after, skip = false }) {
       const webhook = deps.webhook(id);
       if (webhook === undefined) throw new ServiceError('not_found', `there is no webhook ${id}`);
-      const failing = webhook.enabled && webhook.stopped === null && (await webhooks.standing(webhook)).failing;
+      const may = webhook.enabled && webhook.stopped === null;
+      const failing = may && webhookStateOf(webhook, (await webhooks.standing(webhook)).tries) === 'failing';
       const goesOn = failing || webhook.stopped !== null || after !== undefined;
       const place = goesOn ? await placeAfter(webhook, after, skip) : null;
       const command = { type: 'ResumeWebhook', id, ifMatch: undefined, after: place, failing } as const;

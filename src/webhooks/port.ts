@@ -1,6 +1,7 @@
 /**
  * What REST uses of webhooks, beside the commands on them. No implementation. Implements `docs/contract/automation.md#webhooks`.
  */
+import type { WebhookStateName } from '../domain/webhook/cursors.js';
 import type { WebhookState, WebhookType } from '../domain/webhook/webhook.js';
 
 /** One try, as it is shown. */
@@ -20,10 +21,8 @@ export interface Delivery {
   readonly error: string | null;
 }
 
-export const webhookStates = ['ok', 'failing', 'stopped', 'disabled'] as const;
-
 export interface WebhookProgress {
-  readonly state: (typeof webhookStates)[number];
+  readonly state: WebhookStateName;
   /** Behind the last item that was delivered; null before the first event of the log. */
   readonly cursor: string | null;
   readonly lag: { readonly seconds: number; readonly caught_up: boolean };

@@ -1,21 +1,16 @@
 /**
- * How far webhooks are, for answers: from the deliverers of this instance, else from the read store, else as it was answered
- * last, so that a GET works while a store is away. Implements `docs/contract/automation.md#webhooks`.
+ * How far webhooks are, for answers: from the deliverers of this instance, else from the newest fact in the log that it has
+ * read, so that a GET works while a store is away. Implements `docs/contract/automation.md#webhooks`.
  */
+import { webhookStateOf } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { BeginningOf } from './beginnings.js';
-import type { Deliverer } from './deliverer.js';
-import type { Places } from './places.js';
-import type { WebhookProgress } from './port.js';
-
-export interface Standing {
-  readonly place: FeedPlace;
-  /** Whether the last try failed. */
-  readonly failing: boolean;
-}
+import type { Cursors, Standing } from './cursors.js';
+import { noTries } from './cursors.js';
+import type { Deliveries } from './deliveries.js';
+import type { Delivery, WebhookProgress } from './port.js';
 
 export interface Progress {
   of(webhooks: readonly WebhookState[]): Promise<readonly WebhookProgress[]>;
@@ -28,27 +23,24 @@ export interface Progress {
 
 export interface ProgressDeps {
   readonly feed: Pick<Feed, 'lag'>;
-  readonly places: Pick<Places, 'deliveries'>;
-  readonly beginningOf: BeginningOf;
+  readonly cursors: Pick<Cursors, 'refresh' | 'newest' | 'standing'>;
+  readonly deliveries: Pick<Deliveries, 'newest'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** The deliverer of a webhook on this instance. */
-  deliverer(id: string): Deliverer | undefined;
+  /** As the deliverer of a webhook on this instance knows it. */
+  delivered(webhook: WebhookState): Standing | undefined;
   readStoreAway(): boolean;
 }
 
 export function createProgress(deps: ProgressDeps): Progress {
-  const { feed, places, beginningOf, clock, deliverer, readStoreAway } = deps;
-  const last = new Map<string, WebhookProgress>();
+  const { feed, cursors, deliveries, clock, delivered, readStoreAway } = deps;
+  const lastShown = new Map<string, Delivery | null>();
   /** When the first item behind a cursor happened: it stays the first. */
   const waiting = new Map<string, { readonly cursor: string | null; readonly at: number }>();
 
-  async function standing(webhook: WebhookState): Promise<Standing> {
-    const known = deliverer(webhook.id)?.known();
-    if (known?.since === webhook.since) return known;
-    if (readStoreAway()) throw new ServiceError('unavailable', 'the read store is out of reach');
-    const { place, tries } = await beginningOf(webhook);
-    return { place, failing: tries.tries_since === webhook.tries_since && tries.failures > 0 };
-  }
+  const behindSince = (at: number): WebhookProgress['lag'] => ({
+    seconds: Math.max(0, Math.round(clock.now() - at)) / 1000,
+    caught_up: false,
+  });
 
   async function lag(id: string, place: FeedPlace): Promise<WebhookProgress['lag']> {
     const known = waiting.get(id);
@@ -59,55 +51,52 @@ export function createProgress(deps: ProgressDeps): Progress {
     return found;
   }
 
-  const behindSince = (at: number): WebhookProgress['lag'] => ({
-    seconds: Math.max(0, Math.round(clock.now() - at)) / 1000,
-    caught_up: false,
-  });
-
-  async function lastDelivery(id: string): Promise<WebhookProgress['last_delivery']> {
-    if (readStoreAway()) return last.get(id)?.last_delivery ?? null;
-    const [newest = null] = await places.deliveries(id, 1);
+  async function lastDelivery(id: string): Promise<Delivery | null> {
+    if (readStoreAway()) return lastShown.get(id) ?? null;
+    const [newest = null] = await deliveries.newest(id, 1);
+    lastShown.set(id, newest);
     return newest;
   }
 
   async function progressOf(webhook: WebhookState): Promise<WebhookProgress> {
-    const { id } = webhook;
-    const before = last.get(id);
-    const unlessAway = <T>(value: Promise<T>, instead: T): Promise<T> =>
-      value.catch((error: unknown) => {
-        if (error instanceof ServiceError) return instead;
-        throw error;
-      });
-    const own = { position: -1, cursor: before?.cursor ?? (webhook.cursor === 'start' ? null : webhook.cursor) };
-    const [{ place, failing }, last_delivery] = await Promise.all([
-      unlessAway(standing(webhook), { place: own, failing: before?.state === 'failing' }),
-      unlessAway(lastDelivery(id), before?.last_delivery ?? null),
+    const fact = cursors.newest(webhook);
+    const read = fact?.data.cursor ?? webhook.cursor;
+    const standing = delivered(webhook) ?? (await unlessAway(cursors.standing(webhook), undefined));
+    const [found, last_delivery] = await Promise.all([
+      standing && unlessAway(lag(webhook.id, standing.place), undefined),
+      unlessAway(lastDelivery(webhook.id), lastShown.get(webhook.id) ?? null),
     ]);
-    const found =
-      place === own ? undefined : await unlessAway<WebhookProgress['lag'] | undefined>(lag(id, place), undefined);
-    const progress: WebhookProgress = {
-      state: stateOf(webhook, failing),
-      cursor: place.cursor,
-      lag: found ?? before?.lag ?? behindSince(Date.parse(webhook.updated_at)),
+    return {
+      state: webhookStateOf(webhook, standing?.tries ?? fact?.data ?? noTries(webhook)),
+      cursor: standing === undefined ? (read === 'start' ? null : read) : standing.place.cursor,
+      lag: found ?? behindSince(fact?.at ?? Date.parse(webhook.updated_at)),
       last_delivery,
     };
-    last.set(id, progress);
-    return progress;
   }
 
   return {
-    of: (webhooks) => Promise.all(webhooks.map(progressOf)),
-    standing,
+    async of(webhooks) {
+      if (!webhooks.every(delivered)) await unlessAway(cursors.refresh(), undefined);
+      return Promise.all(webhooks.map(progressOf));
+    },
+    async standing(webhook) {
+      const known = delivered(webhook);
+      if (known === undefined) await cursors.refresh();
+      return known ?? cursors.standing(webhook);
+    },
     lag,
     forget(id) {
-      last.delete(id);
+      lastShown.delete(id);
       waiting.delete(id);
     },
   };
 }
 
-export function stateOf({ enabled, stopped }: WebhookState, failing: boolean): WebhookProgress['state'] {
-  if (!enabled) return 'disabled';
-  if (stopped !== null) return 'stopped';
-  return failing ? 'failing' : 'ok';
+async function unlessAway<T>(value: Promise<T>, instead: T): Promise<T> {
+  try {
+    return await value;
+  } catch (error) {
+    if (error instanceof ServiceError) return instead;
+    throw error;
+  }
 }

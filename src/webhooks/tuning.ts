@@ -15,9 +15,11 @@ export const tuning = {
   leaseEveryMs: 2_000,
   /** Leases of deleted webhooks that nobody ended go then. */
   leasePurgeMs: 24 * 60 * 60_000,
-  /** How often places that moved without a delivery are stored, and facts that are due are written. */
-  keepEveryMs: 1_000,
-  /** A fact that is older is written again, long before it expires. */
+  /** How often the lag is measured. */
+  measureEveryMs: 1_000,
+  /** The clocks of instances differ by less. */
+  clocksApartMs: 60_000,
+  /** A fact that is older is written again, long before it expires; a webhook that is older has one. */
   factAgeMs: 24 * 60 * 60_000,
   /** How long a closing instance waits for the answers to what it has sent. */
   closeMs: 3_000,

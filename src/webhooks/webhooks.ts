@@ -2,6 +2,7 @@
  * The webhooks of an instance: a deliverer for each whose lease it holds, pings, and what answers show of all of them.
  * Implements `docs/contract/automation.md#webhooks`.
  */
+import { webhookStateOf, webhookStates } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedItem } from '../feed/port.js';
 import { sleep, startLoop } from '../kernel/background.js';
@@ -14,16 +15,15 @@ import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { addressJudge } from './addresses.js';
-import { beginningsOf } from './beginnings.js';
+import type { Standing } from './cursors.js';
+import { createCursors, noTries } from './cursors.js';
 import type { Deliverer } from './deliverer.js';
 import { selectionOf, startDeliverer } from './deliverer.js';
+import { openDeliveries } from './deliveries.js';
 import { createDeliveryLeases } from './leases.js';
 import { createMessages } from './messages.js';
-import { openPlaces } from './places.js';
 import type { Webhooks } from './port.js';
-import { webhookStates } from './port.js';
-import type { Standing } from './progress.js';
-import { createProgress, stateOf } from './progress.js';
+import { createProgress } from './progress.js';
 import { createSender } from './send.js';
 import type { SenderDeps } from './send.js';
 import { tuning } from './tuning.js';
@@ -45,8 +45,6 @@ export interface WebhooksDeps {
   /** All of the fleet. */
   all(): readonly WebhookState[];
   webhook(id: string): WebhookState | undefined;
-  /** Revision of `svc-fleet` that they are of. */
-  revision(): number;
   /** Calls back when the fleet has changed. @returns how to stop */
   onChange(listener: () => void): () => void;
   /** Why this instance may not act now. */
@@ -76,20 +74,19 @@ export interface WebhookService extends Webhooks {
 export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService> {
   const { eventStore, readStore, feed, keyring, ids, clock, logger, instanceId, station, all, webhook: find } = deps;
   const mayDial = addressJudge(deps.allow);
-  const places = await openPlaces({ eventStore, readStore, ids });
-  const beginningOf = beginningsOf(feed, places);
+  const cursors = createCursors({ eventStore, feed, ids, clock, all });
+  const deliveries = await openDeliveries(readStore, ids);
   const leases = createDeliveryLeases({ leases: readStore.leases, instanceId, station, clock });
   const sender = createSender({ mayDial, clock, lookup: deps.lookup });
   const messages = createMessages({ sender, keyring, clock, ids });
   const deliverers = new Map<string, Deliverer>();
-  const { readStoreAway } = deps;
   const progress = createProgress({
     feed,
-    places,
-    beginningOf,
+    cursors,
+    deliveries,
     clock,
-    deliverer: (id) => deliverers.get(id),
-    readStoreAway,
+    delivered: (webhook) => deliverers.get(webhook.id)?.standing(webhook),
+    readStoreAway: deps.readStoreAway,
   });
   const ending = new AbortController();
   let wake = new AbortController();
@@ -100,8 +97,8 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       webhook: () => find(id),
       holds: () => leases.holds(id) && deps.readOnly() === undefined,
       feed,
-      places,
-      beginningOf,
+      cursors,
+      deliveries,
       send: messages.sendItem,
       stop: deps.stop,
       clock,
@@ -121,23 +118,11 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     for (const { id } of all()) if (leases.holds(id) && !deliverers.has(id)) deliverers.set(id, begin(id));
   }
 
-  /** Every webhook with what it reads by: what is stored of others is removed. */
-  const stamp = (): string =>
-    all()
-      .map(({ id, since }) => `${id}/${since}`)
-      .join();
-
   async function lead(): Promise<void> {
-    let swept: string | undefined;
     while (!ending.signal.aborted) {
       wake = new AbortController();
       try {
-        if (deps.readOnly() === undefined) {
-          await deliverHeld();
-          const [now, revision] = [stamp(), deps.revision()];
-          if (now !== swept) await places.sweep(revision, (id) => find(id)?.since);
-          swept = now;
-        }
+        if (deps.readOnly() === undefined) await deliverHeld();
       } catch (error) {
         logger.warn({ error: errorText(error) }, 'the leases of webhooks wait for the read store');
       }
@@ -156,19 +141,19 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
   });
 
   let lagSeconds = 0;
-  const keeping = startLoop(
-    tuning.keepEveryMs,
+  const measuring = startLoop(
+    tuning.measureEveryMs,
     async () => {
       let largest = 0;
       for (const [id, deliverer] of deliverers) {
-        await deliverer.keep();
-        const [webhook, known] = [find(id), deliverer.known()];
-        if (known === undefined || webhook?.enabled !== true || webhook.stopped !== null) continue;
-        largest = Math.max(largest, (await progress.lag(id, known.place)).seconds);
+        const webhook = find(id);
+        const standing = webhook && deliverer.standing(webhook);
+        if (standing === undefined || webhook?.enabled !== true || webhook.stopped !== null) continue;
+        largest = Math.max(largest, (await progress.lag(id, standing.place)).seconds);
       }
       lagSeconds = largest;
     },
-    (error) => logger.warn({ error: errorText(error) }, 'the places of webhooks are not recorded yet'),
+    (error) => logger.warn({ error: errorText(error) }, 'the lag of webhooks cannot be measured'),
   );
 
   let pings = 0;
@@ -176,7 +161,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     mayDial,
     progress: progress.of,
     standing: progress.standing,
-    deliveries: (id) => places.deliveries(id, limits.webhooks.deliveries),
+    deliveries: (id) => deliveries.newest(id, limits.webhooks.deliveries),
     async nextItem(webhook) {
       let { place } = await progress.standing(webhook);
       for (;;) {
@@ -197,7 +182,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       try {
         const { delivery } = await messages.ping(webhook, ending.signal);
         // The answer has it, whether it could be stored or not.
-        await places.addDelivery(id, delivery).catch((error: unknown) => {
+        await deliveries.add(id, delivery).catch((error: unknown) => {
           logger.warn({ webhook_id: id, error: errorText(error) }, 'a ping was not recorded');
         });
         return delivery;
@@ -209,8 +194,9 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       const states = new Map<string, number>(webhookStates.map((state) => [state, 0]));
       for (const [id, deliverer] of deliverers) {
         const webhook = find(id);
-        const state = webhook && stateOf(webhook, deliverer.known()?.failing === true);
-        if (state !== undefined) states.set(state, (states.get(state) ?? 0) + 1);
+        if (webhook === undefined) continue;
+        const state = webhookStateOf(webhook, deliverer.standing(webhook)?.tries ?? noTries(webhook));
+        states.set(state, (states.get(state) ?? 0) + 1);
       }
       return states;
     },
@@ -219,7 +205,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     async close() {
       ending.abort();
       stopListening();
-      await Promise.all([leading, keeping.close()]);
+      await Promise.all([leading, measuring.close()]);
       await Promise.all([...deliverers.values()].map((deliverer) => deliverer.close()));
       await leases.close().catch((error: unknown) => {
         logger.warn({ error: errorText(error) }, 'the leases of webhooks end by themselves');

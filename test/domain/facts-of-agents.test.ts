@@ -231,6 +231,6 @@ describe('an event of another stream', () => {
 
   it('is no fact about an agent', () => {
     expect(agentEvent(event(agentsStream(node_id)))).toMatchObject({ type: 'AgentDuplicateSeen' });
-    expect(() => agentEvent(event(streams.fleet))).toThrow(`${streams.fleet}@0 is no agent event`);
+    expect(() => agentEvent(event(streams.fleet))).toThrow(`${streams.fleet}@0 is no event of svc-agents-`);
   });
 });

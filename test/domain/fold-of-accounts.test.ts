@@ -108,8 +108,8 @@ describe('the fold of the accounts', () => {
 
   it('of events of another stream is refused', () => {
     const of = (stream: string) => recorded('UserCreated', {}, 3, stream);
-    expect(() => accountEvent(of(streams.fleet))).toThrow('svc-fleet@3 is no account event');
-    expect(() => signinEvent(of(streams.accounts))).toThrow('svc-accounts@3 is no sign-in event');
+    expect(() => accountEvent(of(streams.fleet))).toThrow('svc-fleet@3 is no event of svc-accounts');
+    expect(() => signinEvent(of(streams.accounts))).toThrow('svc-accounts@3 is no event of svc-signins');
     expect(signinEvent(of(streams.signins))).toMatchObject({ revision: 3 });
   });
 });

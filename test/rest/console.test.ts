@@ -5,7 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RestApp } from '../../src/transport/rest/deps.js';
-import { consoleRoutes } from '../../src/transport/rest/console/console-routes.js';
+import { consoleRoutes, openConsole } from '../../src/transport/rest/console/console-routes.js';
 import { projectRoot } from '../support/project-root.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { RestFixture } from '../support/rest-fixture.js';
@@ -88,7 +88,10 @@ test('the files of the console have no budget', async () => {
 
 test('a service without a built console starts, and says so on the page', async () => {
   const app = Fastify();
-  consoleRoutes(app as unknown as RestApp, () => undefined);
+  consoleRoutes(
+    app as unknown as RestApp,
+    openConsole(() => undefined),
+  );
   const answer = await app.inject('/console/');
   expect([answer.statusCode, answer.body]).toEqual([503, expect.stringContaining('npm run build')]);
   await app.close();

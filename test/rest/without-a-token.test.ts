@@ -53,8 +53,8 @@ describe('metrics and documentation', () => {
     }
   });
 
-  test.each(['/docs', '/openapi.json'])('%s is the same bytes, compressed for who accepts that', async (path) => {
-    const from = '192.0.2.4';
+  test('are compressed for who accepts that, and the same bytes', async () => {
+    const [path, from] = ['/openapi.json', '192.0.2.4'];
     const plain = await get(path, {}, from);
     expect(plain.headers).toMatchObject({ vary: 'accept-encoding', 'content-length': String(plain.rawPayload.length) });
     expect(plain.headers).not.toHaveProperty('content-encoding');

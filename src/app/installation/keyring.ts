@@ -12,7 +12,7 @@ import type { KeyringWrapped } from '../../domain/service/identity.js';
 import { sleep } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { streams } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 import type { Ids } from '../../kernel/ids.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
 import type { KeyringContent, WrappedKeyring } from '../../security/keyring.js';
@@ -137,7 +137,7 @@ async function wrappedKeyring(
 ): Promise<{ readonly wrapped: WrappedKeyring; readonly revision: number } | undefined> {
   const event = await newestEvent(eventStore, streams.keyring);
   if (event === undefined) return undefined;
-  const { data } = readEvent(ownEvent(event)) as unknown as KeyringWrapped;
+  const { data } = eventOf<KeyringWrapped>(streams.keyring, readEvent(ownEvent(event)));
   return { wrapped: data, revision: event.revision };
 }
 

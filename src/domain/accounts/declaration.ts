@@ -4,7 +4,7 @@
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 import type { EventAudit } from '../resource/audit-change.js';
 import { addedFields, eventAudit, masked, removedFields } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
@@ -105,8 +105,5 @@ export function auditOfAccountEvent(event: AccountEvent): EventAudit {
   return declaration.audit(event);
 }
 
-/** A recorded event as an event of an account. Its type and shape must have passed `log/upcast.ts`. */
-export function accountEvent(event: RecordedEvent): AccountEvent {
-  if (event.stream !== streams.accounts) throw new Error(`${event.stream}@${event.revision} is no account event`);
-  return event as unknown as AccountEvent;
-}
+/** A recorded event as an event of an account. */
+export const accountEvent = (event: RecordedEvent): AccountEvent => eventOf(streams.accounts, event);

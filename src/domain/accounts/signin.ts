@@ -3,7 +3,7 @@
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` and `docs/contract/rest.md#audit`.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
 
 export type SigninEvent =
@@ -22,8 +22,5 @@ export const signinEvents: EventSchemas<SigninEvent> = {
   SignInRefused: { schemaVersion: 1 },
 };
 
-/** A recorded event as a sign-in. Its type and shape must have passed `log/upcast.ts`. */
-export function signinEvent(event: RecordedEvent): SigninEvent {
-  if (event.stream !== streams.signins) throw new Error(`${event.stream}@${event.revision} is no sign-in event`);
-  return event as unknown as SigninEvent;
-}
+/** A recorded event as a sign-in. */
+export const signinEvent = (event: RecordedEvent): SigninEvent => eventOf(streams.signins, event);

@@ -6,7 +6,7 @@
  * what is shown".
  */
 import type { RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { NodeAgentFacts } from './node-agent-facts.js';
 
@@ -94,13 +94,8 @@ export const agentEvents: EventSchemas<AgentEvent> = {
   AgentDuplicateSeen: { schemaVersion: 1 },
 };
 
-/** A recorded event as a fact about an agent. Its type and shape must have passed `log/upcast.ts`. */
-export function agentEvent(event: RecordedEvent): AgentEvent {
-  if (!event.stream.startsWith(streams.agentsPrefix)) {
-    throw new Error(`${event.stream}@${event.revision} is no agent event`);
-  }
-  return event as unknown as AgentEvent;
-}
+/** A recorded event as a fact about an agent. */
+export const agentEvent = (event: RecordedEvent): AgentEvent => eventOf(streams.agentsPrefix, event);
 
 export interface StandingFact {
   readonly event: AgentEvent;

@@ -3,6 +3,7 @@
  * Implements `docs/contract/domain.md#l4-chain`.
  */
 import type { Json } from '../../kernel/json.js';
+import { asJson } from '../../kernel/json.js';
 import { credentialKey } from '../credential/credential.js';
 import { nodeKey } from '../node/node.js';
 import { dialEndpoint, hopAfter } from '../node/hops.js';
@@ -136,7 +137,7 @@ function undoDeploy({ chain_id: id, definition }: ChainDeployed['data']): Undo {
     changes: { deployed: definition as unknown as FieldChange },
     now(fleet) {
       const chain = fleet.get(chainKey, id);
-      return chain && (() => (chain.deployed === null ? null : (definitionOf(chain.deployed) as unknown as Json)));
+      return chain && (() => (chain.deployed === null ? null : asJson(definitionOf(chain.deployed))));
     },
     command: () => ({ type: 'RollBackChain', id, definition: definition.from }) satisfies RollBackChain,
   };

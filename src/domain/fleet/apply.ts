@@ -29,7 +29,8 @@ import {
   declaringResource,
   resourceOf,
   resourceOfType,
-  resources,
+  declarationOf,
+  singletonOf,
   resourceTypes,
   singletons,
   singletonTypes,
@@ -127,7 +128,7 @@ function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
 /** The resources that the delete of the node took along. */
 function restoreWithNode(fleet: Fleet, node: object, context: EventContext, first: RecordedEvent): void {
   for (const type of resourceTypes) {
-    const owned = (resources[type] as unknown as AnyResource).ownedByNode?.restoredWith(node, context) ?? [];
+    const owned = declarationOf(type).ownedByNode?.restoredWith(node, context) ?? [];
     for (const state of owned) replaceResource(fleet, type, state.id, () => state, first);
   }
   setSingletons(fleet, first, ({ withNode }, value) => withNode(value, node));
@@ -141,7 +142,7 @@ function setSingletons(
   const settings = fleet.singletons.connectivity.value;
   for (const type of singletonTypes) {
     const cell = fleet.singletons[type] as Cell<unknown>;
-    const value = next(singletons[type] as unknown as AnySingleton, cell.value);
+    const value = next(singletonOf(type), cell.value);
     if (value !== cell.value) cell.set(value);
   }
   if (fleet.singletons.connectivity.value !== settings) keepLeftOfSettings(fleet, settings, first);
@@ -158,7 +159,7 @@ function replaceResource(fleet: Fleet, type: ResourceType, id: string, next: Evo
   const before = tableOf(fleet, type).get(id);
   const after = next(before);
   keepLeftOf(fleet, type, before, after, next, first);
-  const { ownedByNode } = resources[type] as unknown as AnyResource;
+  const { ownedByNode } = declarationOf(type);
   if (ownedByNode === undefined || (before === undefined) === (after === undefined)) {
     return putResource(fleet, type, id, after);
   }
@@ -172,7 +173,7 @@ export const describedFields = (type: ResourceType): readonly string[] => descri
 
 const described: ReadonlyMap<ResourceType, readonly string[]> = new Map(
   resourceTypes.map((type) => {
-    const { fields, sealed = [] } = resources[type] as unknown as AnyResource;
+    const { fields, sealed = [] } = declarationOf(type);
     return [type, [...fields.filter((field) => !sealed.includes(field)), deployedField, 'managed_by']];
   }),
 );
@@ -217,7 +218,7 @@ function keepLeftOfSettings(
 export function putResource(fleet: Fleet, type: ResourceType, id: string, after: AnyState | undefined): void {
   const table = tableOf(fleet, type);
   const before = table.get(id);
-  const declaration = resources[type] as unknown as AnyResource;
+  const declaration = declarationOf(type);
   if (after === undefined) table.delete(id);
   else table.set(id, after);
   rename(fleet, type, id, before?.name, after?.name);

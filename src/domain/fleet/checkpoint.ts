@@ -15,7 +15,7 @@ import type { AnyState, ResourceType } from './resources.js';
 import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes: older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 9;
+export const foldVersion = 10;
 
 interface Head {
   readonly revision: number;

@@ -18,7 +18,7 @@ import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/upstream.js';
 import { webhook } from '../webhook/declaration.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 
 /**
  * By type. Checkpoints have their lines in this order: a resource from which others take their claims comes before
@@ -63,8 +63,17 @@ export const plainTypes = resourceTypes.filter(
   (type): type is PlainType => type !== 'node' && resourceOfType(type)?.ownedByNode === undefined,
 );
 
+/** A declaration, without the types of its own state and events. */
+export function declarationOf(type: ResourceType): AnyResource {
+  return resources[type] as unknown as AnyResource;
+}
+
+export function singletonOf(type: SingletonType): AnySingleton {
+  return singletons[type] as unknown as AnySingleton;
+}
+
 export function resourceOfType(type: string): AnyResource | undefined {
-  return Object.hasOwn(resources, type) ? (resources[type as ResourceType] as unknown as AnyResource) : undefined;
+  return Object.hasOwn(resources, type) ? declarationOf(type as ResourceType) : undefined;
 }
 
 type EventTable = { readonly [type: string]: FleetEventDeclaration<AnyEvent> };
@@ -84,13 +93,13 @@ const declaringResources: readonly DeclaringResource[] = [
   ...resourceTypes.map((type) => ({
     kind: 'resource' as const,
     type,
-    declaration: resources[type] as unknown as AnyResource,
+    declaration: declarationOf(type),
     idField: `${resources[type].singular}_id`,
   })),
   ...singletonTypes.map((type) => ({
     kind: 'singleton' as const,
     type,
-    declaration: singletons[type] as unknown as AnySingleton,
+    declaration: singletonOf(type),
   })),
 ];
 const byEventType: ReadonlyMap<string, DeclaringResource> = new Map(
@@ -139,8 +148,5 @@ type CommandsOf<D> = D extends { readonly decide: infer M }
 export type FleetEvent = EventsOf<Declared>;
 export type FleetCommand = CommandsOf<Declared>;
 
-/** A recorded event as an event of the fleet. Its type and shape must have passed `log/upcast.ts`. */
-export function fleetEvent(event: RecordedEvent): FleetEvent {
-  if (event.stream !== streams.fleet) throw new Error(`${event.stream}@${event.revision} is no fleet event`);
-  return event as unknown as FleetEvent;
-}
+/** A recorded event as an event of the fleet. */
+export const fleetEvent = (event: RecordedEvent): FleetEvent => eventOf(streams.fleet, event);

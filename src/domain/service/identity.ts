@@ -6,7 +6,7 @@
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 import type { EventAudit } from '../resource/audit-change.js';
 import { eventAudit, masked } from '../resource/audit-change.js';
 import type { EventSchemas } from '../resource/declaration.js';
@@ -56,11 +56,8 @@ export const serviceEvents: EventSchemas<ServiceEvent> = {
 /** The resource type of audit entries about the installation. */
 export const serviceType = 'service';
 
-/** A recorded event as one of `svc-service`. Its type and shape must have passed `log/upcast.ts`. */
-export function serviceEvent(event: RecordedEvent): ServiceEvent {
-  if (event.stream !== streams.service) throw new Error(`${event.stream}@${event.revision} is no event of the service`);
-  return event as unknown as ServiceEvent;
-}
+/** A recorded event as one of `svc-service`. */
+export const serviceEvent = (event: RecordedEvent): ServiceEvent => eventOf(streams.service, event);
 
 /** How the audit shows an event. The first start is nobody's command, so it has no entry. */
 export function auditOfService({ type, data }: ServiceEvent): EventAudit | null {

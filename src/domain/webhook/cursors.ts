@@ -1,27 +1,48 @@
 /**
- * The facts of `svc-webhooks`: how far a webhook has delivered. They are in no audit and no feed; they are read when the read
- * store, which knows it to the item, was emptied. Implements `docs/contract/automation.md#webhooks`, "the cursor".
+ * The facts of `svc-webhooks`: how far a webhook has delivered, and the tries of the item that fails. They are in no audit and no
+ * feed, and nothing else holds a cursor. Implements `docs/contract/automation.md#webhooks`, "the cursor".
  */
 import type { RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
+import type { WebhookState } from './webhook.js';
+
+export const webhookStates = ['ok', 'failing', 'stopped', 'disabled'] as const;
+export type WebhookStateName = (typeof webhookStates)[number];
+
+/** The tries of the item behind the cursor. */
+export type WebhookTries = {
+  /** `tries_since` of the webhook when they were made. */
+  readonly tries_since: number;
+  readonly failures: number;
+  /** RFC 3339; null while the last try did not fail. */
+  readonly failing_since: string | null;
+  /** When it is tried again, RFC 3339; null for at once. */
+  readonly next_at: string | null;
+};
 
 export interface WebhookCursorMoved {
   readonly type: 'WebhookCursorMoved';
-  readonly data: {
+  readonly data: WebhookTries & {
     readonly webhook_id: string;
     /** `since` of the webhook when it was there. */
     readonly since: number;
-    /** The feed's. */
+    /** The feed's, or `start`. */
     readonly cursor: string;
-    readonly state: 'ok' | 'failing';
+    readonly state: WebhookStateName;
   };
 }
 
 export const webhookCursorEvents: EventSchemas<WebhookCursorMoved> = { WebhookCursorMoved: { schemaVersion: 1 } };
 
-/** A recorded event as a fact of webhooks. Its type and shape must have passed `log/upcast.ts`. */
-export function webhookCursor(event: RecordedEvent): WebhookCursorMoved {
-  if (event.stream !== streams.webhooks) throw new Error(`${event.stream}@${event.revision} is no cursor of a webhook`);
-  return event as unknown as WebhookCursorMoved;
+/** A recorded event as a fact of webhooks. */
+export const webhookCursor = (event: RecordedEvent): WebhookCursorMoved => eventOf(streams.webhooks, event);
+
+export function webhookStateOf(
+  { enabled, stopped, tries_since }: WebhookState,
+  tries: Pick<WebhookTries, 'tries_since' | 'failures'>,
+): WebhookStateName {
+  if (!enabled) return 'disabled';
+  if (stopped !== null) return 'stopped';
+  return tries.tries_since === tries_since && tries.failures > 0 ? 'failing' : 'ok';
 }

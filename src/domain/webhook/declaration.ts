@@ -32,7 +32,7 @@ const open = ['name', 'url', 'types', 'filters', 'enabled'] as const;
 
 const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRun, 'cursor'>>()('webhook', {
   fields: [...open, 'secret', 'former_secret', 'former_secret_until'],
-  initial: { cursor: null, since: -1, tries_since: -1, stopped: null },
+  initial: { cursor: null, since: -1, since_at: '', tries_since: -1, stopped: null },
   // A restored one goes on where it was deleted.
   alsoDeleted: ['cursor'],
   sealed: ['secret', 'former_secret'],
@@ -96,18 +96,18 @@ function evolve(state: WebhookState | undefined, event: WebhookEvent, context: E
     case 'WebhookStopped': {
       if (state === undefined) return undefined;
       const { cursor, reason } = event.data;
-      return nextVersion({ ...state, stopped: reason, cursor, since: revision }, at);
+      return nextVersion({ ...state, stopped: reason, cursor, since: revision, since_at: at }, at);
     }
     case 'WebhookResumed': {
       if (state === undefined) return undefined;
       const { after } = event.data;
-      const begins = after === null ? {} : { cursor: after, since: revision };
+      const begins = after === null ? {} : { cursor: after, since: revision, since_at: at };
       return nextVersion({ ...state, ...begins, stopped: null, tries_since: revision }, at);
     }
     default: {
       const next = base.evolve(state, event, context);
       if (next === undefined) return undefined;
-      if (state === undefined) return { ...next, since: revision, tries_since: revision };
+      if (state === undefined) return { ...next, since: revision, since_at: at, tries_since: revision };
       // Whatever failed may be right now.
       const anew = next.url !== state.url || (next.enabled && !state.enabled);
       return anew ? { ...next, stopped: null, tries_since: revision } : next;

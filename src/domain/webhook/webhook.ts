@@ -37,6 +37,8 @@ export interface WebhookRun {
   readonly cursor: string | null;
   /** The revision of the event that said so: a place that was reached for an earlier one no longer counts. */
   readonly since: number;
+  /** When that was, RFC 3339. */
+  readonly since_at: string;
   /** The revision of the newest event that makes it try at once, with the schedule begun anew. */
   readonly tries_since: number;
   /** Why it was stopped; null while it is not. */

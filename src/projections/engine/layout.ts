@@ -5,6 +5,7 @@
  * `docs/architecture.md#read-models`.
  */
 import type { Json } from '../../kernel/json.js';
+import { asJson, fromJson } from '../../kernel/json.js';
 import type { Collection, CollectionSpec, ReadStore } from '../../storage/read-store.js';
 import { groupName } from '../read-models.js';
 
@@ -66,7 +67,7 @@ export async function readLayoutRecord(readStore: ReadStore, release: number): P
   return {
     layout: { number, places: new Map(Object.entries(places)) },
     filling: (filling as Filling | null) ?? undefined,
-    leftovers: leftovers as unknown as readonly Leftover[],
+    leftovers: fromJson(leftovers),
   };
 }
 
@@ -81,8 +82,8 @@ export async function writeLayoutRecord(readStore: ReadStore, release: number, r
   const fields: LayoutFields = {
     number: layout.number,
     places: Object.fromEntries(layout.places),
-    filling: (filling ?? null) as unknown as Json,
-    leftovers: leftovers as unknown as Json,
+    filling: filling === undefined ? null : asJson(filling),
+    leftovers: asJson(leftovers),
   };
   await (await open(readStore)).set([{ id: idOf(release), fields }]);
 }

@@ -6,8 +6,8 @@
  * `docs/contract/rest.md#envelope`, list queries.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
-import type { AnyResource, AnyState, PlainType } from '../../domain/fleet/resources.js';
-import { plainTypes, resources } from '../../domain/fleet/resources.js';
+import type { AnyState, PlainType } from '../../domain/fleet/resources.js';
+import { declarationOf, plainTypes } from '../../domain/fleet/resources.js';
 import type { Table } from '../../domain/aggregate/containers.js';
 import type { FleetQueries, ResourceQueries, ListOf, ListQuery, ResourceListQuery } from '../port.js';
 import type { ResourceMeta } from '../../domain/resource/meta.js';
@@ -15,7 +15,7 @@ import { nameKey } from '../../domain/resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
 
 function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): ResourceQueries<AnyState> {
-  const { sealed = [] } = resources[type] as unknown as AnyResource;
+  const { sealed = [] } = declarationOf(type);
   const secrets = Object.fromEntries(sealed.map((field) => [field, null]));
   const shown = (state: AnyState): AnyState => (sealed.length === 0 ? state : { ...state, ...secrets });
   const states = (): Table<AnyState> => fleet().tables[type] as Table<AnyState>;

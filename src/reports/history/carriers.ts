@@ -14,9 +14,7 @@ const rememberedNodes = 20_000;
 
 /** @returns what a node carries; nothing for an unknown one */
 export function createCarriers(fleet: FleetQueries): (nodeId: string) => Carriers {
-  const known = createLru<string, { readonly generation: number | undefined; readonly carriers: Carriers }>({
-    maxEntries: rememberedNodes,
-  });
+  const known = createLru<{ readonly generation: number | undefined; readonly carriers: Carriers }>(rememberedNodes);
   return (nodeId) => {
     const generation = fleet.generation(nodeId);
     const last = known.get(nodeId);

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
-import { createLru } from '../../kernel/lru.js';
+import { createLru, getOrCreate } from '../../kernel/lru.js';
 import { createTokenBucket } from '../../kernel/token-bucket.js';
 import type { TokenBucket } from '../../kernel/token-bucket.js';
 
@@ -24,9 +24,9 @@ export function createReadBudgets(
   clock: Clock,
   allowed: ReadLimits = limits.agent.reading,
 ): { of(nodeId: string): ReadBudget } {
-  const budgets = createLru<string, ReadBudget>({ maxEntries: readBudgets });
+  const budgets = createLru<ReadBudget>(readBudgets);
   return {
-    of: (nodeId) => budgets.getOrCreate(nodeId, () => new ReadBudget(clock, allowed)),
+    of: (nodeId) => getOrCreate(budgets, nodeId, () => new ReadBudget(clock, allowed)),
   };
 }
 

@@ -15,7 +15,7 @@ import { auditRoutes } from './resources/audit.js';
 import { authRoutes } from './resources/auth.js';
 import { installBodies } from './checks/body.js';
 import { installMinPosition, installOutages, installStaleness, installStoredReads } from './checks/consistency.js';
-import { consoleRoutes } from './console/console-routes.js';
+import { consoleRoutes, openConsole } from './console/console-routes.js';
 import { decodableUrl, installCorrelation, requestId } from './checks/correlation.js';
 import { installCors } from './checks/cors.js';
 import type { DeclaredRoute, RouteSchema } from './route-declaration.js';
@@ -24,7 +24,6 @@ import { eventRoutes } from './events/events.js';
 import { fleetFileRoutes } from './fleet-file/fleet-file-routes.js';
 import { sectionsOf } from './fleet-file/sections.js';
 import { dashboardRoutes } from './resources/dashboard.js';
-import { docsSources } from './openapi/docs-page.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
 import { installGate, refuseOtherMethods } from './checks/gate.js';
 import { createOriginCheck } from './checks/session-token.js';
@@ -95,8 +94,6 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
       useDefaults: false,
       directives: {
         defaultSrc: ["'none'"],
-        styleSrc: [docsSources.style],
-        scriptSrc: [docsSources.script],
         baseUri: ["'none'"],
         formAction: ["'none'"],
         frameAncestors: ["'none'"],
@@ -132,8 +129,9 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   dashboardRoutes(app, deps);
   const budget = createAddressBudget(limits.rest.withoutToken, 'requests', deps.clock);
   probeRoutes(app, deps, budget, options);
-  openApiRoutes(app, endpoints, budget, options);
-  refuseOtherMethods(app as unknown as FastifyInstance, [...endpoints, ...consoleRoutes(app)]);
+  const pages = openConsole();
+  openApiRoutes(app, endpoints, budget, options, pages);
+  refuseOtherMethods(app as unknown as FastifyInstance, [...endpoints, ...consoleRoutes(app, pages)]);
   await app.ready();
   return app;
 }

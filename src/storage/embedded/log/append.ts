@@ -29,7 +29,7 @@ export interface RecentAppends {
 }
 
 export function createRecentAppends(): RecentAppends {
-  const revisions = createLru<string, number>({ maxEntries: tuning.anyAppends });
+  const revisions = createLru<number>(tuning.anyAppends);
   const keyOf = (stream: string, id: string): string => `${id}/${stream}`;
   return {
     find: (stream, firstId) => revisions.get(keyOf(stream, firstId)),

@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { addressKey } from '../../../kernel/addresses.js';
-import { createLru } from '../../../kernel/lru.js';
+import { createLru, getOrCreate } from '../../../kernel/lru.js';
 import { createLine } from './line.js';
 import type { Line } from './line.js';
 import { createTokenBucket } from '../../../kernel/token-bucket.js';
@@ -42,7 +42,7 @@ interface Entry {
 }
 
 export function createAddressBudget(perSecond: number, burst: number, clock: Clock): AddressBudget {
-  const entries = createLru<string, Entry>({ maxEntries: addressBudgets });
+  const entries = createLru<Entry>(addressBudgets);
   const lines = new Set<Line>();
   let closed = false;
 
@@ -56,7 +56,7 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
     return entry.line;
   };
   const entryOf = (address: string): Entry =>
-    entries.getOrCreate(addressKey(address), () => ({
+    getOrCreate(entries, addressKey(address), () => ({
       bucket: createTokenBucket(perSecond, burst, clock.monotonic()),
       line: undefined,
     }));
@@ -123,12 +123,12 @@ interface Pair {
 }
 
 export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs): ProvenPairs {
-  const pairs = createLru<string, Pair>({ maxEntries });
+  const pairs = createLru<Pair>(maxEntries);
   const keyOf = (address: string, nodeId: string): string => `${addressKey(address)} ${nodeId}`;
   return {
     proven(address, nodeId) {
       const now = clock.monotonic();
-      const pair = pairs.getOrCreate(keyOf(address, nodeId), () => ({
+      const pair = getOrCreate(pairs, keyOf(address, nodeId), () => ({
         provenAt: now,
         failures: createTokenBucket(provenPairFailuresPerSecond, provenPairBurst, now),
       }));
@@ -155,12 +155,12 @@ export interface NodeBudget {
 }
 
 export function createNodeBudget(clock: Clock): NodeBudget {
-  const buckets = createLru<string, TokenBucket>({ maxEntries: nodeBudgets });
+  const buckets = createLru<TokenBucket>(nodeBudgets);
   return {
     charge(nodeId) {
       const now = clock.monotonic();
       const { nodeOffersPerSecond, nodeOffersBurst } = limits.agent;
-      const bucket = buckets.getOrCreate(nodeId, () => createTokenBucket(nodeOffersPerSecond, nodeOffersBurst, now));
+      const bucket = getOrCreate(buckets, nodeId, () => createTokenBucket(nodeOffersPerSecond, nodeOffersBurst, now));
       if (bucket.wait(now) > 0) return false;
       bucket.take(now);
       return true;

@@ -29,9 +29,11 @@ export interface ConsoleFile {
   readonly variants: readonly { readonly coding: string; readonly bytes: Buffer }[];
 }
 
+export type ConsolePage = 'index' | 'docs';
+
 export interface ConsoleBuild {
-  /** The page with this nonce. */
-  page(nonce: string): string;
+  /** A page with this nonce. `docs` is that of `/docs`. */
+  page(name: ConsolePage, nonce: string): string;
   /** By file name, as in `/console/assets/NAME`. */
   readonly assets: ReadonlyMap<string, ConsoleFile>;
 }
@@ -47,7 +49,8 @@ export function findConsole(): string | undefined {
 
 /** @throws Error of the system when a file cannot be read */
 export async function readConsole(folder: string): Promise<ConsoleBuild> {
-  const template = await readFile(join(folder, 'index.html'), 'utf8');
+  const template = (name: ConsolePage): Promise<string> => readFile(join(folder, `${name}.html`), 'utf8');
+  const pages = { index: await template('index'), docs: await template('docs') };
   const assetsFolder = join(folder, 'assets');
   const names = new Set(await readdir(assetsFolder));
   const assets = new Map<string, ConsoleFile>();
@@ -60,5 +63,5 @@ export async function readConsole(folder: string): Promise<ConsoleBuild> {
     const plain = await readFile(join(assetsFolder, name));
     assets.set(name, { contentType, plain, variants: await Promise.all(variants) });
   }
-  return { page: (nonce) => template.replaceAll(noncePlaceholder, nonce), assets };
+  return { page: (name, nonce) => pages[name].replaceAll(noncePlaceholder, nonce), assets };
 }

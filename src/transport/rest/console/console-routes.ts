@@ -1,6 +1,7 @@
 /**
  * Serves the console: its page under every path of `/console/`, so that deep links work, and its hashed files. They have no
- * budget, and need neither token nor stores. These routes are not in the OpenAPI document. Implements
+ * budget, and need neither token nor stores. These routes are not in the OpenAPI document; `/docs`, whose page is built with
+ * the console, is (`openapi.ts`). Implements
  * `docs/contract/console.md#signing-in` (the content security policy) and the address of `docs/contract/console.md`.
  */
 import { randomBytes } from 'node:crypto';
@@ -8,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { RestApp } from '../deps.js';
 import { acceptsCoding } from '../answers/accepted.js';
-import type { ConsoleBuild, ConsoleFile } from './console-build.js';
+import type { ConsoleBuild, ConsoleFile, ConsolePage } from './console-build.js';
 import { findConsole, readConsole } from './console-build.js';
 
 const nonceBytes = 18;
@@ -22,16 +23,15 @@ const absentPage = `<!doctype html>
 Run <code>npm ci &amp;&amp; npm run build</code> where it is installed, and reload this page.</p></body></html>
 `;
 
-/**
- * @param find where the build is; undefined when there is none
- * @returns the routes that were added, for the refusal of other methods
- */
-export function consoleRoutes(
-  rest: RestApp,
-  find: () => string | undefined = findConsole,
-): readonly { readonly method: string; readonly url: string }[] {
-  const app = rest as unknown as FastifyInstance;
-  const config = { access: 'open' } as const;
+export interface BuiltConsole {
+  /** Sends a page. */
+  page(name: ConsolePage): (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
+  /** A file by its name, if there is one. */
+  asset(name: string): Promise<ConsoleFile | undefined>;
+}
+
+/** @param find where the build is; undefined when there is none */
+export function openConsole(find: () => string | undefined = findConsole): BuiltConsole {
   let build: Promise<ConsoleBuild> | undefined;
   const built = async (): Promise<ConsoleBuild | undefined> => {
     if (build === undefined) {
@@ -44,18 +44,32 @@ export function consoleRoutes(
     return build;
   };
 
-  const sendPage = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const found = await built();
-    const nonce = randomBytes(nonceBytes).toString('base64');
-    void reply.headers({
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-store',
-      'content-security-policy': policy(nonce),
-    });
-    return found === undefined ? reply.code(503).send(absentPage) : reply.send(found.page(nonce));
+  return {
+    page: (name) => async (_request, reply) => {
+      const found = await built();
+      const nonce = randomBytes(nonceBytes).toString('base64');
+      void reply.headers({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'content-security-policy': policy(nonce),
+      });
+      if (found !== undefined) return found.page(name, nonce);
+      void reply.code(503);
+      return absentPage;
+    },
+    asset: async (name) => (await built())?.assets.get(name),
   };
+}
+
+/** @returns the routes that were added, for the refusal of other methods */
+export function consoleRoutes(
+  rest: RestApp,
+  pages: BuiltConsole,
+): readonly { readonly method: string; readonly url: string }[] {
+  const app = rest as unknown as FastifyInstance;
+  const config = { access: 'open' } as const;
   const sendAsset = async (request: FastifyRequest<{ Params: { name: string } }>, reply: FastifyReply) => {
-    const file = (await built())?.assets.get(request.params.name);
+    const file = await pages.asset(request.params.name);
     if (file === undefined) throw new ServiceError('not_found', 'no such file of the console; reload the page');
     return sendFile(request, reply, file);
   };
@@ -68,8 +82,8 @@ export function consoleRoutes(
       return toConsole(request, reply);
     },
     '/console': toConsole,
-    '/console/': sendPage,
-    '/console/*': sendPage,
+    '/console/': pages.page('index'),
+    '/console/*': pages.page('index'),
   };
   for (const [url, handler] of Object.entries(routes)) {
     app.route({ method: 'GET', url, exposeHeadRoute: true, config, handler });

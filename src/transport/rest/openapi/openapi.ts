@@ -1,6 +1,6 @@
 /**
- * Serves the OpenAPI document (`openapi-document.ts`) and its page `/docs` (`docs-page.ts`). Implements
- * `docs/contract/rest.md#beside-api`.
+ * Serves the OpenAPI document (`openapi-document.ts`), and Swagger UI over it at `/docs`, which is built with the console
+ * (`console/src/docs`). Implements `docs/contract/rest.md#beside-api`.
  */
 import { gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -8,8 +8,8 @@ import { z } from 'zod';
 import { acceptsCoding } from '../answers/accepted.js';
 import type { Budget } from '../checks/address-budget.js';
 import type { DeclaredRoute } from '../route-declaration.js';
+import type { BuiltConsole } from '../console/console-routes.js';
 import type { RestApp, RestOptions } from '../deps.js';
-import { docsPage } from './docs-page.js';
 import type { Document } from './openapi-document.js';
 import { openApiDocument } from './openapi-document.js';
 
@@ -22,12 +22,12 @@ export function openApiRoutes(
   routes: readonly DeclaredRoute[],
   budget: Budget,
   { version }: RestOptions,
+  pages: Pick<BuiltConsole, 'page'>,
 ): void {
   const config = { access: 'open', takes: 'none', refuses: ['rate_limited'] } as const;
   let made: Document | undefined;
   const document = (): Document => (made ??= openApiDocument(routes, version));
   const sendDocument = madeOnce('application/json; charset=utf-8', () => JSON.stringify(document()));
-  const sendPage = madeOnce('text/html; charset=utf-8', () => docsPage(document()));
 
   app.route({
     method: 'GET',
@@ -58,14 +58,14 @@ export function openApiRoutes(
     schema: {
       operationId: 'getDocsPage',
       summary: 'This document as a page',
-      description: 'One HTML page, with a search and without anything from elsewhere.',
+      description: 'Swagger UI, without anything from elsewhere.',
       tags: ['operation'],
       produces: ['text/html'],
       security: [],
       response: { 200: z.string().meta({ description: 'The page', examples: ['<!doctype html>…'] }) },
     },
     onRequest: budget,
-    handler: sendPage,
+    handler: pages.page('docs'),
   });
 }
 

@@ -5,12 +5,12 @@
 import { z } from 'zod';
 import type { NewWebhook, WebhookChanges } from '../../../commands/handlers-port.js';
 import { auditedTypes } from '../../../domain/audit/describe.js';
+import { webhookStates } from '../../../domain/webhook/cursors.js';
 import type { WebhookState } from '../../../domain/webhook/webhook.js';
 import { webhookTypes } from '../../../domain/webhook/webhook.js';
 import { limits } from '../../../kernel/limits.js';
 import { literalIn } from '../../../webhooks/addresses.js';
 import type { Delivery, WebhookProgress } from '../../../webhooks/port.js';
-import { webhookStates } from '../../../webhooks/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
@@ -163,7 +163,7 @@ const shown = {
 
 type WebhookView = Omit<
   WebhookState,
-  'secret' | 'former_secret' | 'former_secret_until' | 'since' | 'tries_since' | 'stopped' | 'cursor'
+  'secret' | 'former_secret' | 'former_secret_until' | 'since' | 'since_at' | 'tries_since' | 'stopped' | 'cursor'
 > &
   WebhookProgress;
 

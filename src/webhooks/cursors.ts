@@ -1,0 +1,131 @@
+/**
+ * How far webhooks have delivered: facts in the log, and nowhere else. Whoever takes a webhook over begins at its newest fact;
+ * one without any begins where its own events say. Deliverers keep what has happened since in memory (`deliverer.ts`).
+ * Implements `docs/contract/automation.md#webhooks`, "the log is the outbox".
+ */
+import { readEvent, schemaVersions } from '../domain/log/upcast.js';
+import type { WebhookCursorMoved, WebhookTries } from '../domain/webhook/cursors.js';
+import { webhookCursor } from '../domain/webhook/cursors.js';
+import type { WebhookState } from '../domain/webhook/webhook.js';
+import type { Feed, FeedPlace } from '../feed/port.js';
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import { isForeign, streams } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import type { EventStore } from '../storage/event-store.js';
+import { tuning } from './tuning.js';
+
+export interface WebhookFact {
+  readonly revision: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly data: WebhookCursorMoved['data'];
+}
+
+/** Where a webhook is. */
+export interface Standing {
+  readonly place: FeedPlace;
+  readonly tries: WebhookTries;
+}
+
+export interface Cursors {
+  /** Reads the facts that are new. @throws ServiceError `unavailable` */
+  refresh(): Promise<void>;
+  /** The newest fact that counts, as of the last `refresh`. */
+  newest(webhook: WebhookState): WebhookFact | undefined;
+  /** By that fact. @throws ServiceError `unavailable`, or `conflict` when this log does not have the place or does not say it */
+  standing(webhook: WebhookState): Promise<Standing>;
+  /** Writes a fact. @throws ServiceError `unavailable` */
+  record(data: WebhookCursorMoved['data']): Promise<void>;
+}
+
+export interface CursorsDeps {
+  readonly eventStore: Pick<EventStore, 'append' | 'read'>;
+  readonly feed: Pick<Feed, 'behind' | 'resolve' | 'resolveMoved'>;
+  readonly ids: Ids;
+  readonly clock: Pick<Clock, 'now'>;
+  /** All of the fleet. */
+  all(): readonly WebhookState[];
+}
+
+/** A webhook that has tried nothing since. */
+export const noTries = ({ tries_since }: Pick<WebhookState, 'tries_since'>): WebhookTries => ({
+  tries_since,
+  failures: 0,
+  failing_since: null,
+  next_at: null,
+});
+
+const newestFirst = { direction: 'backward', from: 'end', maxCount: Number.MAX_SAFE_INTEGER } as const;
+
+export function createCursors({ eventStore, feed, ids, clock, all }: CursorsDeps): Cursors {
+  const facts = new Map<string, WebhookFact>();
+  /** Webhooks whose facts up to this revision are known. */
+  let known: ReadonlySet<string> = new Set();
+  let read = -1;
+
+  const placeAt = (cursor: string): Promise<FeedPlace> =>
+    cursor === 'start' ? feed.resolve('start') : feed.resolveMoved(cursor);
+
+  function newest({ id, since }: WebhookState): WebhookFact | undefined {
+    const fact = facts.get(id);
+    return fact?.data.since === since ? fact : undefined;
+  }
+
+  return {
+    async refresh() {
+      const webhooks = all();
+      const missing = new Map(
+        webhooks.filter(({ id }) => !known.has(id)).map(({ id, created_at }) => [id, Date.parse(created_at)]),
+      );
+      const from = known.size === 0 ? Number.POSITIVE_INFINITY : read;
+      let head = read;
+      for await (const event of eventStore.read(streams.webhooks, newestFirst)) {
+        head = Math.max(head, event.revision);
+        if (isForeign(event)) continue;
+        const { revision, metadata } = event;
+        const at = Date.parse(metadata.occurred_at);
+        // The facts of a webhook are younger than itself.
+        if (revision <= from && [...missing.values()].every((created) => at < created - tuning.clocksApartMs)) break;
+        const { data } = webhookCursor(readEvent(event));
+        missing.delete(data.webhook_id);
+        if ((facts.get(data.webhook_id)?.revision ?? -1) < revision) facts.set(data.webhook_id, { revision, at, data });
+      }
+      known = new Set(webhooks.map(({ id }) => id));
+      read = Math.max(read, head);
+      for (const id of facts.keys()) if (!known.has(id)) facts.delete(id);
+    },
+    newest,
+    async standing(webhook) {
+      const fact = newest(webhook);
+      if (fact !== undefined) {
+        const { cursor, tries_since, failures, failing_since, next_at } = fact.data;
+        return { place: await placeAt(cursor), tries: { tries_since, failures, failing_since, next_at } };
+      }
+      if (clock.now() - Date.parse(webhook.since_at) > tuning.factAgeMs)
+        throw new ServiceError('conflict', 'the log does not say how far it has delivered');
+      const { cursor, since } = webhook;
+      const place = await (cursor === null ? feed.behind(streams.fleet, since) : placeAt(cursor));
+      return { place, tries: noTries(webhook) };
+    },
+    async record(data) {
+      const outcome = await eventStore.append(streams.webhooks, 'any', [
+        {
+          id: ids.next(),
+          type: 'WebhookCursorMoved',
+          data,
+          metadata: {
+            command: { id: ids.next(), index: 0, count: 1 },
+            actor: { type: 'system', id: 'service', name: 'service' },
+            request_id: 'webhooks',
+            occurred_at: timestamp(clock.now()),
+            schema_version: schemaVersions.WebhookCursorMoved,
+          },
+        },
+      ]);
+      if (outcome.kind !== 'appended')
+        throw new ServiceError('unavailable', `a cursor was not recorded: ${outcome.kind}`);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * The newest tries of each webhook, in the read store: for people who look, nothing depends on them.
+ * Implements `docs/contract/automation.md#webhooks`, `deliveries`.
+ */
+import type { Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
+import type { ReadStore } from '../storage/read-store.js';
+import type { Delivery } from './port.js';
+import { tuning } from './tuning.js';
+
+type StoredDelivery = Omit<Delivery, 'type'> & {
+  readonly type: string;
+  readonly webhook_id: string;
+  readonly order: string;
+};
+
+export interface Deliveries {
+  /** @throws ServiceError `unavailable`, as the others */
+  add(id: string, delivery: Delivery): Promise<void>;
+  /** Newest first. */
+  newest(id: string, limit: number): Promise<readonly Delivery[]>;
+  /** Removes those of a deleted webhook. */
+  forget(id: string): Promise<void>;
+}
+
+/** @throws ServiceError `unavailable` */
+export async function openDeliveries(readStore: Pick<ReadStore, 'collection'>, ids: Ids): Promise<Deliveries> {
+  const stored = await readStore.collection<StoredDelivery>({
+    name: 'webhook_deliveries',
+    version: 1,
+    index: { group: 'webhook_id', order: 'order' },
+  });
+  /** By webhook, since the start. */
+  const added = new Map<string, number>();
+
+  async function keep(id: string, count: number): Promise<void> {
+    const more = await stored.find({ groups: [id], direction: 'desc', skip: count, limit: tuning.walk });
+    await stored.remove(more.map((document) => document.id));
+  }
+
+  return {
+    async add(id, delivery) {
+      const count = (added.get(id) ?? 0) + 1;
+      added.set(id, count);
+      const order = `${delivery.at} ${String(count).padStart(12, '0')}`;
+      await stored.set([{ id: ids.next(), fields: { ...delivery, webhook_id: id, order } }]);
+      if (count % tuning.trimEvery === 0) await keep(id, limits.webhooks.deliveries);
+    },
+    async newest(id, limit) {
+      const found = await stored.find({ groups: [id], direction: 'desc', limit });
+      return found.map(({ fields: { webhook_id: _id, order: _order, ...delivery } }) => delivery as Delivery);
+    },
+    forget(id) {
+      added.delete(id);
+      return keep(id, 0);
+    },
+  };
+}
