@@ -24,6 +24,7 @@ import type { Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
 import { formatHostPort } from '../../src/kernel/host-port.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
+import { agentStreams, streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { Logger } from '../../src/kernel/logger.js';
 import { createBudgetedLogger } from '../../src/kernel/budgeted-logger.js';
@@ -119,7 +120,7 @@ export interface RestFixture {
   reportUpstreams(nodeId: string, healthy: Readonly<Record<string, boolean>>): Promise<void>;
   /** Events of a stream, `svc-fleet` by default. */
   log(stream?: string): Promise<readonly RecordedEvent[]>;
-  /** The position of the last event in the log. */
+  /** The position of the last event that is no cursor of a webhook: those are written whenever a delivery moves. */
   position(): Promise<number>;
   close(): Promise<void>;
 }
@@ -425,7 +426,11 @@ export async function startRest(
       await reports.flush();
     },
     log: (stream) => fixture.log(stream),
-    position: () => eventStore.headPosition(),
+    async position() {
+      const { webhooks: _cursors, agentsPrefix: _prefix, ...others } = streams;
+      const logs = await Promise.all([...Object.values(others), ...agentStreams].map((stream) => fixture.log(stream)));
+      return Math.max(...logs.map((events) => events.at(-1)?.position ?? 0));
+    },
     close: () => closers.closeAll(),
   };
 }
