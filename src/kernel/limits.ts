@@ -94,7 +94,7 @@ export const limits = {
     appendBytes: 512 * KiB,
     commandBytes: 512 * KiB,
     foldCheckpointEvery: 20_000,
-    // docs/decisions.md, 220
+    // docs/decisions/read-side.md#the-event-feed, 220
     /** Nodes that are named with the command that touched them; a command that touched more counts as one of all. */
     touchedNodes: 256,
     // docs/contract/domain.md#one-consistency-boundary-the-fleet
