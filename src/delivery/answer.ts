@@ -102,7 +102,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
       case 'raised':
         return answer(session, claim, 'raised');
       case 'too_soon':
-        return { kind: 'overloaded', retryAfterMs: outcome.retryAfterMs };
+        return { kind: 'raised_too_soon', reported: Number(claim.version), retryAfterMs: outcome.retryAfterMs };
       case 'unavailable':
         return draining();
       default:

@@ -30,7 +30,7 @@ export type ConfigAnswer =
   | { readonly kind: 'snapshot'; readonly push: SnapshotPush }
   | { readonly kind: 'unchanged'; readonly generation: number }
   /** A generation raise too soon after the last one: SessionClose OVERLOADED. */
-  | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
+  | { readonly kind: 'raised_too_soon'; readonly reported: number; readonly retryAfterMs: number }
   /** Above 2^53-1 or more than 2^32 ahead: PROTOCOL_ERROR, FAILED_PRECONDITION. */
   | { readonly kind: 'absurd_version' }
   /** Catching up, stores out of reach, or another compiler version: DRAINING. */

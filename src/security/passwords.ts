@@ -6,6 +6,7 @@
  */
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
+import { normalPassword } from '../domain/accounts/user.js';
 import { limits } from '../kernel/limits.js';
 import { createSemaphore } from '../kernel/semaphore.js';
 
@@ -56,12 +57,15 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
     }
   };
 
+  /** Of a password set before they were normalized, the hash is of what was typed. */
+  const formsOf = (password: string): ReadonlySet<string> => new Set([normalPassword(password), password]);
+
   return {
     async hash(password) {
       const leave = await gate.enter();
       if (leave === undefined) return { kind: 'busy' };
       try {
-        return { kind: 'hashed', phc: await hash(password, cost) };
+        return { kind: 'hashed', phc: await hash(normalPassword(password), cost) };
       } finally {
         leave();
       }
@@ -70,8 +74,10 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
       const leave = await gate.enter();
       if (leave === undefined) return 'busy';
       try {
-        const matches = await compare(phc ?? unmatchable, password);
-        return matches && phc !== undefined ? 'match' : 'mismatch';
+        for (const form of formsOf(password)) {
+          if ((await compare(phc ?? unmatchable, form)) && phc !== undefined) return 'match';
+        }
+        return 'mismatch';
       } finally {
         leave();
       }

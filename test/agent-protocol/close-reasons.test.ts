@@ -259,11 +259,12 @@ describe('the service closes', () => {
     newcomer.disconnect();
   });
   test('a session that needs a second generation raise too soon with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
-    fixture.answer = () => ({ kind: 'overloaded', retryAfterMs: 4321 });
+    fixture.answer = () => ({ kind: 'raised_too_soon', reported: 17, retryAfterMs: 4321 });
     const stream = await live();
     stream.say(configRequestOf(9n));
     await expectEnd(stream, status.RESOURCE_EXHAUSTED, OVERLOADED);
     expect(stream.closeHeard()?.retryAfterMs).toBe(4321);
+    expect((await stream.status).details).toContain('node-1 was raised a short while ago and cannot be raised above 17');
   });
   test('the session that exceeds the bound on unfinished messages with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
     const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));

@@ -253,7 +253,7 @@ describe('the time limits of a session', () => {
 describe('an answer of delivery', () => {
   const answers: readonly (readonly [ConfigAnswer, SessionOutput['kind'], SessionCloseReason | 'open'])[] = [
     [{ kind: 'unchanged', generation: 3 }, 'send_unchanged', 'open'],
-    [{ kind: 'overloaded', retryAfterMs: 5 }, 'end', SessionCloseReason.OVERLOADED],
+    [{ kind: 'raised_too_soon', reported: 17, retryAfterMs: 5 }, 'end', SessionCloseReason.OVERLOADED],
     [{ kind: 'absurd_version' }, 'end', SessionCloseReason.PROTOCOL_ERROR],
     [{ kind: 'draining', retryAfterMs: 5 }, 'end', SessionCloseReason.DRAINING],
   ];

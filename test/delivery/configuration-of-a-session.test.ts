@@ -642,7 +642,8 @@ describe('a ConfigRequest with a version that the service does not have', () => 
     const raised = snapshotOf(await session.nodeSession.request(5000n, Buffer.alloc(32, 1)));
     expect(raised.generation).toBeGreaterThan(5000);
     expect(await session.nodeSession.request(9000n, Buffer.alloc(32, 1))).toEqual({
-      kind: 'overloaded',
+      kind: 'raised_too_soon',
+      reported: 9000,
       retryAfterMs: 60_000,
     });
     fixture.clock.advance(60_000);
@@ -699,7 +700,7 @@ describe('a ConfigRequest with a version that the service does not have', () => 
       ),
       5000,
     );
-    expect((await openSession(delivery, 'n1').nodeSession.request(5000n, Buffer.alloc(32, 1))).kind).toBe('overloaded');
+    expect((await openSession(delivery, 'n1').nodeSession.request(5000n, Buffer.alloc(32, 1))).kind).toBe('raised_too_soon');
   });
 
   it.each([2n ** 53n, 2n ** 64n - 1n, 2n ** 32n + 1000n])(

@@ -137,7 +137,7 @@ describe('a session', () => {
   it.each<[string, ConfigAnswer, readonly number[]]>([
     ['unchanged', { kind: 'unchanged', generation: 1 }, [2]],
     ['draining', { kind: 'draining', retryAfterMs: 1 }, []],
-    ['overloaded', { kind: 'overloaded', retryAfterMs: 1 }, []],
+    ['raised_too_soon', { kind: 'raised_too_soon', reported: 5, retryAfterMs: 1 }, []],
     ['an absurd version', { kind: 'absurd_version' }, []],
   ])('may be offered snapshots after this answer, or not: %s', async (_name, answer, expected) => {
     const { sessions, open, histories } = create({ answer: () => Promise.resolve(answer) });

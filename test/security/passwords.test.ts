@@ -34,6 +34,19 @@ describe('a password hash', () => {
     expect(await passwords.verify('not a hash', 'anything at all')).toBe('mismatch');
   });
 
+  it('matches however a keyboard composes its characters, also where it was hashed as typed', async () => {
+    const passwords = hasher();
+    const [composed, decomposed] = ['Schlüssel für ﬁnken', 'Schlu\u0308ssel fu\u0308r finken'];
+    expect(composed).not.toBe(decomposed);
+    const asTyped = await hash(decomposed, { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 });
+    for (const stored of [await phcOf(passwords, composed), await phcOf(passwords, decomposed)]) {
+      expect(await passwords.verify(stored, composed)).toBe('match');
+      expect(await passwords.verify(stored, decomposed)).toBe('match');
+    }
+    expect(await passwords.verify(asTyped, decomposed)).toBe('match');
+    expect(await passwords.verify(asTyped, composed)).toBe('mismatch');
+  });
+
   it('takes as long when there is no user or the hash is unreadable', async () => {
     const passwords = hasher();
     const phc = await phcOf(passwords, 'correct horse battery');

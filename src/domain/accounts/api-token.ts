@@ -9,6 +9,7 @@ import { ok } from '../../kernel/result.js';
 import type { Index, Table } from '../aggregate/containers.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import { firstVersion, nameKey } from '../resource/meta.js';
+import { faultOfName } from '../resource/name.js';
 import type { Decision, IfMatch } from '../resource/refusal.js';
 import { refuse, versionMismatch } from '../resource/refusal.js';
 import type { Role, UserState } from './user.js';
@@ -88,6 +89,8 @@ export function decideApiToken(
     case 'CreateApiToken': {
       const { id, ...token } = command.token;
       if (user === undefined) return refuse('not_found', `there is no user ${token.user_id}`);
+      const fault = faultOfName(token.name);
+      if (fault !== undefined) return refuse('invalid_request', `name: ${fault}`);
       const live = tokensOf(tokens, user.id).filter((one) => !hasExpired(one, command.now));
       const same = live.find(({ name }) => nameKey(name) === nameKey(token.name));
       if (same !== undefined)

@@ -132,6 +132,9 @@ export function canonicalUsername(typed: string): string | undefined {
 
 /** Whether a text is long enough for a password and not too long, in characters rather than UTF-16 units. */
 export function isPassword(text: string): boolean {
-  const characters = [...text].length;
+  const characters = [...normalPassword(text)].length;
   return characters >= passwordChars.min && characters <= passwordChars.max;
 }
+
+/** One form of a password, on whatever keyboard it was typed: it is counted and compared in this form. */
+export const normalPassword = (password: string): string => password.normalize('NFKC');

@@ -21,7 +21,7 @@ import { pick } from '../resource/lifecycle.js';
 import { owned } from '../resource/lifecycle-decisions.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { existing, exists, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
+import { existing, exists, nameTaken, newNameRefusal, stillUsed, unlessRefused } from '../resource/rules.js';
 import { overrideRefusal } from '../settings/decide.js';
 import { settingsOf } from '../settings/settings.js';
 
@@ -42,8 +42,8 @@ const onNode =
 
 const decideNode: Decisions<NodeCommand, NodeEvent> = {
   CreateNode(fleet, { type: _, id, psk, ...fields }) {
-    const taken = nameTaken(fleet, nodeKey.type, fields.name);
-    if (taken !== undefined) return err(taken);
+    const refusal = newNameRefusal(fleet, nodeKey.type, fields.name);
+    if (refusal !== undefined) return err(refusal);
     const created: NodeEvent = { type: 'NodeCreated', data: { node_id: id, ...owned(pick(fields, savedFields)) } };
     return ok(psk === null ? [created] : [created, { type: 'NodePskIssued', data: { node_id: id, ...psk } }]);
   },
@@ -82,7 +82,7 @@ function update(fleet: FleetView, node: NodeState, command: Of<'UpdateNode'>): D
   if (Object.keys(changes).length === 0) return ok([]);
   const { name, address } = fields;
   const refusal =
-    (name === undefined ? undefined : nameTaken(fleet, nodeKey.type, name, node.id)) ??
+    (name === undefined ? undefined : newNameRefusal(fleet, nodeKey.type, name, node)) ??
     (address === undefined ? undefined : strandsDiallers(fleet, node, { ...node, address }));
   return unlessRefused(refusal, { type: 'NodeUpdated', data: { node_id: node.id, changes } });
 }

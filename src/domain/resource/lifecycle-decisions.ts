@@ -10,7 +10,7 @@ import type { IfMatch, Decision, Refusal } from './refusal.js';
 import type { AnyEvent, Former, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
 import { pick } from './lifecycle.js';
 import type { Owned, ResourceMeta } from './meta.js';
-import { existing, exists, nameTaken, stillUsed, unlessRefused } from './rules.js';
+import { existing, exists, nameTaken, newNameRefusal, stillUsed, unlessRefused } from './rules.js';
 
 /** Why a resource cannot be saved as `next`. @param before the saved state; undefined for a new or restored resource */
 type SaveRule<S> = (fleet: FleetView, next: S, before: S | undefined) => Refusal | undefined;
@@ -66,10 +66,10 @@ export function lifecycleDecisions<
   const unsaved = (id: string, definition: Partial<S>): S =>
     ({ ...initial, ...definition, id, version: 0, created_at: '', updated_at: '' }) as unknown as S;
 
-  function refusalOf(fleet: FleetView, next: S, before?: S): Refusal | undefined {
+  function refusalOf(fleet: FleetView, next: S, before?: S, refused = newNameRefusal): Refusal | undefined {
     return (
       invalid?.(fleet, next, before) ??
-      nameTaken(fleet, type, next.name, before?.id) ??
+      refused(fleet, type, next.name, before) ??
       (before === undefined ? undefined : fleet.objectionTo(type, next)) ??
       conflict?.(fleet, next, before)
     );
@@ -98,7 +98,7 @@ export function lifecycleDecisions<
     [`Restore${noun}`](fleet: FleetView, command: S & { readonly former: Former }): Decision<AnyEvent> {
       const { id, former } = command;
       const definition = pick<S, keyof S>(command, kept);
-      const refusal = exists(fleet, type, id) ?? refusalOf(fleet, unsaved(id, definition));
+      const refusal = exists(fleet, type, id) ?? refusalOf(fleet, unsaved(id, definition), undefined, nameTaken);
       return unlessRefused(refusal, event('Restored', id, { ...owned(definition), former }));
     },
   };

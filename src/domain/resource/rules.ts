@@ -6,6 +6,7 @@ import type { FleetView, ResourceKey } from './fleet-view.js';
 import type { IfMatch, Decision, Refusal } from './refusal.js';
 import { versionMismatch } from './refusal.js';
 import type { ResourceMeta } from './meta.js';
+import { faultOfName } from './name.js';
 
 interface Addressed {
   readonly id: string;
@@ -24,10 +25,27 @@ export function existing<S extends ResourceMeta>(
   return mismatch === undefined ? ok(state) : err(mismatch);
 }
 
-/** The refusal when another resource of the type has the name. @param ownId of the resource that is renamed, if any */
-export function nameTaken(fleet: FleetView, type: string, name: string, ownId?: string): Refusal | undefined {
+/** The refusal of a new name that nobody could read, or that another resource of the type has. @param before the resource, if it exists */
+export function newNameRefusal(
+  fleet: FleetView,
+  type: string,
+  name: string,
+  before?: { readonly id: string; readonly name: string },
+): Refusal | undefined {
+  const fault = name === before?.name ? undefined : faultOfName(name);
+  if (fault !== undefined) return { code: 'invalid_request', message: `name: ${fault}` };
+  return nameTaken(fleet, type, name, before);
+}
+
+/** The refusal when another resource of the type has the name. @param before as above */
+export function nameTaken(
+  fleet: FleetView,
+  type: string,
+  name: string,
+  before?: { readonly id: string },
+): Refusal | undefined {
   const holder = fleet.idOfName(type, name);
-  if (holder === undefined || holder === ownId) return undefined;
+  if (holder === undefined || holder === before?.id) return undefined;
   return {
     code: 'conflict',
     message: `name: "${name}" is already the name of ${type} ${holder}; expected a unique name`,

@@ -32,6 +32,9 @@ type CloseCause =
   | 'closed_by_agent'
   | 'lost';
 
+const overloadedBy = (details: string, retryAfterMs: number): CloseReason =>
+  closing('overloaded', SessionCloseReason.OVERLOADED, GrpcStatus.RESOURCE_EXHAUSTED, details, retryAfterMs);
+
 function closing(
   cause: CloseCause,
   reason: SessionCloseReason,
@@ -87,12 +90,10 @@ export const closeReasons = {
       'this instance cannot serve agents now',
       retryAfterMs,
     ),
-  overloaded: (retryAfterMs: number): CloseReason =>
-    closing(
-      'overloaded',
-      SessionCloseReason.OVERLOADED,
-      GrpcStatus.RESOURCE_EXHAUSTED,
-      'the service is overloaded',
+  overloaded: (retryAfterMs: number): CloseReason => overloadedBy('the service is overloaded', retryAfterMs),
+  raisedTooSoon: (nodeId: string, reported: number, retryAfterMs: number): CloseReason =>
+    overloadedBy(
+      `the generation of the node ${nodeId} was raised a short while ago and cannot be raised above ${reported} yet`,
       retryAfterMs,
     ),
 } as const;

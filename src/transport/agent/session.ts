@@ -278,8 +278,8 @@ function onAnswer(state: OpenState, answer: ConfigAnswer): Step {
       return next(state, { kind: 'send_snapshot', push: answer.push });
     case 'unchanged':
       return next(state, { kind: 'send_unchanged', generation: answer.generation });
-    case 'overloaded':
-      return over(closeReasons.overloaded(answer.retryAfterMs));
+    case 'raised_too_soon':
+      return over(closeReasons.raisedTooSoon(state.nodeId, answer.reported, answer.retryAfterMs));
     case 'absurd_version':
       return over(closeReasons.outOfOrder('config_version: too far above the generation of the node'));
     case 'draining':

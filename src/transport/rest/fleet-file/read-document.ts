@@ -11,6 +11,7 @@ import type { ResourceType } from '../../../domain/fleet/resources.js';
 import type { PolicyDefinition } from '../../../domain/listener-policy/policy.js';
 import { policyId } from '../../../domain/listener-policy/policy.js';
 import { nameIndexKey } from '../../../domain/resource/meta.js';
+import { faultOfSetName } from '../../../domain/resource/name.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { Ids } from '../../../kernel/ids.js';
 import type { Json, JsonObject } from '../../../kernel/json.js';
@@ -137,8 +138,9 @@ function setOf(top: JsonObject, { note }: Reader): string | null {
   if (set === undefined) return defaultSet;
   if (set === null) return null;
   const checked = nameField.safeParse(set);
-  if (!checked.success) note({ at: ['set'], message: 'expected the name of a set of 1 to 128 characters, or null' });
-  return String(set);
+  const fault = checked.success ? faultOfSetName(checked.data) : 'expected a name of 1 to 128 characters, or null';
+  if (fault !== undefined) note({ at: ['set'], message: fault });
+  return checked.data ?? null;
 }
 
 function readOne(section: Section, name: string, value: Json | undefined, reader: Reader): Wanted | undefined {
@@ -167,7 +169,7 @@ function readOne(section: Section, name: string, value: Json | undefined, reader
   }
   return {
     type: section.type,
-    name,
+    name: name.normalize('NFC'),
     was: typeof was === 'string' ? was : undefined,
     id: reader.own(section.type, name),
     fields,

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { NewToken } from '../../../commands/handlers-port.js';
-import { canonicalUsername, roles } from '../../../domain/accounts/user.js';
+import { canonicalUsername, normalPassword, roles } from '../../../domain/accounts/user.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
@@ -53,7 +53,7 @@ export const profileFields = {
     .meta({ description: about.email, examples: ['ada@example.org'] }),
 };
 
-export const newPassword = text(passwordChars.min, passwordChars.max).meta({
+export const newPassword = text(passwordChars.min, passwordChars.max, normalPassword).meta({
   description: `What it is to be, ${passwordChars.min} to ${passwordChars.max} characters`,
   examples: ['correct horse battery'],
 });

@@ -12,22 +12,26 @@ import {
   canonicalListenIp,
   canonicalNamePattern,
 } from '../../../kernel/addresses.js';
+import { faultOfName } from '../../../domain/resource/name.js';
 import { isUuid } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';
 import { documented, sample } from './documented.js';
 import { expected } from './validation.js';
 
+const nfc = (text: string): string => text.normalize('NFC');
+
 const loneSurrogate = /\p{Surrogate}/u;
 
-/** A string of `min` to `max` characters (code points), well-formed Unicode. */
-export function text(min: number, max: number) {
+/** A string of `min` to `max` characters (code points), well-formed Unicode. @param counted the form whose characters count */
+export function text(min: number, max: number, counted = (value: string): string => value) {
   const error = expected(
     min === 0 ? `a string of at most ${max} characters` : `a string of ${min} to ${max} characters`,
   );
   return z
     .string({ error })
     .refine(
-      (value) => {
+      (given) => {
+        const value = counted(given);
         // A code point is one or two code units, so the code points of most strings need not be counted.
         if (value.length > 2 * max || value.length < min) return false;
         const certain = value.length <= max && value.length >= 2 * min;
@@ -39,7 +43,8 @@ export function text(min: number, max: number) {
     .meta({ minLength: min, maxLength: max });
 }
 
-export const name = text(1, limits.rest.nameChars);
+/** In NFC; what is wrong with a new one says the domain (`src/domain/resource/name.ts`), which knows the old one. */
+export const name = text(1, limits.rest.nameChars).overwrite(nfc);
 export const description = text(0, limits.rest.descriptionChars).nullable();
 
 /** A JSON integer from `min` to `max`. */
@@ -168,7 +173,12 @@ export const labels = z
         message: `expected a key of 1 to ${limits.rest.labelKeyChars} characters without ":"`,
       });
     }
+    for (const [key, words] of Object.entries(value)) {
+      const fault = faultOfName(key) ?? (words === '' ? undefined : faultOfName(words));
+      if (fault !== undefined && key !== invalid) ctx.addIssue({ code: 'custom', path: [key], message: fault });
+    }
   })
+  .overwrite((value) => Object.fromEntries(Object.entries(value).map(([key, words]) => [nfc(key), nfc(words)])))
   .meta({
     maxProperties: limits.rest.labels,
     propertyNames: { minLength: 1, maxLength: limits.rest.labelKeyChars, pattern: '^[^:]*$' },

@@ -87,13 +87,14 @@ const minPosition = z
 const ifMatchPlan = z
   .string()
   .transform((value, ctx) => {
-    const tags = readTags(value);
+    // A plan's answer has its tag without quotes.
+    const tags = readTags(/^[\w-]{1,64}$/.test(value) ? `"${value}"` : value);
     if (tags !== undefined) return tags;
     ctx.issues.push({ code: 'custom', message: 'expected * or entity tags such as "3"', input: value });
     return z.NEVER;
   })
   .optional()
-  .meta({ description: 'The `etag` of the plan that is to be carried out, in quotes; else 412', examples: ['"3"'] });
+  .meta({ description: 'The `etag` of the plan that is to be carried out, with quotes or without; else 412', examples: ['"3"'] });
 
 /** Loose objects: all other headers pass. */
 export const conditionalHeaders = z.looseObject({ 'if-match': ifMatch });
