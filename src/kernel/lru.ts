@@ -1,10 +1,8 @@
-/**
- * A map with bounds that drops its least recently used entries. A caller that needs expiry keeps the time in the value.
- */
+/** A bounded map that drops its least recently used entries. A caller that needs expiry keeps the time in the value. */
 export interface Lru<K, V> {
-  /** The value; reading it counts as a use. */
+  /** Reading a value counts as a use. */
   get(key: K): V | undefined;
-  /** The value, created and kept if there is none; a use in either case. */
+  /** The value, created and stored if there is none; a use in either case. */
   getOrCreate(key: K, create: () => V): V;
   set(key: K, value: V): void;
   delete(key: K): void;
@@ -17,11 +15,11 @@ export interface Lru<K, V> {
 interface LruBounds<V> {
   readonly maxEntries: number;
   readonly maxWeight?: number;
-  /** The weight of a value, the same at every call. */
+  /** The weight of a value, which must never change. */
   weigh?(value: V): number;
 }
 
-/** An entry between the one that was used before it and the one that was used after it. */
+/** An entry between its neighbours in the order of use. */
 interface Entry<K, V> {
   readonly key: K;
   value: V;
@@ -30,8 +28,8 @@ interface Entry<K, V> {
 }
 
 /**
- * The order of uses is a linked list. The order of a Map would do as well, but a Map keeps the holes of what was deleted: to
- * find the first of ten thousand entries that were all used anew takes a walk over as many holes, at each use.
+ * The order of use is a linked list. A Map's own order would do, but a Map keeps holes where entries were deleted:
+ * finding the first of ten thousand entries that were all used again would walk over as many holes, at each use.
  */
 export function createLru<K, V>(bounds: LruBounds<V>): Lru<K, V> {
   const { maxEntries, maxWeight = Number.POSITIVE_INFINITY, weigh = () => 0 } = bounds;

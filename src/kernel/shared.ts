@@ -1,9 +1,9 @@
 /**
- * One value for many callers that takes a while to make: whoever asks gets one that was begun late enough, and at most
- * one is being made at a time. It holds one value; `lru.ts` holds many.
+ * One value, slow to make, that many callers share: a caller gets one whose making started late enough, and at most one
+ * is being made at a time. It holds one value; `lru.ts` holds many.
  */
 
-/** When a value was begun. */
+/** When the making of a value started. */
 export interface Begun {
   /** The value of `stamp` at that time. */
   readonly stamp: number;
@@ -14,9 +14,9 @@ export interface Begun {
 }
 
 export interface SharedOptions {
-  /** The state that a value depends on, as a number. */
+  /** A number that stands for the state the value depends on. */
   stamp(): number;
-  /** Whether a value begun at that time may still answer a caller who asks now. */
+  /** Whether a value started at that time is fresh enough for a caller who asks now. */
   isFresh(begun: Begun): boolean;
   now(): number;
 }
@@ -25,7 +25,7 @@ export interface SharedOptions {
 export function createShared<T>(make: () => Promise<T>, { stamp, isFresh, now }: SharedOptions): () => Promise<T> {
   let made: { readonly begun: Begun; readonly value: T } | undefined;
   let running: { readonly begun: Begun; readonly value: Promise<T> } | undefined;
-  /** Begins as soon as the running one has ended, for all who came too late for that. */
+  /** Starts as soon as the running one ends, for all who came too late for that one. */
   let next: Promise<T> | undefined;
 
   const start = (): Promise<T> => {
