@@ -1,7 +1,7 @@
 /**
- * Subscriptions to streams of the log by their names. Servers up to 23.10 often drop a subscription as too
- * slow: it then resumes at once after the last event, and the consumer does not notice. Any other unrequested end is
- * thrown, and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
+ * Subscriptions to streams of the log, by name. Servers up to 23.10 often drop a subscription as too slow: it then
+ * resumes at once after the last event, and the consumer does not notice. Any other unrequested end is thrown, and the
+ * consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
  */
 import { sleep } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -29,7 +29,7 @@ export interface SubscriptionDeps {
   readonly replaced: ReplacedLog;
 }
 
-/** Refuses a position beyond the end of the log: the log was restored from a backup, and new events would be missed. */
+/** Refuses a position past the end of the log: the log was restored from a backup, and new events would be missed. */
 async function assertWithinLog(
   connection: Connection,
   { after }: SubscribeOptions,
@@ -47,7 +47,9 @@ function pointBehind(item: LogItem): ResumePoint | undefined {
   return last === undefined ? undefined : { commit: last.position, prepare: last.position };
 }
 
-/** Why a subscription ended that began at `options.after`, logged. @param moved whether it delivered events */
+/**
+ * Logs and returns why a subscription that started at `options.after` ended. @param moved whether it delivered events
+ */
 async function endOf(
   error: unknown,
   connection: Connection,

@@ -45,7 +45,7 @@ it('hands out what others write into a stream as theirs, with what shows it', as
     [name, 4, 'its metadata is no JSON object'],
     [name, 5, 'its data is no JSON object'],
     [name, 6, 'its data is no JSON object'],
-    [name, 7, 'it has the type $> of the server'],
+    [name, 7, "it has the server's type $>"],
     [name, 8, 'own'],
   ]);
   expect(seen(await followed(names))).toEqual(expected);

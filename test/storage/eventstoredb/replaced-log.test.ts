@@ -79,5 +79,5 @@ it("that is another installation's is called so", async () => {
   const reading = async (): Promise<void> => {
     for await (const _ of store.subscribe({ streams: ['svc-a'], after: point, signal: stop.signal }));
   };
-  await expect(reading()).rejects.toThrow("it is another installation's, or was written anew: svc-a@2 was event");
+  await expect(reading()).rejects.toThrow("it belongs to another installation, or was rewritten: svc-a@2 was event");
 });
