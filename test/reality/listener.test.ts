@@ -273,7 +273,7 @@ describe('with a target that is no TLS server', () => {
       (socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
       async (fixture) => {
         const opened = await fixture.open();
-        expect(opened).toEqual({ ok: false, error: 'the answer is not that of TLS 1.3' });
+        expect(opened).toEqual({ ok: false, error: 'the answer is not TLS 1.3' });
         expect(fixture.listener.refusals.map(({ reason }) => reason)).toEqual(['reality_unusable_target']);
       },
     );
