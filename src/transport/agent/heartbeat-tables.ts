@@ -1,6 +1,6 @@
 /**
- * The tables of a heartbeat as bytes. Most come as the heartbeat before had them: such a one is recognised by its bytes and cut
- * out before anything is decoded. `agent-payload.ts` reads what is left, with the generated decoder. Serves
+ * The tables of a heartbeat as bytes. Most are the same as in the previous heartbeat: such a table is recognised by its
+ * bytes and cut out before anything is decoded. `agent-payload.ts` parses the rest with the generated decoder. Serves
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
@@ -13,16 +13,16 @@ const tableFields = { links: 7, listeners: 8 } as const;
 type TableName = keyof typeof tableFields;
 /** Field of `RuntimeListener`. */
 const routesField = 5;
-/** A table is copied out of a buffer that is larger by more than this. */
+/** A table is copied out of a buffer that is larger than it by more than this factor. */
 const viewFactor = 1.25;
 
-/** A table that was read, and found valid. */
+/** A table that was parsed and found valid. */
 export interface KnownTable {
-  /** The fields of a `HeartbeatRequest` that are the list; in a buffer that holds hardly anything else. */
+  /** The list fields of a `HeartbeatRequest`, in a buffer that contains hardly anything else. */
   readonly bytes: Uint8Array;
-  /** Its list entries, those inside of them included. */
+  /** Its list entries, including nested ones. */
   readonly entries: number;
-  /** The heartbeat that it was read from lacks its routes, which were those of the heartbeat before. */
+  /** The heartbeat it was parsed from lacks its routes, which were the same as in the heartbeat before. */
   readonly routesKnown?: boolean;
 }
 export type KnownTables = { readonly [T in TableName]: KnownTable };
@@ -31,20 +31,20 @@ const emptyTable: KnownTable = { bytes: new Uint8Array(), entries: 0 };
 export const noTables: KnownTables = { links: emptyTable, listeners: emptyTable };
 
 interface Cut {
-  /** The payload without what is known. */
+  /** The payload without the known parts. */
   readonly bytes: Uint8Array;
-  /** The tables that came as before. */
+  /** The tables that are unchanged. */
   readonly known: Partial<KnownTables>;
-  /** The others, as they are inside the payload. */
+  /** The other tables, as they are in the payload. */
   readonly found: { readonly [T in TableName]?: Uint8Array };
-  /** The listeners changed, but not their routes, which are cut out too: as with counters that go on. */
+  /** The listeners changed, but not their routes, which are cut out too: for example when counters increase. */
   readonly routesKnown: boolean;
 }
 
 type Range = readonly [from: number, to: number];
 type Piece = { readonly range: Range; readonly instead?: Uint8Array };
 
-/** Cuts what the heartbeat before had as well out of the bytes of an `AgentPayload`. */
+/** Cuts everything that the previous heartbeat also had out of the bytes of an `AgentPayload`. */
 export function cutKnownTables(bytes: Uint8Array, tables: KnownTables): Cut {
   const ranges = rangesOf(bytes);
   if (ranges === undefined) return { bytes, known: {}, found: {}, routesKnown: false };
@@ -67,8 +67,8 @@ export function cutKnownTables(bytes: Uint8Array, tables: KnownTables): Cut {
 }
 
 /**
- * The listeners without their routes; undefined if these are not, listener by listener, those of the table before. Made without
- * views of the bytes: there would be a hundred for each heartbeat of a busy node.
+ * The listeners without their routes; undefined unless each listener has the same routes as before. Creates no views of
+ * the bytes: a busy node would need a hundred per heartbeat.
  */
 function withoutKnownRoutes(block: Uint8Array, before: Uint8Array): Uint8Array | undefined {
   const [now, then] = [bufferOf(block), bufferOf(before)];
@@ -95,10 +95,10 @@ function withoutKnownRoutes(block: Uint8Array, before: Uint8Array): Uint8Array |
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** Where a listener is inside a table, and its routes inside of it. */
+/** The location of a listener in a table, and of its routes inside it. */
 const nowhere = { from: 0, routesFrom: 0, routesTo: 0, to: 0 };
 
-/** @throws Error unless its routes are one behind the other */
+/** @throws Error unless its routes are contiguous */
 function readListener(reader: BinaryReader, into: typeof nowhere): void {
   reader.tag();
   const length = reader.uint32();
@@ -117,7 +117,7 @@ function readListener(reader: BinaryReader, into: typeof nowhere): void {
   }
 }
 
-/** The tag and length of a listener. @returns the offset behind it */
+/** The tag and length of a listener. @returns the offset after it */
 function writeHead(into: Buffer, offset: number, length: number): number {
   let at = into.writeUInt8((tableFields.listeners << 3) | WireType.LengthDelimited, offset);
   let rest = length;
@@ -125,7 +125,7 @@ function writeHead(into: Buffer, offset: number, length: number): number {
   return into.writeUInt8(rest, at);
 }
 
-/** Where the tables of a heartbeat are; undefined for any other payload, and for one that no usual encoder makes. */
+/** The locations of a heartbeat's tables; undefined for any other payload, and for one that no usual encoder writes. */
 function rangesOf(bytes: Uint8Array): ({ readonly [T in TableName]: Range } & { readonly content: Range }) | undefined {
   const reader = new BinaryReader(bytes);
   const ranges: { [T in TableName]: Range } = { links: [0, 0], listeners: [0, 0] };
@@ -164,7 +164,7 @@ function without(bytes: Uint8Array, [from, to]: Range, pieces: readonly Piece[])
   return new BinaryWriter().tag(heartbeatField, WireType.LengthDelimited).bytes(Buffer.concat(kept)).finish();
 }
 
-/** The tables of a heartbeat that was read, with what was cut out of it. @param before those of the heartbeat before */
+/** The tables of a parsed heartbeat, with the parts that were cut out. @param before those of the previous heartbeat */
 export function tablesOf(
   { linkMetrics, runtimeListeners }: HeartbeatRequest,
   { known, found, routesKnown }: Cut,
@@ -178,7 +178,7 @@ export function tablesOf(
   };
 }
 
-/** A view of the payload where that is hardly larger, else in a buffer of its own. */
+/** A view of the payload if that is hardly larger, otherwise a copy in its own buffer. */
 function wireOf(
   block: Uint8Array | undefined,
   list: Partial<Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>>,
