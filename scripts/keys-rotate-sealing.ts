@@ -1,4 +1,7 @@
-/** `npm run keys:rotate-sealing`: adds a key to the keyring, which seals from then on. See `docs/how-to/rotate-keys.md#sealing-key`. */
+/**
+ * `npm run keys:rotate-sealing`: adds a key to the keyring, which seals from then on. See
+ * `docs/how-to/rotate-keys.md#sealing-key`.
+ */
 import { systemClock } from '../src/kernel/clock.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { withNewKey } from '../src/security/keyring.js';
@@ -18,7 +21,7 @@ await runCommand(usage, async (argv, signal) => {
   try {
     const { eventStore, readStore } = installation;
     const { masterKey } = await masterKeyOf(installation);
-    await refuseRunning(readStore, 'they could not open what is sealed by the new key');
+    await refuseRunning(readStore, 'they could not open values sealed with the new key');
     const stored = await keyringOf(installation);
     const content = withNewKey(stored.content);
     await replaceKeyring({ eventStore, masterKey, clock: systemClock, ids: randomIds }, stored, content);

@@ -1,4 +1,7 @@
-/** The certificate of the fixtures, self-signed for edge.example and valid for a hundred years. Its key is public: it protects nothing. */
+/**
+ * The certificate of the fixtures, self-signed for edge.example and valid for a hundred years. Its key is public and
+ * protects nothing.
+ */
 
 export const certificatePem = `-----BEGIN CERTIFICATE-----
 MIIBrTCCAVSgAwIBAgIUByc6Vvq+MlgQRECPcsmZo6vVepIwCgYIKoZIzj0EAwIw

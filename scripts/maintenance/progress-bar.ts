@@ -1,13 +1,13 @@
 /**
- * The progress of a command: a bar on a terminal, a plain line every few seconds elsewhere. On standard error, which
- * keeps it apart from what the command prints.
+ * The progress of a command: a bar on a terminal, otherwise a plain line every few seconds. On standard error, to keep
+ * it apart from the command's output.
  */
 export interface ProgressState {
   /** 0 to 1. */
   readonly share: number;
   readonly count: number;
   readonly elapsedMs: number;
-  /** Where this run began; not 0 if it continues an earlier one. */
+  /** Where this run started; not 0 if it continues an earlier one. */
   readonly begunShare: number;
   readonly begunCount: number;
 }

@@ -56,7 +56,7 @@ export async function recordHeads({ headOf, fleet, accounts, service, logger }: 
     });
   const others = (stream: string): readonly LogHead[] => heads().filter((head) => head.stream !== stream);
   // A head kept outside later proves that nothing before it was changed or cut off.
-  logger.info({ heads: heads().map(headText) }, 'the log chains are intact');
+  logger.info({ heads: heads().map(headText) }, 'the log chains hold');
   const context = systemContext('log heads');
   for (const [stream, gateway] of [[streams.fleet, fleet] as const, [streams.accounts, accounts] as const]) {
     await gateway.execute({ type: 'RecordLogHeads', heads: others(stream) }, context, () => undefined);

@@ -360,7 +360,7 @@ describe('an installation', () => {
     });
     expect(await run('keys-rotate-signing', [], inFolder(copy))).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^Tokens are signed by a new key now; every earlier token has ended\./),
+      out: expect.stringMatching(/^Tokens are now signed with a new key; all earlier tokens have ended\./),
     });
     const quiet = await run('admin-reset-password', ['admin', '--stdin'], inFolder(copy), `${typed}\n`);
     expect(quiet).toMatchObject({ code: 0, out: expect.not.stringContaining(typed) });
@@ -403,7 +403,7 @@ describe('wrong arguments', () => {
       [
         'log-export',
         ['a', '--up-to', 'svc-fleet'],
-        '"svc-fleet" is no place: expected STREAM@REVISION, with one of svc-fleet, svc-accounts, svc-service.',
+        '"svc-fleet" is not a place: expected STREAM@REVISION, with one of svc-fleet, svc-accounts, svc-service.',
       ],
       ['log-verify', ['--all'], '--all is not an option of this command.'],
       ['projections-rebuild', ['users'], 'There is no read model "users".'],
