@@ -1,7 +1,6 @@
 /**
  * `npm run build:agent`: bundles the reference agent into one file, `dist/agent/gateway-agent.cjs`, which needs only
- * Node. The libsodium addon cannot be part of it: where it is not installed next to the file, the agent uses
- * node:crypto and says so.
+ * Node. Without the libsodium addon installed next to the file, the agent uses node:crypto and says so.
  */
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';

@@ -19,9 +19,7 @@ const workspace = join(root, 'console');
 const built = join(root, 'dist', 'console');
 const timeoutMs = 120_000;
 
-/**
- * The newest modification time of a file, or of a folder with all its content. The workspace's packages do not count.
- */
+/** The newest modification time of a file, or of all files in a folder, except the workspace's packages. */
 function newest(path: string): number {
   const { mtimeMs } = statSync(path);
   if (!statSync(path).isDirectory()) return mtimeMs;

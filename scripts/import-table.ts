@@ -2,8 +2,7 @@
  * Which part of the program may import which: the import table as data, and the check of one file against it. Pure:
  * check-imports.ts reads the tree. The parts are those of `docs/architecture.md`.
  *
- * This is not an oxlint rule, because those match the text of a specifier, not the folder that a relative path leads
- * to.
+ * Not an oxlint rule: those match the text of a specifier, not the folder that a relative path leads to.
  */
 import { posix } from 'node:path';
 import { isBuiltin } from 'node:module';

@@ -1,6 +1,4 @@
-/**
- * `npm run keys:rotate-master`: wraps the keyring with a new master key. See `docs/how-to/rotate-keys.md#master-key`.
- */
+/** `npm run keys:rotate-master`: wraps the keyring with a new master key (`docs/how-to/rotate-keys.md#master-key`). */
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';

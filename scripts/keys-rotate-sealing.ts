@@ -1,7 +1,4 @@
-/**
- * `npm run keys:rotate-sealing`: adds a key to the keyring, which seals from then on. See
- * `docs/how-to/rotate-keys.md#sealing-key`.
- */
+/** `npm run keys:rotate-sealing`: adds the key that seals from now on (`docs/how-to/rotate-keys.md#sealing-key`). */
 import { systemClock } from '../src/kernel/clock.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { withNewKey } from '../src/security/keyring.js';

@@ -81,10 +81,7 @@ interface Round {
 /** How long a reset connection may take to disappear. */
 const goneWithinMs = 5_000;
 
-/**
- * Ends the sessions of the previous scenario, for an agent that meets one after the other: each scenario starts with
- * its own session.
- */
+/** Ends the previous scenario's sessions, for an agent that meets one after the other. */
 async function endSessions(service: CheckService, node: PlayedNode): Promise<void> {
   const open = (): readonly PlayedSession[] => node.sessions.filter(({ endedAt }) => endedAt === undefined);
   for (const { granted } of open()) service.cut(granted.peer);

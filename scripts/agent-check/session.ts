@@ -43,10 +43,7 @@ export interface PlayedSession {
   send(message: ServiceMessage): void;
   /** Sends an encoded `ServicePayload`. @param fragmentBytes the size of all fragments but the last */
   sendBytes(payload: Uint8Array, fragmentBytes?: number): void;
-  /**
-   * Encrypts a plaintext, fragment byte included, and sends it with the changes of `change`. @returns the frame, to be
-   * sent again
-   */
+  /** Encrypts a plaintext with its fragment byte, and sends it, changed by `change`. @returns the frame */
   sendPlaintext(plaintext: Uint8Array, change?: (frame: SecureFrame) => SecureFrame): SecureFrame;
   /** Sends a frame unchanged. */
   sendFrame(frame: SecureFrame): void;

@@ -1,6 +1,4 @@
-/**
- * What the kit needs beside the session: an upstream that echoes, free ports, snapshots, and traffic through the agent.
- */
+/** What the kit needs beside the session: an upstream that echoes, free ports, snapshots, traffic. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';

@@ -58,11 +58,7 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     if (!isFirst) return void check('firstPayloads', false, 'a second hello on one session');
     if (id.length === 0) return;
     const text = id.toString('hex');
-    check(
-      'processId',
-      processId === '' || processId === text,
-      'process_id changed although the process was not restarted',
-    );
+    check('processId', processId === '' || processId === text, 'process_id changed without a restart');
     processId = text;
   };
 

@@ -1,7 +1,6 @@
 /**
- * One snapshot for each kind of rule, as the service sends it (`docs/contract/wire.md#configuration`). For authors of
- * agents, as files in `examples/fixtures/snapshots/`, and for the conformance kit, which sends them to an agent. Opens
- * nothing.
+ * One snapshot for each kind of rule, as the service sends it (`docs/contract/wire.md#configuration`): for authors of
+ * agents, as files in `examples/fixtures/snapshots/`, and for the conformance kit, which sends them to an agent.
  */
 import { X509Certificate } from 'node:crypto';
 import { spkiPin } from '../../src/channel/tls/spki-pin.js';

@@ -1,7 +1,6 @@
 /**
- * The handshake and frames of a session with fixed keys, byte for byte, and inputs that an agent must refuse: for
- * authors of agents, as files in `examples/fixtures/`. Made with the service's own channel; a test compares them with a
- * second implementation.
+ * The handshake and frames of a session with fixed keys, byte for byte, and inputs that an agent must refuse: files in
+ * `examples/fixtures/` for authors of agents. A test compares them with a second implementation.
  */
 import { agentKeysFrom, deriveNodeSecrets, encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 import { maxFragmentBytes, splitPayload } from '../../src/channel/noise/fragmenter.js';

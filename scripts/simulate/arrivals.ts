@@ -1,7 +1,6 @@
 /**
- * When changes arrive: which agents already have a change, and how long each took. Pure: the times come with the
- * events. An agent has a change when it has applied the change's generation or a later one, so skipped pushes count
- * too.
+ * When changes arrive: which agents already have a change, and how long each took. Pure. An agent has a change when it
+ * has applied the change's generation or a later one, so skipped pushes count too.
  */
 import type { AppliedEvent } from './process.js';
 

@@ -1,6 +1,4 @@
-/**
- * Real bytes through chains of real relays, while the simulated agents run: clients send bytes and expect them back.
- */
+/** Real bytes through chains of real relays beside the simulated agents: clients send bytes and expect them back. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';

@@ -86,10 +86,7 @@ export function histogramOf(values: readonly number[]): Result['histogram'] {
   return Array.from(counts, (count = 0, bucket) => ({ upToMs: 2 ** bucket, count }));
 }
 
-/**
- * Collects times up to a bound; beyond it, each new one replaces a random one, so that all are equally likely to be
- * kept.
- */
+/** Keeps times up to a bound; beyond it, each new one replaces a random one, so that all are equally likely to stay. */
 export function createSample(max: number, random: () => number = Math.random) {
   const values: number[] = [];
   let seen = 0;

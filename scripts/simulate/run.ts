@@ -155,9 +155,7 @@ function churning(crowd: Crowd, perSecond: number): Loop {
   );
 }
 
-/**
- * Waits out the scenario, and cuts all connections at its storms. @returns a promise that resolves when all are back
- */
+/** Waits out the scenario, and cuts all connections at its storms. @returns resolves when all are back */
 async function storming(
   crowd: Crowd,
   { storms, durationSeconds, agents, connectSeconds }: Scenario,

@@ -60,10 +60,7 @@ const serverName = 'camouflage.example';
 /** The first clients of a REALITY hop wait a few seconds until the hop knows its target. */
 const runsWithinMs = 60_000;
 
-/**
- * @returns when all gateways run what they should. @throws Error when the service refuses something, or an agent does
- *   not connect
- */
+/** @returns when all gateways run what they should. @throws Error when the service refuses, or an agent stays away */
 export async function startHopChains(options: HopChainsOptions): Promise<HopChains> {
   const { rest, controlEndpoint, kinds, targets, prefix, env = {} } = options;
   const created: string[] = [];
@@ -129,9 +126,7 @@ export async function startHopChains(options: HopChainsOptions): Promise<HopChai
   }
 }
 
-/**
- * Waits until a node has applied its newest configuration. @param agent the process that should apply it, where known
- */
+/** Waits until a node has applied its newest configuration. @param agent the process that should, where known */
 export async function running(
   rest: RestClient,
   { nodeId, agent }: { readonly nodeId: string; readonly agent?: RunningProgram },

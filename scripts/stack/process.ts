@@ -34,10 +34,7 @@ export interface ProgramOptions {
   readonly root?: string;
 }
 
-/**
- * Starts `src/<name>`, for example `main` or `agent/main`. It inherits this process's environment without `SVC_`
- * variables, plus `env`.
- */
+/** Starts `src/<name>`, such as `main` or `agent/main`, with `env` and this process's variables except `SVC_` ones. */
 export function startProgram(
   name: string,
   env: { readonly [name: string]: string },

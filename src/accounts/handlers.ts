@@ -165,9 +165,7 @@ function userHandlers(parts: AccountParts): Users {
     },
   };
 
-  /**
-   * The body contains a password; its plain hash would let readers of the log guess it much faster than Argon2id does.
-   */
+  /** Readers of the log could guess the body's password from a plain hash much faster than against Argon2id. */
   function blinded(context: CommandContext): CommandContext {
     const { idempotency } = context;
     if (idempotency === undefined) return context;

@@ -30,9 +30,7 @@ export interface AccountHandlerOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly ids: Ids;
   readonly logger: Logger;
-  /**
-   * True once every live instance refuses the tokens that a change at the revision has ended; false after a timeout.
-   */
+  /** True once every live instance refuses the tokens that a change at the revision ended; false after a timeout. */
   readonly tokensEnded: (revision: number, timeoutMs: number) => Promise<boolean>;
   /** Turns the hash of a body that contains a password into one that tells readers of the log nothing. */
   readonly blindBodyHash: (hash: string) => string;

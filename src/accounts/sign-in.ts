@@ -23,9 +23,7 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
   const { users, endedTokens } = view.accounts;
   const byApiToken = apiTokenAuthentication(parts);
 
-  /**
-   * Stores the password under the current hash parameters. The sign-in has already succeeded and does not depend on it.
-   */
+  /** Stores the password under the current hash parameters. The sign-in has succeeded and does not depend on it. */
   async function rehash(user: UserState, password: string): Promise<void> {
     const hashed = await hasher.hash(password);
     // Too many sign-ins at once: the next one will try again.

@@ -44,9 +44,7 @@ interface AgentState {
 export interface AgentHandle {
   readonly nodeId: string;
   state(): AgentState;
-  /**
-   * Reports the counters once more, ends the session with SessionClose NORMAL, then closes listeners and connections.
-   */
+  /** Reports the counters again, ends the session with SessionClose NORMAL, then closes listeners and connections. */
   close(): Promise<void>;
 }
 

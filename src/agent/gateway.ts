@@ -24,10 +24,7 @@ export interface GatewayChanges {
 export interface Gateway {
   /** Undefined until this process has applied a snapshot. */
   readonly applied: AppliedConfig | undefined;
-  /**
-   * Applies a snapshot completely or not at all. Never called concurrently. Returns undefined for a snapshot it
-   * ignores.
-   */
+  /** Applies a snapshot completely or not at all; never called concurrently. Returns undefined for an ignored one. */
   apply(snapshot: RuntimeConfigSnapshot): Promise<ConfigApplyReport | undefined>;
   /** The whole table, at most `limits.agent.runtimeListeners` listeners with `limits.agent.runtimeRoutes` routes. */
   runtimeListeners(): readonly RuntimeListener[];

@@ -64,9 +64,7 @@ for (const [network, bits] of [
   notGlobal.addSubnet(network, bits, 'ipv4');
 }
 
-/**
- * The addresses of the machine's interfaces, except loopback and link-local ones; none where they cannot be determined.
- */
+/** The addresses of the machine's interfaces, except loopback and link-local ones; none where they are unknown. */
 export function hostAddresses(): HostAddresses {
   const addresses = interfaces().filter(
     ({ internal, address }) => !internal && !address.startsWith('fe80:') && !address.startsWith('169.254.'),

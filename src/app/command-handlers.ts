@@ -1,6 +1,4 @@
-/**
- * All changes that REST can make, on the two gateways. The handlers of accounts and webhooks are passed in ready-made.
- */
+/** All changes that REST can make, on the two gateways. Handlers of accounts and webhooks come ready-made. */
 import { createProfileRevertHandlers } from '../accounts/handlers.js';
 import type { DecidedOnFleet } from '../commands/aggregate.js';
 import { createCredentialHandlers } from '../commands/credentials.js';

@@ -1,6 +1,4 @@
-/**
- * Metrics of commands for `/metrics`: the outcome of each, and how long it took. Wraps a gateway and changes no answer.
- */
+/** Metrics of commands: the outcome of each, and how long it took. Wraps a gateway and changes no answer. */
 import { Counter, Histogram } from 'prom-client';
 import type { Gateway } from '../commands/port.js';
 import type { Clock } from '../kernel/clock.js';

@@ -36,9 +36,7 @@ export interface MembershipDeps {
 export interface Membership {
   /** True once every live instance has closed the sessions of a node revoked at a revision; false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
-  /**
-   * True once every live instance refuses the tokens ended at a revision of `svc-accounts`; false after `timeoutMs`.
-   */
+  /** True once every live instance refuses tokens ended at a revision of `svc-accounts`; false after `timeoutMs`. */
   tokensEnded(revision: number, timeoutMs: number): Promise<boolean>;
   /** What all live instances received from agents lately; for the others, as of a few seconds ago. */
   activity(): Activity;

@@ -7,10 +7,7 @@ import type { Metric } from 'prom-client';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 
-/**
- * These list everything that is open, agents included: with ten thousand agents, one reading would block the event
- * loop.
- */
+/** These list everything that is open: with ten thousand agents, one reading would block the event loop. */
 const listsOfHandles = [
   'nodejs_active_handles',
   'nodejs_active_handles_total',

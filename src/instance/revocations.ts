@@ -88,9 +88,7 @@ export function tokensEnded(deps: OtherInstances, revision: number, timeoutMs: n
   return othersHave(deps, deps.clock.monotonic() + timeoutMs, (other) => other.accounts >= revision);
 }
 
-/**
- * @param until by the monotonic clock, in milliseconds @returns false if the condition does not hold for all by then
- */
+/** @param until by the monotonic clock, in milliseconds @returns false if the condition does not hold for all */
 async function othersHave(
   { instanceId, clock, logger, liveInstances }: OtherInstances,
   until: number,

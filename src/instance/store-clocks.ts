@@ -19,9 +19,7 @@ const compareAgainMs = 5_000;
 export interface StoreClocks {
   /** One sentence per store whose clock is too far from this instance's; judged now. */
   problems(): readonly string[];
-  /**
-   * How many seconds this instance's clock is ahead of each store's; negative when behind. Unknown ones are left out.
-   */
+  /** How many seconds this instance's clock is ahead of each store's, negative when behind; known ones only. */
   differences(): ReadonlyMap<string, number>;
   /**
    * The time of the slowest clock, in milliseconds since the epoch. Anything a day old by it is a day old by every

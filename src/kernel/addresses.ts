@@ -39,10 +39,7 @@ export function canonicalListenIp(text: string): string | undefined {
   return ['multicast', 'broadcast'].includes(ipaddr.parse(address).range()) ? undefined : address;
 }
 
-/**
- * A DNS name in lower case, or undefined. A name whose last label is a number is refused, because it would be read as
- * an address.
- */
+/** A DNS name in lower case, or undefined. A numeric last label is refused: it would be read as an address. */
 export function canonicalDnsName(text: string): string | undefined {
   const name = text.toLowerCase();
   if (name.length > nameChars) return undefined;

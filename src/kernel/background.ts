@@ -17,8 +17,7 @@ export const timedOut = Symbol('timed out');
 
 /** The promise's value, or `timedOut` after `ms`. The promise itself is not cancelled. */
 export function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T | typeof timedOut> {
-  // Written by hand: an async function with a race would create five more promises, and every connecting agent has
-  // several deadlines.
+  // Written by hand: an async function with a race would create five more promises for each deadline.
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(timedOut), ms);
     promise.then(

@@ -88,9 +88,7 @@ export function httpStatusOf(code: ErrorCode): number {
 interface ErrorHints {
   readonly retryAfterSeconds?: number;
   readonly allow?: readonly string[];
-  /**
-   * What the log says instead of a message that quotes the client, since a quote may be a secret in the wrong place.
-   */
+  /** Logged instead of a message that quotes the client, since a quote may be a secret in the wrong place. */
   readonly logged?: string;
 }
 

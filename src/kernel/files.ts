@@ -2,10 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { chmod, open } from 'node:fs/promises';
 
-/**
- * Makes files and folders accessible to their owner alone. Paths that belong to somebody else are left alone: their
- * owner decides.
- */
+/** Makes files and folders accessible to their owner alone. Those of another owner are left alone. */
 export async function makePrivate(mode: 0o600 | 0o700, paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     try {

@@ -24,10 +24,7 @@ export interface JsonBounds {
   entries(depth: number): number;
   /** How many faults are collected. */
   readonly faults?: number;
-  /**
-   * Equal for two keys of one object that count as the same; by default, keys are compared after NFC. @param above the
-   * path of the object
-   */
+  /** Equal for two keys of one object that count as the same; by default after NFC. @param above path of the object */
   readonly sameKey?: (key: string, above: () => JsonPath) => string;
 }
 
@@ -102,10 +99,7 @@ export function jsonFaults(text: string, bounds: JsonBounds): readonly JsonFault
   return found;
 }
 
-/**
- * The index where a string ends. Written by hand: a regular expression could exhaust its stack on a document inside a
- * string.
- */
+/** The index where a string ends. By hand: a regular expression could exhaust its stack on a document in a string. */
 function endOfString(text: string, begin: number): number {
   for (let end = text.indexOf('"', begin + 1); ; end = text.indexOf('"', end + 1)) {
     let escapes = 0;

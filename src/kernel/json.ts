@@ -61,10 +61,7 @@ function sorted(keys: string[]): readonly string[] {
 // oxlint-disable-next-line no-control-regex -- JSON escapes exactly the control characters
 const escaped = /["\\\u0000-\u001f\ud800-\udfff]/;
 
-/**
- * Quoted keys with their colon: nearly all keys come from a small set, and a lookup is cheaper than a search for
- * characters to escape.
- */
+/** Quoted keys with their colon: there are few different keys, and a lookup is cheaper than a search for escapes. */
 const quotedKeys = new Map<string, string>();
 const quotedKeysHeld = 2_000;
 

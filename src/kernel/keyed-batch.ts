@@ -18,9 +18,7 @@ export interface KeyedBatchOptions<V> {
   readonly maxWeight?: number;
   weigh?(value: V): number;
   write(entries: readonly (readonly [key: string, value: V])[]): Promise<void>;
-  /**
-   * A write failed, and its entries wait for the next attempt. Only the first of several failures in a row is reported.
-   */
+  /** A write failed, and its entries wait for the next attempt. Only the first failure in a row is reported. */
   onError(error: unknown): void;
   /** A value was dropped for lack of room. */
   onDropped?(key: string): void;

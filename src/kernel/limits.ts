@@ -206,10 +206,7 @@ export const limits = {
     admissionDelayMs: 2 * SECOND,
     nodeOffersPerSecond: 1,
     nodeOffersBurst: 10,
-    /**
-     * How long a node and the address that it opened a session from count as a proven pair, with its own budget of
-     * failures.
-     */
+    /** How long a node and the address of its session count as a proven pair, with its own budget of failures. */
     provenPairMs: 24 * HOUR,
     /** The number of faulty calls after which their connection is closed. */
     faultyCallsPerConnection: 5,

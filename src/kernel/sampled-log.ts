@@ -49,9 +49,7 @@ const bytesPerSecond = 1_000;
 const burstBytes = 16 * 1024;
 /** The bytes that a logger adds to the fields: level, time, and their names. */
 const bytesAroundFields = 80;
-/**
- * Only pairs of reason and address with a recent line are kept, so the budget keeps their number far below this bound.
- */
+/** Only pairs of reason and address with a recent line are kept: the budget keeps them far below this bound. */
 const pairsMax = 1_024;
 const reasonsMax = 64;
 const otherReasons = 'other';

@@ -5,8 +5,7 @@
  */
 interface Semaphore {
   /**
-   * @returns a function that returns the permit; undefined when the queue is full, the wait too long, or the semaphore
-   *   closed
+   * @returns a function that returns the permit; undefined when the queue is full, the wait too long, or after `close`
    */
   enter(owner?: string): Promise<(() => void) | undefined>;
   readonly taken: number;

@@ -6,10 +6,7 @@ export interface Spacing {
   readonly perHour: number;
 }
 
-/**
- * Milliseconds until `ms` have passed since a time; 0 if they have. A clock that was set back makes nobody wait longer
- * than `ms`.
- */
+/** Milliseconds until `ms` have passed since a time; 0 if they have. If the clock was set back, at most `ms`. */
 export function remainingMs(time: number | undefined, ms: number, now: number): number {
   return time === undefined ? 0 : Math.min(ms, Math.max(0, time + ms - now));
 }

@@ -3,10 +3,7 @@
  * learns the cost only afterwards may take more than there is, and then waits until the debt is paid.
  */
 export interface TokenBucket {
-  /**
-   * Milliseconds until this many tokens (default one) are available; 0 if they are. With 0 tokens: until no debt is
-   * left.
-   */
+  /** Milliseconds until this many tokens (default one) are available or, for 0, until no debt is left. */
   wait(now: number, tokens?: number): number;
   /** Takes tokens (default one), available or not. */
   take(now: number, tokens?: number): void;

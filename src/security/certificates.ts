@@ -176,9 +176,7 @@ interface PemBlock {
 
 const boundary = /^-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----$/;
 
-/**
- * The PEM blocks of a text, in linear time, without the text around them. Undefined when a block has no matching end.
- */
+/** The PEM blocks of a text, in linear time, without text around them. Undefined when a block has no matching end. */
 function pemBlocks(text: string): readonly PemBlock[] | undefined {
   const blocks: PemBlock[] = [];
   let open: { readonly label: string; readonly lines: string[] } | undefined;
@@ -230,8 +228,7 @@ const serialBytes = 16;
 /** Generates a key pair and its certificate. */
 export async function createSelfSigned(options: SelfSignedOptions): Promise<SelfSigned> {
   const { commonName, subjectAltNames, notBefore, notAfter } = options;
-  // Encoded during generation and never exported: Node 20 can deadlock when an export coincides with a garbage
-  // collection.
+  // Encoded during generation and never exported: in Node 20, an export can deadlock with garbage collection.
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
     namedCurve: algorithm.namedCurve,
     publicKeyEncoding: { type: 'spki', format: 'der' },

@@ -4,8 +4,7 @@
  * `docs/contract/rest.md#authentication-and-roles`.
  *
  * An attempt in flight may fail, so it counts against the budget until it settles. When only attempts in flight use up
- * the budget, a new attempt waits for them: many correct sign-ins at once are not refused, and wrong ones gain nothing
- * from it.
+ * the budget, a new attempt waits for them: many correct sign-ins at once are not refused, and wrong ones gain nothing.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.js';

@@ -100,9 +100,9 @@ function unmatchablePhc(): string {
 }
 
 /**
- * Hashes the body hashes of requests that hold a password once more, for the log. With plain SHA-256, anybody who reads
- * the log could try passwords millions of times faster than against a stored hash; a keyed hash only tells the service
- * whether two bodies are equal.
+ * Rehashes, for the log, the hash of a request body that holds a password. With plain SHA-256, readers of the log could
+ * try passwords millions of times faster than against a stored hash; a keyed hash only tells the service whether two
+ * bodies are equal.
  * @param identity the private key of the service's identity, which is the same on every instance and never replaced
  * @returns a function from the hex hash of a body to another one
  */

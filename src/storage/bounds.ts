@@ -18,9 +18,7 @@ export const bounds = {
   leaseNameBytes: 512,
 } as const;
 
-/**
- * @throws RangeError on a bad stream name, too few or too many events, or events that are too large alone or together
- */
+/** @throws RangeError on a bad stream name, a bad number of events, or events too large alone or together */
 export function assertAppendable(stream: string, sizes: readonly number[]): void {
   if (stream.length === 0 || stream.length > 256) throw new RangeError('a stream name has 1 to 256 characters');
   if (sizes.length === 0) throw new RangeError('an append needs at least one event');

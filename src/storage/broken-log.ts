@@ -1,8 +1,7 @@
 /**
  * Detects what makes a log unreadable: incomplete commands, and events that this service cannot have written. Other
- * programs may write to the same server, so an adapter checks every event it reads here before anything trusts its
- * type. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "a stream is this service's by its
- * exact name".
+ * programs may write to the same server, so adapters check every event here before anything trusts its type. Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "a stream is this service's by its exact name".
  */
 import type { EventMetadata, ForeignEvent, RecordedEvent, StoredEvent } from '../kernel/event.js';
 import { isForeign } from '../kernel/event.js';

@@ -72,10 +72,7 @@ export interface SubscribeOptions {
    */
   readonly streams: readonly string[];
   readonly after: ResumePoint | 'start';
-  /**
-   * For a reader that needs little: about this much is in an item, and read ahead of the consumer. `bounds` when
-   * absent.
-   */
+  /** For a reader that needs little: about how much an item holds and is read ahead. `bounds` when absent. */
   readonly ahead?: { readonly events: number; readonly bytes: number } | undefined;
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
@@ -96,8 +93,7 @@ export class StarvedError extends ServiceError {
 export interface ReadOptions {
   readonly direction: 'forward' | 'backward';
   /**
-   * Inclusive. `end` only backward, `start` only forward. Past the head, a forward read is empty and a backward read
-   * starts at the head.
+   * Inclusive. `end` only backward, `start` only forward. Past the head, forward is empty, backward starts at the head.
    */
   readonly from: number | 'start' | 'end';
   /** At least 1. */

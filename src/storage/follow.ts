@@ -102,9 +102,7 @@ interface Handled {
   readonly end?: ForeignEvent | undefined;
 }
 
-/**
- * The progress over all subscriptions: commands delivered, and events that the current subscription still holds back.
- */
+/** The progress over all subscriptions: commands delivered, and events that the current one still holds back. */
 function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
   point(): ResumePoint | 'start';
   /** Restarts at the point: the events of an incomplete command will be delivered again. */

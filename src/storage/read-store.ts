@@ -20,10 +20,7 @@ export interface StoredDocument<F extends Fields = Fields> {
 
 /** The only index of a collection: documents in groups, ordered within each. See `group-index.ts`. */
 export interface IndexSpec {
-  /**
-   * A field with a string or a list of strings: the names of the document's groups. With any other value, it is in
-   * none.
-   */
+  /** A field with a string or a list of strings: the document's groups. With any other value, it is in none. */
   readonly group: string;
   /** A field with a printable ASCII string of at most 200 characters, which orders each group; then by id. */
   readonly order: string;

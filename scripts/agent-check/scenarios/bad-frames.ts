@@ -29,7 +29,7 @@ const badFrames: readonly BadFrame[] = [
   {
     what: 'a frame that came before',
     send(session, plaintext) {
-      // An empty payload, twice; the second must not be accepted.
+      // An empty payload, twice; nothing may be accepted after the repeat.
       session.sendFrame(session.sendPlaintext(Buffer.of(0)));
       session.sendPlaintext(plaintext);
     },

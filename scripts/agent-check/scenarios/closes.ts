@@ -9,9 +9,7 @@ import { makeSnapshot } from '../site.js';
 
 /** The shortest wait that a backoff of 0.5 s may produce, allowing for a coarser clock. */
 const leastBackoffMs = 350;
-/**
- * A first wait is at most a second; even on a busy machine, this distinguishes it from one that has doubled many times.
- */
+/** A first wait is at most a second; on a busy machine, this still tells it from one that has doubled often. */
 const mostBackoffMs = 8_000;
 /** A reason that only a later service sends. */
 const reasonOfLater = 77 as Reason;

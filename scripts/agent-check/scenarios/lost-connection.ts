@@ -1,7 +1,4 @@
-/**
- * A connection that is reset under the session: everything running continues, and the next session reports what the
- * agent holds.
- */
+/** A connection that is reset under the session: everything keeps running, and the next session reports it. */
 import { applied, firstSession, liveSession, nextSession, reportOn } from '../play.js';
 import type { Scenario } from '../play.js';
 import { unchanged } from '../node.js';

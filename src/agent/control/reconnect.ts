@@ -56,8 +56,7 @@ function leastAfter(end: ConnectionEnd, revoked: boolean): number {
     case 'lost':
       return 0;
     case 'refused':
-      // This is how the service refuses a revoked PSK. A restored store may accept it again, so the agent never gives
-      // up.
+      // The service refuses a revoked PSK like this. A restored store may accept it again, so the agent never gives up.
       return revoked && end.status === GrpcStatus.UNAUTHENTICATED ? revokedRetryMs : 0;
     case 'closed': {
       const requestedMs = Math.min(end.close.retryAfterMs, retryAfterMaxMs);
@@ -80,8 +79,7 @@ function leastAfter(end: ConnectionEnd, revoked: boolean): number {
 }
 
 /**
- * When to replace a session: after the smaller of both intervals, with 10 % jitter so that a fleet does not rekey all
- * at once.
+ * When to replace a session: after the smaller of both intervals, with 10 % jitter to spread a fleet's rekeys.
  * @returns milliseconds since the session was opened
  */
 export function rekeyDelay(configuredSeconds: number, grantedSeconds: number, random: () => number): number {

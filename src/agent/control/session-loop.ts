@@ -24,10 +24,7 @@ import { startSession } from './session.js';
 import type { Session, SessionDependencies } from './session.js';
 import { createSoon } from './soon.js';
 
-/**
- * Heartbeats beside the regular ones. The service reads two payloads a second, with a burst of 20, regular ones
- * included.
- */
+/** Heartbeats beside the regular ones. The service reads two payloads a second, 20 at once, regular ones included. */
 const extraHeartbeats = { perSecond: 1, burst: 10 } as const;
 // docs/contract/agent-protocol.md#the-reference-agent
 const extraMetrics = { perSecond: 1 / 5, burst: 1 } as const;

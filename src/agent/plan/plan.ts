@@ -1,6 +1,4 @@
-/**
- * What a snapshot demands of the data plane, as data: `target.ts` makes these plans, `../runtime.ts` carries them out.
- */
+/** What a snapshot demands of the data plane, as data: made by `target.ts`, carried out by `../runtime.ts`. */
 import type { SecureContext } from 'node:tls';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
@@ -87,10 +85,7 @@ export type TcpService =
   | {
       readonly kind: 'names';
       readonly names: NameTable<NamedRule>;
-      /**
-       * Serves connections that select no rule by name; a REALITY rule joins them to its target. If undefined, they are
-       * closed.
-       */
+      /** Serves connections that select no rule by name; with REALITY, by its target. If undefined, they are closed. */
       readonly fallback: PlainService | { readonly kind: 'reality'; readonly rule: RealityRule } | undefined;
       /** All REALITY rules. */
       readonly hops: readonly RealityHop[];
@@ -156,9 +151,7 @@ export interface HealthCheck {
 export interface Target {
   readonly listeners: ReadonlyMap<string, ListenerPlan>;
   readonly clusters: ReadonlyMap<string, Cluster>;
-  /**
-   * By cluster. A cluster that is disabled, or that only UDP rules dial, has none: a UDP service may not listen on TCP.
-   */
+  /** By cluster. Disabled clusters, and those that only UDP rules dial, have none: a UDP service may not use TCP. */
   readonly checks: ReadonlyMap<string, HealthCheck>;
   /** By rule id: the TLS settings of each rule that dials with TLS. */
   readonly pins: ReadonlyMap<string, UpstreamTls>;

@@ -13,10 +13,7 @@ const clientHelloBytes = 16 * 1024;
 export interface Peeked {
   /** Undefined unless a whole ClientHello with a name arrived in time. */
   readonly serverName: string | undefined;
-  /**
-   * The bytes of a client that has already ended its direction, so that nothing can be put back. Undefined: the bytes
-   * are in the socket again.
-   */
+  /** Bytes of a client that has already ended its direction: they cannot be put back. Undefined: they were. */
   readonly ended: Buffer | undefined;
 }
 

@@ -48,10 +48,7 @@ function asksForWebSocket({ method, rawHeaders }: IncomingMessage): boolean {
   return method === 'GET' && upgradeOf(rawHeaders) === 'websocket';
 }
 
-/**
- * Newer releases of Node ask before they treat a request as an upgrade; older ones, and the types, do not know this
- * option.
- */
+/** Newer releases of Node ask before they treat a request as an upgrade; older ones, and the types, do not. */
 const onlyWebSockets: object = { shouldUpgradeCallback: asksForWebSocket };
 
 /** One request, counted as a session of the listener. */
@@ -313,9 +310,7 @@ async function reach(
   }
 }
 
-/**
- * Sends the head of a request to its next hop. @param upgrade the protocol to upgrade to, if the upgrade is passed on
- */
+/** Sends the head of a request to its next hop. @param upgrade the protocol to upgrade to, if passed on */
 function forward(request: IncomingMessage, reached: Reached, upgrade: string | undefined): ClientRequest {
   const method = request.method ?? 'GET';
   const { rawHeaders } = request;

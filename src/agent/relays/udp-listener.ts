@@ -22,10 +22,7 @@ const idleByDefaultMs = 60_000;
 const pollMs = 250;
 /** How long handshakes are answered before the socket is read again. */
 const handshakesMs = 5;
-/**
- * How many bytes of datagrams the kernel may buffer for a socket, if its own limit allows it: a burst of new flows must
- * wait somewhere.
- */
+/** Bytes that the kernel may buffer for a socket, within its own limit: a burst of new flows must wait somewhere. */
 const receiveBufferBytes = 4 * 1024 * 1024;
 
 interface UdpRelayOptions {

@@ -63,10 +63,7 @@ export interface Installation {
   readonly clocks: StoreClocks;
 }
 
-/**
- * Everything that is opened is added to `closers`, even if opening fails. @throws StartError, ServiceError
- * `unavailable`
- */
+/** Adds everything it opens to `closers`, even if opening fails. @throws StartError, ServiceError `unavailable` */
 export async function openInstallation(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
   try {
     return await open(settings, deps);

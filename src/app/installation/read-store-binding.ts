@@ -33,9 +33,7 @@ const open = (readStore: ReadStore): Promise<Collection<Binding>> =>
 export const remedyFor = (dataDir: string): string =>
   `The read store does not belong to this log: empty it (delete ${join(dataDir, 'read')}, or drop the database) and start again.`;
 
-/**
- * The id of the log's installation; undefined before a service has started on it. @throws ServiceError `unavailable`
- */
+/** The id of the log's installation; undefined before a service started on it. @throws ServiceError `unavailable` */
 export async function installationOf(eventStore: Pick<EventStore, 'read'>): Promise<string | undefined> {
   const event = await firstFrom(eventStore, streams.service, 'start');
   return event === undefined ? undefined : serviceEvent(readEvent(ownEvent(event))).data.installation_id;
@@ -83,10 +81,7 @@ export async function asBound(readStore: ReadStore): Promise<BoundReadStore> {
   };
 }
 
-/**
- * Calls back once when the read store has been emptied, whether refilled by now or not. @throws ServiceError
- * `unavailable`
- */
+/** Calls back once when the read store has been emptied, refilled or not. @throws ServiceError `unavailable` */
 export async function watchReadStore(
   readStore: BoundReadStore,
   onEmptied: () => void,

@@ -124,10 +124,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     session.wipe();
   };
 
-  /**
-   * Answers message 1. @returns message 2 and the new session; undefined unless it was made for this key and there was
-   * time for it
-   */
+  /** Answers message 1. @returns message 2 and the new session; undefined if it is for another key, or time is short */
   const answer = (key: EncKey<Rule>, sender: number, message: Buffer, now: number) => {
     if (budget.wait(now) > 0) return undefined;
     budget.take(now);
@@ -177,10 +174,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     return true;
   };
 
-  /**
-   * The session is in use, so its dialler holds it; it becomes the current one. @returns undefined if the peer is
-   * refused
-   */
+  /** The session is in use, so its dialler holds it: makes it current. @returns undefined if the peer is refused */
   const confirm = (known: Known<Rule>, from: PeerAddress, now: number): Peer<Rule> | undefined => {
     if (known.peer === undefined) {
       halfOpen.delete(known);

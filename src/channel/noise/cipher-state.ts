@@ -24,10 +24,7 @@ export interface CipherState {
   wipe(): void;
 }
 
-/**
- * A class, because each agent has two: an object of functions with a getter would take 1.5 KiB more and be slower to
- * call.
- */
+/** A class, because each agent has two: an object of functions would take 1.5 KiB more and be slower to call. */
 class Direction implements CipherState {
   readonly #key: Uint8Array;
   #next = 0;

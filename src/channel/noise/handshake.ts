@@ -42,10 +42,7 @@ export const kkPsk0: HandshakePattern = {
   ],
 };
 
-/**
- * The pattern of UDP ENC (`docs/data-plane.md#enc`): the initiator knows the responder's key and has no static key
- * itself.
- */
+/** The pattern of UDP ENC (`docs/data-plane.md#enc`): the initiator knows the responder's key and has none itself. */
 export const nk: HandshakePattern = {
   protocolName: 'Noise_NK_25519_ChaChaPoly_SHA256',
   initiatorStaticKnown: false,

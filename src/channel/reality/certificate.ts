@@ -16,10 +16,7 @@ import type { KeyObject } from 'node:crypto';
 
 const macBytes = 64;
 
-/**
- * DER of a certificate with empty names and no extensions, in three pieces; the public key and the signature go between
- * them.
- */
+/** DER of a certificate with empty names and no extensions, in three pieces around public key and signature. */
 const beforeKey = Buffer.from(
   '3081af' + // Certificate
     '3063' + // to be signed
@@ -43,8 +40,7 @@ export interface TemporaryIdentity {
 
 /** One per process is enough: the MAC makes each connection's certificate unique. */
 export function createTemporaryIdentity(): TemporaryIdentity {
-  // Encoded during generation and never exported: Node 20 can deadlock when an export coincides with a garbage
-  // collection.
+  // Encoded during generation and never exported: in Node 20, an export can deadlock with garbage collection.
   const { privateKey, publicKey } = generateKeyPairSync('ed25519', {
     publicKeyEncoding: { format: 'der', type: 'spki' },
     privateKeyEncoding: { format: 'pem', type: 'pkcs8' },
@@ -62,10 +58,7 @@ function mac(authKey: Uint8Array, publicKey: Uint8Array): Buffer {
   return createHmac('sha512', authKey).update(publicKey).digest();
 }
 
-/**
- * The key of a certificate made for the client that shares `authKey`; undefined for any other certificate and for other
- * bytes.
- */
+/** The key of a certificate made for the client that shares `authKey`; undefined for any other bytes. */
 export function boundKeyOf(certificate: Buffer, authKey: Uint8Array): KeyObject | undefined {
   const key = publicKeyOf(certificate);
   if (key?.asymmetricKeyType !== 'ed25519') return undefined;

@@ -1,7 +1,4 @@
-/**
- * Joins the handshake messages of successive records (RFC 8446, section 5.1): a message may be split over records, and
- * a record may hold several.
- */
+/** Joins handshake messages from successive records (RFC 8446, section 5.1), which may split or combine them. */
 import { messageHeaderBytes } from './codes.js';
 
 export interface HandshakeMessage {

@@ -20,10 +20,7 @@ export interface Handles<Name extends string> {
 
 export const ownerKey = Buffer.from('owner');
 
-/**
- * For the library, whose types omit it. Writes strings directly: allocating a buffer for each would cost more than its
- * write.
- */
+/** For the library, whose types omit it. Writes strings directly: a buffer for each would cost more than its write. */
 const keyEncoder = {
   writeKey(key: Key, target: Buffer, start: number): number {
     if (typeof key === 'string') return start + target.write(key, start, 'latin1');

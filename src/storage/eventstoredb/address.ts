@@ -135,8 +135,7 @@ export function readAddress(url: string): StoreAddress {
     wrong('tlsVerifyCert', 'left out: name the authority of the certificates with tlsCAFile instead');
   }
   const [rootCertificate, userCertFile, userKeyFile] = [file('tlsCAFile'), file('userCertFile'), file('userKeyFile')];
-  if ((userCertFile === undefined) !== (userKeyFile === undefined))
-    wrong('userCertFile', 'set together with userKeyFile');
+  if ((userCertFile === undefined) !== (userKeyFile === undefined)) wrong('userCertFile', 'set with userKeyFile');
   const user = at < 0 ? undefined : readUser(before.slice(0, at));
   // Appends need credentials of their own (`append.ts`).
   if (tls && user === undefined) throw new TypeError('needs user:password@ when TLS is on');

@@ -46,8 +46,7 @@ export function clientSettings({ hosts, dnsDiscovery, options }: StoreAddress, t
   const { keepaliveMs, gossipSeconds } = tuning;
   const forced = {
     throwOnAppendFailure: true,
-    // Pings are the only sign that a subscription's server hangs. Below ten seconds, the client prints a warning to the
-    // console.
+    // Pings are the only sign that a subscription's server hangs. Below ten seconds, the client warns on the console.
     keepAliveInterval: keepaliveMs,
     keepAliveTimeout: keepaliveMs,
   };

@@ -132,8 +132,7 @@ export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning
   const unconfirmed = setTimeout(() => end(new Error('the subscription was not confirmed in time')), confirmMs);
 
   /**
-   * Queues a checkpoint and `caughtUp` only after the events before them, some of which may still be in the stream's
-   * buffer.
+   * Queues a checkpoint and `caughtUp` only after the events before them, which may still be in the stream's buffer.
    */
   function settleMarks(): void {
     if (subscription.readableLength > 0) return;

@@ -47,9 +47,7 @@ function pointBehind(item: LogItem): ResumePoint | undefined {
   return last === undefined ? undefined : { commit: last.position, prepare: last.position };
 }
 
-/**
- * Logs and returns why a subscription that started at `options.after` ended. @param moved whether it delivered events
- */
+/** Logs and returns why a subscription after `options.after` ended. @param moved whether it delivered events */
 async function endOf(
   error: unknown,
   connection: Connection,

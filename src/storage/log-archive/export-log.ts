@@ -60,7 +60,7 @@ export interface ExportReport {
 /** The export cannot start; the message is one sentence for the operator. */
 class ExportRefusedError extends Error {}
 
-interface Begun {
+interface StartState {
   readonly chain: Chain;
   readonly log: LogCheck;
   readonly point: ResumePoint | 'start';
@@ -74,13 +74,13 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
   const { path } = options;
   if (await exists(path)) throw new ExportRefusedError(`${path} exists already: name a file that does not`);
   const part = `${path}.part`;
-  const begun = await continued(part, options);
-  const { log } = begun;
+  const start = await continued(part, options);
+  const { log } = start;
   const eventsBefore = log.summary().events;
   const file = await open(part, 'a', 0o600);
   try {
-    const blocks = createBlocks(file, begun.chain);
-    if (begun.point === 'start') {
+    const blocks = createBlocks(file, start.chain);
+    if (start.point === 'start') {
       await blocks.add(headerOf(options));
       for (const { stream, retention } of options.retentions)
         await blocks.add({ kind: 'retention', stream, retention });
@@ -88,7 +88,7 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
     }
     let events = eventsBefore;
     const passesOver = (stream: string): boolean => !chainedStreams.includes(stream);
-    for await (const commands of readWholeLog(options.eventStore, { ...options, after: begun.point, passesOver })) {
+    for await (const commands of readWholeLog(options.eventStore, { ...options, after: start.point, passesOver })) {
       for (const command of commands) {
         for (const event of command.events) {
           log.add(event);
@@ -164,8 +164,8 @@ function createBlocks(file: FileHandle, start: Chain): Blocks {
 }
 
 /** The state of an interrupted export of this installation, after removing an incomplete block. */
-async function continued(part: string, options: ExportOptions): Promise<Begun> {
-  const fresh = (): Begun => ({ chain: chainStart, log: createLogCheck(options.check), point: 'start' });
+async function continued(part: string, options: ExportOptions): Promise<StartState> {
+  const fresh = (): StartState => ({ chain: chainStart, log: createLogCheck(options.check), point: 'start' });
   if (!(await exists(part))) return fresh();
   const log = createLogCheck(options.check);
   let chain = chainStart;

@@ -67,8 +67,7 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
   }
 
   async function stillHeld(keys: readonly string[]): Promise<ReadonlyMap<string, MongoLease>> {
-    // Reads the primary's current state, as the updates do: a holder that has lost a lease must not be told that it has
-    // it.
+    // Reads the primary's current state, as the updates do: a lost lease must not look held to its holder.
     const held = await leases
       .find({ held: { $in: [...keys] } }, { ...reading, readConcern: { level: 'local' } })
       .toArray();

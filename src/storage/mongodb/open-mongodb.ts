@@ -130,10 +130,7 @@ export function reviveSilentClient(
   logger: Logger,
   patience: { readonly heartbeatMs: number; readonly silentHeartbeats: number } = tuning,
 ): { close(): Promise<void> } {
-  /**
-   * Turns since the last report about a server, by address. Counts turns rather than time, because the process itself
-   * may have been frozen.
-   */
+  /** Turns since the last report about a server, by address. Not time: the process itself may have been frozen. */
   const silence = new Map<string, number>();
   const heard = ({ connectionId }: { readonly connectionId: string }): void => void silence.set(connectionId, 0);
   client.on('serverHeartbeatStarted', heard);

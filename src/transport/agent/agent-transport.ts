@@ -201,8 +201,7 @@ export async function createAgentTransport(
       sessions.revoke(nodeId);
     }),
     delivery.onStateChange((state: ServingState) => {
-      // Although cut off from the log, this instance may have missed nothing, and no other instance would be better
-      // off.
+      // Although cut off from the log, it may have missed nothing, and no other instance would be better off.
       if (state.kind !== 'ready' && state.kind !== 'cut_off') drainAll();
     }),
     telemetry.onLost((nodeId, sessionId) => sessions.lost(nodeId, sessionId)),

@@ -133,7 +133,7 @@ interface CallsInside {
 
 interface ServerWatch {
   /** HTTP/2 has started on a connection. */
-  begun(connection: AgentConnection, session: ServerHttp2Session): void;
+  started(connection: AgentConnection, session: ServerHttp2Session): void;
   /** A call has started, and is being served. */
   called(connection: AgentConnection, stream: ServerHttp2Stream): void;
   /** The stream of a call has closed, whoever answered it. */
@@ -156,7 +156,7 @@ export function watchServer(server: Server, watch: ServerWatch): void {
     const take = sessionHandler.call(server, http2Server);
     return (session) => {
       const connection = connectionOfSession(session);
-      if (connection !== undefined) watch.begun(connection, session);
+      if (connection !== undefined) watch.started(connection, session);
       take(session);
     };
   };

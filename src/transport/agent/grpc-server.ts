@@ -29,7 +29,7 @@ import {
 } from './grpc-internals.js';
 import { GuardedStream } from './guarded-stream.js';
 import type { TakeBytes } from './guarded-stream.js';
-import { callBegun, watchUnproven } from './unproven.js';
+import { callStarted, watchUnproven } from './unproven.js';
 import type { Unproven } from './unproven.js';
 
 /** Interval of HTTP/2 pings to agents, and how long their answer may take. */
@@ -103,13 +103,13 @@ export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcSe
   boundHeaders(server);
   const unproven = new WeakMap<AgentConnection, Unproven>();
   watchServer(server, {
-    begun(connection, session) {
+    started(connection, session) {
       const watched = unproven.get(connection);
       if (watched !== undefined) watched.session = session;
     },
     called(connection, stream) {
       const watched = unproven.get(connection);
-      if (watched !== undefined) callBegun(watched, stream);
+      if (watched !== undefined) callStarted(watched, stream);
     },
     closed(connection, stream) {
       const verdict = verdicts.get(stream) ?? 'unknown';
@@ -290,9 +290,7 @@ const tooLarge: StreamStatus = {
   details: `a message is larger than ${limits.agent.grpcMessageBytes} bytes`,
 };
 
-/**
- * From now on, HTTP/2 ignores new calls; the answer of the last one gets a moment to leave before the socket is closed.
- */
+/** From now on, HTTP/2 ignores new calls; the last answer gets a moment to leave before the socket is closed. */
 function endConnection(connection: AgentConnection, session: Http2Session | undefined): void {
   session?.close();
   const timer = setTimeout(() => connection.destroy(), endedConnectionMs);

@@ -12,10 +12,7 @@ import { createTokenBucket } from '../../kernel/token-bucket.js';
 import type { AgentConnection } from '../listener/connection.js';
 import { FrameReader } from './frame-reader.js';
 
-/**
- * What a connection without a session may send until one of its calls is over. An agent sends about 1 KiB in ten
- * frames.
- */
+/** What a connection without a session may send until a call is over. An agent sends about 1 KiB in ten frames. */
 const maxHeaderBytes = 16 * 1024;
 const maxFrames = 200;
 /** Bytes beyond these are charged to the common budgets of its address and of all such connections. */

@@ -169,8 +169,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         if (own?.sessionId === sessionId) own.seen = true;
         return;
       }
-      // A fact is newer if it is later in the log and its session was opened later: the fact of an instance that was
-      // cut off arrives late.
+      // Newer means later in the log and opened later: the fact of an instance that was cut off arrives late.
       if (own !== undefined && (!own.seen || at <= own.at)) return;
       // Waiting reports of earlier sessions would look newer than its own.
       deps.facts.drop(nodeId, ({ occurred_at }) => occurred_at < at);

@@ -171,10 +171,7 @@ function reasonFor(failure: InboundFailure): CloseReason {
   }
 }
 
-/**
- * The agent could not be heard meanwhile: its silence starts now, and the time limit of its unfinished message is
- * extended.
- */
+/** The agent could not be heard: its silence starts now, and its unfinished message gets the time back. */
 function resumed(state: OpenState, now: number): OpenState {
   const { unfinishedSince, pausedSince } = state;
   const late = unfinishedSince === undefined ? 0 : now - Math.max(pausedSince ?? now, unfinishedSince);

@@ -63,7 +63,7 @@ export function watchUnproven(connection: AgentConnection, stream: GuardedStream
 }
 
 /** A call has started on the connection, and is being served. */
-export function callBegun(unproven: Unproven, stream: ServerHttp2Stream): void {
+export function callStarted(unproven: Unproven, stream: ServerHttp2Stream): void {
   const { connection, unfinished } = unproven;
   if (connection.hasSession || stream.destroyed) return;
   unproven.openCalls += 1;

@@ -17,9 +17,7 @@ export interface Entry<T> {
   readonly sessions: number;
 }
 
-/**
- * Numbers of connections: a `sniffing` one has not sent its first bytes yet, a `mirrored` one is the target's so far.
- */
+/** Numbers of connections: `sniffing` ones have not sent their first bytes, `mirrored` ones are the target's so far. */
 export type ConnectionKinds = Readonly<Record<'sniffing' | 'mirrored' | 'without_session' | 'with_session', number>>;
 
 export interface ConnectionTable<T> {
@@ -27,10 +25,7 @@ export interface ConnectionTable<T> {
   add(value: T, address: string, now: number): Entry<T>;
   /** The connection is mirrored to the target of REALITY, which may keep it waiting; `address` is the client's. */
   mirrored(entry: Entry<T>, address: string, now: number): void;
-  /**
-   * Its first bytes have arrived, or REALITY has recognised an agent; `address` is the client's, which a balancer may
-   * have named.
-   */
+  /** Its first bytes have arrived, or REALITY has recognised an agent; `address` is the client's own. */
   sniffed(entry: Entry<T>, address: string, now: number): void;
   sessionOpened(entry: Entry<T>): void;
   sessionEnded(entry: Entry<T>, now: number): void;

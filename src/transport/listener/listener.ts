@@ -149,10 +149,7 @@ function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'po
 
 type AcceptAgent = (connection: AgentConnection) => void;
 
-/**
- * The connections that the listener has accepted, from their first byte until they are handed over, joined to the
- * target, or closed.
- */
+/** The accepted connections, from their first byte until they are handed over, joined to the target, or closed. */
 interface Connections {
   take(socket: Socket): void;
   /** Ends a connection, and counts and logs why. */

@@ -151,7 +151,7 @@ const incomplete: ProxyHeader = { kind: 'incomplete' };
 const malformed: ProxyHeader = { kind: 'malformed' };
 
 /**
- * Classifies all bytes received so far, without looking past the header. A wrong byte is noticed as soon as it arrives.
+ * Classifies all bytes received so far; ignores what follows the header. A wrong byte is noticed when it arrives.
  * @internal exported for tests
  */
 export function readProxyHeader(bytes: Uint8Array): ProxyHeader {

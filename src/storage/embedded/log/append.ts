@@ -1,7 +1,6 @@
 /**
  * Decides one append inside a group commit: checks the expected revision, recognises repeats and assigns positions to
- * new events. The group writer commits them. Implements `event-store.ts` (append) with EventStoreDB's rules for
- * repeats.
+ * new events. The group writer commits them. Implements `event-store.ts` (append), with EventStoreDB's rules.
  */
 import { createLru } from '../../../kernel/lru.js';
 import type { AppendOutcome, ExpectedRevision } from '../../event-store.js';

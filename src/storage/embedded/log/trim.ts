@@ -28,9 +28,7 @@ function appendHolding(environment: LogEnvironment, position: number): AppendRec
   return entry === undefined ? undefined : decodeAppend(entry.key, entry.value);
 }
 
-/**
- * Removes the oldest expired appends of one stream. @returns how many; fewer than `appendsPerCommit` when none are left
- */
+/** Removes the oldest expired appends of a stream. @returns how many; fewer than `appendsPerCommit` if none are left */
 function trimOnce(environment: LogEnvironment, batch: LogBatch, stream: string, now: number): number {
   const record = readStreamRecord(batch.get, stream);
   if (record === undefined) return 0;

@@ -20,10 +20,7 @@ const addressBudgets = 100_000;
 const nodeBudgets = 100_000;
 /** How many pairs of address and node that had a session are remembered. */
 const provenPairs = 100_000;
-/**
- * Failures that one such pair may have while its address is over budget: burst, and refill per second. @internal
- * exported for tests
- */
+/** Failures of such a pair while its address is over budget: burst, and per second. @internal exported for tests */
 export const provenPairBurst = 5;
 /** @internal exported for tests */
 export const provenPairFailuresPerSecond = 0.2;

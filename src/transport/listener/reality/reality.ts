@@ -63,9 +63,7 @@ export interface Reality {
   meet(client: Socket, tell: (met: Met) => void): Promise<void>;
   /** Connections to the target, open or being opened: one per client, plus visits of the service. */
   readonly targetConnections: number;
-  /**
-   * Closes all connections to the target, and with them the mirrored clients' connections; agents' connections stay.
-   */
+  /** Closes all connections to the target, and with them those of mirrored clients; agents' connections stay. */
   close(): Promise<void>;
 }
 
@@ -76,9 +74,7 @@ interface RealityOptions {
   readonly speaksSecond: boolean;
   /** Hellos seen by other instances; absent where there are none. */
   readonly sharedHellos?: SharedHellos | undefined;
-  /**
-   * State that outlives this server, because it belongs to its target and to the process; by default it has its own.
-   */
+  /** State that outlives this server, because it belongs to its target and the process; by default its own. */
   readonly shared?: { readonly known: KnownTarget; readonly hellos: HelloMemory };
 }
 

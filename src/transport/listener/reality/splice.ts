@@ -20,8 +20,7 @@ export function splice(client: Socket, target: Socket): Promise<void> {
       if (from.destroyed) return resolve();
       from.on('error', fail);
       from.once('close', () => {
-        // After an orderly end of the target, its last bytes may be on their way to the client, who then closes by
-        // itself.
+        // After an orderly end, the target's last bytes may be on their way to the client, who then closes by itself.
         if (from === client || !from.readableEnded || !from.writableFinished) resolve();
       });
       from.pipe(to);
