@@ -118,7 +118,7 @@ async function warnAboutInstances({ config, readStore }: Installation, version: 
     );
     plainLogger.warn(
       { instances },
-      'instances with a higher compiler version are running; they no longer serve agents. Replace them by the older release: restarted as they are, they raise the version again',
+      'instances with a higher compiler version are running; they no longer serve agents. Replace them with the older release: restarted as they are, they raise the version again',
     );
   }
   if (!running.some(({ compiler_version }) => compiler_version === version)) {

@@ -9,7 +9,7 @@ import { keyringOf, masterKeyOf } from './maintenance/keyring.js';
 
 const usage = `Usage: npm run keys:rotate-sealing
 
-Adds a new key to the keyring of the installation that the environment names: what is sealed from now on is sealed by it.
+Adds a new key to the keyring of the installation that the environment names: values sealed from now on use it.
 The earlier keys stay, because the log does not change. Stop every instance first.`;
 
 await runCommand(usage, async (argv, signal) => {

@@ -58,13 +58,13 @@ function strangenessOf({ type, data, metadata }: ReadEvent): string | undefined 
   // Links and other types of the server itself.
   if (type.startsWith('$')) return `it has the server's type ${type}`;
   if (metadata === undefined || metadata === null) return 'it has no metadata';
-  if (!isObject(metadata)) return 'its metadata is no JSON object';
+  if (!isObject(metadata)) return 'its metadata is not a JSON object';
   const { command, actor, request_id, occurred_at, schema_version } = metadata;
   if (!isObject(command) || !isCommand(command)) return 'its metadata names no command';
   if (!isObject(actor) || !isActor(actor)) return 'its metadata names no actor';
   const marked = typeof request_id === 'string' && isTime(occurred_at) && Number.isSafeInteger(schema_version);
   if (!marked) return 'its metadata lacks the request, the time or the schema version';
-  return isObject(data) ? undefined : 'its data is no JSON object';
+  return isObject(data) ? undefined : 'its data is not a JSON object';
 }
 
 type Fields = { readonly [key: string]: unknown };

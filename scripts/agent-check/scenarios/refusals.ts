@@ -5,7 +5,7 @@ import { CannotGoOn, applied, expectOf, firstSession } from '../play.js';
 import type { Play, Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
-/** With waits of half a second and more that double, more attempts than this within the window are no backoff. */
+/** Waits of half a second and more double, so more attempts than this within the window show a missing backoff. */
 const windowMs = 2_000;
 const attemptsInWindow = 8;
 

@@ -133,11 +133,11 @@ async function open(
   }
   if (key === undefined && !isTrusted(flight.certificates, access.serverName, clock.now(), roots)) {
     alertWith(alert.badCertificate);
-    return err('somebody answered whose certificate is neither that of the service nor of a known authority');
+    return err('the answering server has neither the certificate of the service nor one of a known authority');
   }
   if (key === undefined && !provesChain(flight)) {
     alertWith(alert.decryptError);
-    return err(`somebody answered with a certificate of ${access.serverName} whose key it does not have`);
+    return err(`the answering server shows a certificate of ${access.serverName} whose key it does not have`);
   }
   const finished = message(messageType.finished, finishedMac(suite, secrets.client, transcript.hash()));
   socket.write(Buffer.concat([changeCipherSpecRecord, sendHandshake.seal(recordType.handshake, finished)]));

@@ -189,7 +189,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
       case 'relay':
         return relay(plainSide(client), service.route, ended);
       case 'http':
-        // A client that left in the middle of a ClientHello has no request.
+        // A client that left in the middle of a ClientHello has nothing to serve.
         if (ended !== undefined) reset(client);
         return http.serve(client);
       default:

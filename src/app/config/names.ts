@@ -9,7 +9,7 @@ const others = ['SVC_NEW_MASTER_KEY', 'SVC_NEW_MASTER_KEY_FILE', 'SVC_SERVER', '
 /** Variables of the agent, of the tests, and those that orchestrators set for a service of that name. */
 const patterns = [/^SVC_(AGENT|CONTROL|TEST)_/, /_SERVICE_(HOST|PORT)(_|$)/, /_PORT(_|$)/];
 
-/** Up to how many edits still count as a misspelling. */
+/** The most edits that still count as a misspelling. */
 const typoLetters = 2;
 
 interface JudgedNames {

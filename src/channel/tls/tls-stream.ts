@@ -97,7 +97,7 @@ function createRecordTaker({ receive, tickets, push, end, gaveUp, fail, answerKe
         const [requested] = next.body;
         if (next.body.length !== 1 || requested === undefined || requested > 1)
           return fail(alert.illegalParameter, 'a malformed KeyUpdate');
-        if (messages.partial) return fail(alert.unexpectedMessage, 'a message goes on over a change of keys');
+        if (messages.partial) return fail(alert.unexpectedMessage, 'a message continues across a change of keys');
         receive.update();
         if (requested === 1) answerKeyUpdate();
       } else if (next.type !== messageType.newSessionTicket || tickets === 'unexpected') {

@@ -120,7 +120,7 @@ const gapText = (stream: string, expected: number, revision: number): string =>
 function problemOf(expected: ExpectedHead, found: boolean, end: number, broken: boolean): readonly string[] {
   const { stream, revision, last, namedBy } = expected;
   const name = `the ${namedBy === undefined ? 'expected ' : ''}head ${headText(expected)}${namedBy === undefined ? '' : `, which ${namedBy} names`}`;
-  if (found) return last && end > revision ? [`${stream} goes on to revision ${end} after ${name}`] : [];
+  if (found) return last && end > revision ? [`${stream} continues to revision ${end} after ${name}`] : [];
   if (revision > end) {
     return [broken ? `${name} is after the break` : `${stream} ends at revision ${end}: it was cut off before ${name}`];
   }

@@ -70,7 +70,7 @@ export async function readServerTime(
     if (time !== timedOut) return time;
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    throw new ServiceError('unavailable', `The event store does not tell its time: ${failureText(error)}.`);
+    throw new ServiceError('unavailable', `The event store does not report its time: ${failureText(error)}.`);
   }
-  throw new ServiceError('unavailable', 'The event store does not tell its time.');
+  throw new ServiceError('unavailable', 'The event store does not report its time.');
 }

@@ -107,7 +107,7 @@ async function* flows(
       if (error instanceof StarvedError) {
         logger.warn(
           { streams, after: after === 'start' ? 0 : after.commit, missing: error.position },
-          'a subscription to the event store is alive but delivers nothing while the log goes on; it is replaced',
+          'a subscription to the event store is alive but delivers nothing while the log grows; it is being replaced',
         );
         await connection.discard(lease, 'a subscription delivered nothing');
         throw error;

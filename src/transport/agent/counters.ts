@@ -85,8 +85,8 @@ export function metricSources(
   const realityHelp = 'Connections that REALITY received, by outcome; absent without REALITY';
   const targetsHelp =
     'Connections to the target of REALITY: one for each mirrored connection, and visits of the service itself';
-  const throttledHelp = 'Sessions whose reads are paused because they sent more than they may';
-  const pausesHelp = 'Times that the reads of a session were paused because it sent more than it may';
+  const throttledHelp = 'Sessions whose reads are paused because they exceeded their read budget';
+  const pausesHelp = 'Times that the reads of a session were paused because it exceeded its read budget';
   const snapshotsHelp =
     'Snapshots, pushed and asked for: offered, then sent whole, superseded by a newer one, or discarded at the end of the stream';
   return [
