@@ -42,7 +42,7 @@ export interface Result {
   readonly edits: { readonly one: number; readonly all: number; readonly failed: number };
   /** Until an agent had a change, for agents that read and accept everything. */
   readonly applied: { readonly one: Times | null; readonly all: Times | null };
-  /** Until the last agent had a change of all nodes. */
+  /** Until the last agent had a change that touches all nodes. */
   readonly lastApplied: Times | null;
   /** How many changes arrived within this many milliseconds, not counting earlier buckets. */
   readonly histogram: readonly { readonly upToMs: number; readonly count: number }[];

@@ -117,7 +117,10 @@ describe('an agent', () => {
   ])('with %s meets the target', async (_what, wrong, noted) => {
     const before = reality.listener.accepted.length;
     const opened = await reality.open(wrong);
-    expect(opened).toMatchObject({ ok: false, error: expect.stringContaining('neither the certificate of the service') });
+    expect(opened).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('neither the certificate of the service'),
+    });
     expect(reality.listener.accepted.length).toBe(before);
     expect(reality.listener.refusals.map(({ reason }) => reason)).toEqual(noted);
   });

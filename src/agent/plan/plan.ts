@@ -151,7 +151,7 @@ export interface HealthCheck {
 export interface Target {
   readonly listeners: ReadonlyMap<string, ListenerPlan>;
   readonly clusters: ReadonlyMap<string, Cluster>;
-  /** By cluster. Disabled clusters, and those that only UDP rules dial, have none: a UDP service may not use TCP. */
+  /** By cluster. Disabled clusters, and those dialled only by UDP rules, have none: a UDP service may not use TCP. */
   readonly checks: ReadonlyMap<string, HealthCheck>;
   /** By rule id: the TLS settings of each rule that dials with TLS. */
   readonly pins: ReadonlyMap<string, UpstreamTls>;

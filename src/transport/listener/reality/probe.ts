@@ -54,7 +54,7 @@ interface Visit {
   readonly hash: Suite['hash'] | undefined;
   /** How long the target is watched after the handshake. */
   readonly watchMs: number;
-  /** Ends the watching; any earlier step ends with the target's connections. */
+  /** Stops watching the target; closing its connections ends any earlier step. */
   readonly signal: AbortSignal;
 }
 
