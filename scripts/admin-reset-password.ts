@@ -52,13 +52,13 @@ await runCommand(usage, async (argv, signal) => {
     await installation.close();
   }
   say(`The password of ${name} is changed; all of its tokens have ended.`);
-  if (!everywhere) say('An instance that runs has not said yet that it refuses them: it does once it reads the log.');
+  if (!everywhere) say('A running instance has not confirmed yet that it refuses them; it will once it reads the log.');
   if (!flags.has('--stdin')) say(password);
   return exitCodes.done;
 });
 
 /**
- * @returns whether every instance that runs refuses the account's tokens
+ * @returns whether every running instance refuses the account's tokens
  * @throws CommandError, WrongMasterKeyError, ServiceError
  */
 async function resetPassword(installation: Installation, name: string, password: string): Promise<boolean> {
@@ -116,7 +116,7 @@ async function resetPassword(installation: Installation, name: string, password:
 }
 
 async function refusedEverywhere({ config, readStore }: Installation, revision: number | undefined): Promise<boolean> {
-  // This command has embedded stores to itself: any lease in them belongs to a process that has ended.
+  // This command has embedded stores to itself: any lease in them belongs to a dead process.
   if (config.eventStoreUrl === undefined || config.mongoUrl === undefined || revision === undefined) return true;
   const instances = { instanceId: undefined, clock: systemClock, logger: plainLogger };
   const leases = { ...instances, liveInstances: () => liveInstances(readStore) };

@@ -1,6 +1,7 @@
 /**
- * `npm run agent:check`: the conformance kit for agents. A control service that plays the whole protocol at one agent and names
- * each sentence of the documents that the agent breaks. `scripts/agent-check/` is the kit; `docs/how-to/write-an-agent.md` the tour.
+ * `npm run agent:check`: the conformance kit for agents, a control service that plays the whole protocol with one agent
+ * and names each sentence of the documents that it breaks. `scripts/agent-check/` is the kit; see
+ * `docs/how-to/write-an-agent.md`.
  */
 import { writeFile } from 'node:fs/promises';
 import { parseHostPort } from '../src/kernel/host-port.js';

@@ -1,6 +1,6 @@
 /**
- * Part of `npm run generate`: writes `examples/fixtures/`, what authors of agents test with: snapshots of every kind of rule, and the
- * bytes of handshakes and frames. `npm run generate:check` compares them with what is committed.
+ * Part of `npm run generate`: writes `examples/fixtures/`, which authors of agents test with: snapshots of every kind
+ * of rule, and the bytes of handshakes and frames. `npm run generate:check` compares them with the committed files.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = 'examples/fixtures';
 const json = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
 
-/** The files by their path from the root of the repository. */
+/** The files by their path from the repository's root. */
 export function agentFixtures(): ReadonlyMap<string, Buffer> {
   const files = new Map<string, Buffer>();
   const schema = protoFiles().getMessage('svc.control.v1.RuntimeConfigSnapshot');

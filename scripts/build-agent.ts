@@ -1,6 +1,6 @@
 /**
- * `npm run build:agent`: the reference agent as one file, `dist/agent/gateway-agent.cjs`, that needs Node and nothing beside it. The
- * addon of libsodium cannot be in it: where it is not installed next to the file, node:crypto does its work, and the agent says so.
+ * `npm run build:agent`: bundles the reference agent into one file, `dist/agent/gateway-agent.cjs`, which needs only
+ * Node. Without the libsodium addon installed next to the file, the agent uses node:crypto and says so.
  */
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const timeoutMs = 60_000;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** @param outfile where it goes @returns its size in bytes @throws Error with what the compiler says */
+/** @param outfile the path to write @returns its size in bytes @throws Error with the compiler's output */
 export function buildAgent(outfile: string): number {
   const options = [
     join(root, 'src', 'agent', 'main.ts'),

@@ -1,7 +1,7 @@
 /**
- * `npm run generate:check`: generates the wire code into a temporary folder and compares it with src/gen file by file, the
- * reference pages with docs/reference, and the fixtures for agents with examples/fixtures. Exits with 1 and names the files that differ: both are committed, so they can fall
- * behind proto/ and the code.
+ * `npm run generate:check`: generates the wire code into a temporary folder and compares it with src/gen file by file,
+ * and likewise the reference pages with docs/reference and the fixtures for agents with examples/fixtures. Exits with 1
+ * and names the files that differ: all of them are committed, so they can fall behind proto/ and the code.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -14,14 +14,14 @@ import { referencePages } from './reference-pages.js';
 
 const GENERATE_TIMEOUT_MS = 120_000;
 
-/** Bytes as a text that differs when they differ. */
+/** Bytes as a string that differs whenever they do. */
 const textOf = (bytes: Buffer): string => bytes.toString('latin1');
 
-/** Files without one that people write. */
+/** Files without a hand-written one. */
 const without = (path: string, files: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
   new Map([...files].filter(([each]) => each !== path));
 
-/** The files of a folder as `contents` shows them. */
+/** The files of a folder, in the form of `contents`. */
 function inFolder(folder: string, files: ReadonlyMap<string, Buffer>): ReadonlyMap<string, string> {
   return new Map([...files].map(([path, bytes]) => [relative(folder, path), textOf(bytes)]));
 }

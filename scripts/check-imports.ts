@@ -25,7 +25,7 @@ function sourceFiles(root: string, folder: string): readonly string[] {
   }
   return entries.flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
-    // A workspace has packages of its own.
+    // A workspace has its own packages.
     if (entry.name === 'node_modules') return [];
     if (entry.isDirectory()) return sourceFiles(root, path);
     return /\.[cm]?tsx?$/.test(entry.name) ? [path] : [];
@@ -42,7 +42,7 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** What the files of the project may import, and those of a workspace beside that. */
+/** The packages that the project's files may import, and those of a workspace in addition. */
 function declaredPackages(root: string): (path: string) => DeclaredPackages {
   const { dependencies = {}, devDependencies = {}, workspaces = [] } = manifestOf(root);
   const whole = { runtime: new Set(Object.keys(dependencies)), development: new Set(Object.keys(devDependencies)) };

@@ -1,6 +1,6 @@
 /**
- * Part of `npm run types`: writes the types of the clients of the console and of the command line from the OpenAPI document of
- * this very code, so that a change of the API that they do not follow fails to compile. They are not committed.
+ * Part of `npm run types`: generates the API types of the console and the command line from the OpenAPI document of the
+ * current code, so that they fail to compile when they do not follow a change of the API. The types are not committed.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { onEmptyFolder } from './on-empty-folder.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const types = ['console/src/shared/api/openapi.gen.ts', 'cli/src/api/openapi.gen.ts'].map((path) => join(root, path));
-/** What the types were made from. */
+/** The document that the types are generated from. */
 const source = join(root, 'dist/client-openapi.json');
 /** In the workspace, with the older TypeScript that the generator needs. */
 const generator = join(root, 'console/node_modules/openapi-typescript/bin/cli.js');

@@ -57,7 +57,7 @@ await runCommand(usage, async (argv, signal) => {
   return exitCodes.done;
 });
 
-/** @returns the version that the log was at. @throws CommandError, ServiceError */
+/** @returns the log's previous version. @throws CommandError, ServiceError */
 async function lower(installation: Installation, version: number): Promise<number> {
   const { eventStore } = installation;
   const { logChain } = await keyringOf(installation);
@@ -107,7 +107,7 @@ async function fleetGateway(
 
 /** Instances of a newer release stop serving by themselves, but raise the version again when they are restarted. */
 async function warnAboutInstances({ config, readStore }: Installation, version: number): Promise<void> {
-  // This command has embedded stores to itself: any lease in them belongs to a process that has ended.
+  // This command has embedded stores to itself: any lease in them belongs to a dead process.
   if (config.eventStoreUrl === undefined || config.mongoUrl === undefined) return;
   const running = await liveInstances(readStore);
   const newer = running.filter(({ compiler_version }) => compiler_version > version);
@@ -118,7 +118,7 @@ async function warnAboutInstances({ config, readStore }: Installation, version: 
     );
     plainLogger.warn(
       { instances },
-      'instances with a higher compiler version are running; they no longer serve agents. Replace them by the older release: restarted as they are, they raise the version again',
+      'instances with a higher compiler version are running; they no longer serve agents. Replace them with the older release: restarted as they are, they raise the version again',
     );
   }
   if (!running.some(({ compiler_version }) => compiler_version === version)) {

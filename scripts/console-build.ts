@@ -1,6 +1,6 @@
 /**
- * The last step of a build bundles the console into `dist/console`, with compressed variants of its files, unless that is
- * newer than all of its sources.
+ * The last step of a build: bundles the console into `dist/console`, with compressed variants of its files, unless that
+ * is newer than all of its sources.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { argv, env, execPath, pid } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
-/** The nearest folder above this script, which runs from `dist` too, that holds the workspace. */
+/** The nearest folder above this script that contains the workspace; the script also runs from `dist`. */
 function findRoot(from: string): string {
   return existsSync(join(from, 'console', 'vite.config.ts')) ? from : findRoot(dirname(from));
 }
@@ -19,7 +19,7 @@ const workspace = join(root, 'console');
 const built = join(root, 'dist', 'console');
 const timeoutMs = 120_000;
 
-/** When the newest of a file, or of a folder and all in it, was changed. Packages of the workspace do not count. */
+/** The newest modification time of a file, or of all files in a folder, except the workspace's packages. */
 function newest(path: string): number {
   const { mtimeMs } = statSync(path);
   if (!statSync(path).isDirectory()) return mtimeMs;
@@ -34,7 +34,7 @@ function upToDate(): boolean {
   return [join(root, 'package-lock.json'), ...sources()].every((path) => newest(path) <= madeAt);
 }
 
-/** Without the workspace's own folder, whose time changes with what is generated into it. */
+/** Without the workspace's own folder, whose time changes when files are generated into it. */
 const sources = (): readonly string[] =>
   ['src', 'index.html', 'docs.html', 'package.json', 'tsconfig.json', 'vite.config.ts'].map((name) => join(workspace, name));
 
@@ -46,15 +46,15 @@ function compressAll(folder: string): void {
   }
 }
 
-/** @throws Error when the bundler fails, which has said why */
+/** @throws Error when the bundler fails, which has printed the reason */
 export function buildConsole(): void {
   if (upToDate()) return;
-  // Beside it first: several builds may run at a time, and a service may read the one before.
+  // Built beside it first: several builds may run at once, and a service may be reading the previous one.
   const fresh = join(root, 'dist', `console-${pid}`);
   mkdirSync(dirname(fresh), { recursive: true });
   const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js');
   const bundle = [vite, 'build', workspace, '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'];
-  // Tests set another, with which React would be bundled as its authors debug it.
+  // Tests set a different value, which would bundle React's development build.
   const environment = { ...env, NODE_ENV: 'production' };
   execFileSync(execPath, bundle, { stdio: 'inherit', timeout: timeoutMs, env: environment });
   compressAll(join(fresh, 'assets'));

@@ -1,8 +1,9 @@
 /**
- * The main job from start to end on this machine: a service, three agents, a two-hop TCP chain, an edit, hops inside TLS,
- * a shared port, a new certificate under traffic, a kill -9 while traffic flows, a restart. Processes, sockets and stores
- * are real; the stores are embedded in a temporary folder unless SVC_EVENTSTORE_URL or SVC_MONGODB_URL name others. With
- * `--reality` agents connect through REALITY, and plain h2c reaches the camouflage target. Exits with 0 only if every step succeeds.
+ * The main use case from start to end on this machine: a service, three agents, a two-hop TCP chain, an edit, hops
+ * inside TLS, a shared port, a new certificate under traffic, a kill -9 while traffic flows, a restart. Processes,
+ * sockets and stores are real; the stores are embedded in a temporary folder unless SVC_EVENTSTORE_URL or
+ * SVC_MONGODB_URL name others. With `--reality`, agents connect through REALITY, and plain h2c reaches the camouflage
+ * target. Exits with 0 only if every step succeeds.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -61,7 +62,7 @@ async function main(): Promise<void> {
 }
 
 async function play(dataDir: string, stores: DemoStores, withReality: boolean): Promise<void> {
-  const story = createStory('gateway control service: the main job from start to end');
+  const story = createStory('gateway control service: the main use case from start to end');
   story.note(stores.text);
   const reality = withReality ? await startDemoReality() : undefined;
   const env = { ...stores.env, ...reality?.env, SVC_LOG_LEVEL: 'info' };
@@ -75,7 +76,7 @@ async function play(dataDir: string, stores: DemoStores, withReality: boolean): 
       return `REST on ${service.url}, agents on ${service.controlEndpoint}`;
     });
     const admin = await service.admin();
-    // Short heartbeats: the watcher soon sees who is online.
+    // Short heartbeats, so that the watcher soon sees who is online.
     await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
     const nodes = await createNodes(story, admin);
     const [edge, relay] = nodes;
@@ -120,7 +121,7 @@ function createNodes(story: Story, admin: RestClient): Promise<readonly DemoNode
   });
 }
 
-/** Starts an agent on each node and waits until all are online. @param where they connect, for people */
+/** Starts an agent on each node and waits until all are online. @param where the place they connect to, for people */
 async function connectAgents(
   story: Story,
   admin: RestClient,
@@ -150,7 +151,7 @@ interface Chain {
   readonly relay: string;
 }
 
-/** Deploys a chain and edits its upstream. @param servers gets its targets @returns the port of its first hop */
+/** Deploys a chain and edits its upstream. @param servers collects its targets @returns the port of its first hop */
 async function buildChain({ story, admin, edge, relay }: Chain, servers: DemoTarget[]): Promise<number> {
   const [blue, green] = [await httpTarget('blue'), await httpTarget('green')];
   servers.push(blue, green);
@@ -209,7 +210,7 @@ async function buildChain({ story, admin, edge, relay }: Chain, servers: DemoTar
   return entry;
 }
 
-/** Kills the service while traffic flows, and starts it again. @returns what became of the requests */
+/** Kills the service while traffic flows, and restarts it. @returns the results of the requests */
 async function killUnderTraffic(story: Story, service: ServiceProcess, entry: number): Promise<Traffic['count']> {
   const before = await nodesOf(await service.admin());
   const generations = (list: readonly NodeAnswer[]): unknown => list.map(({ id, generation }) => [id, generation]);

@@ -2,7 +2,7 @@
  * Which part of the program may import which: the import table as data, and the check of one file against it. Pure:
  * check-imports.ts reads the tree. The parts are those of `docs/architecture.md`.
  *
- * This is not an oxlint rule because those match the text of a specifier, not the folder that a relative path leads to.
+ * Not an oxlint rule: those match the text of a specifier, not the folder that a relative path leads to.
  */
 import { posix } from 'node:path';
 import { isBuiltin } from 'node:module';
@@ -58,13 +58,13 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   agent: ['channel', 'gen', 'transport/listener', 'kernel'],
 };
 
-/** The sources of the programs that know the service by its API alone. */
+/** The sources of the programs that use the service only through its API. */
 const WORKSPACES: readonly string[] = ['console/src/', 'cli/src/'];
 
 /** Files directly in src/, which start a program and may import all parts. */
 const WIRING: readonly string[] = ['src/main.ts'];
 
-/** Parts that import no package and no module of Node. */
+/** Parts that import no package and no Node module. */
 const PURE: readonly string[] = ['domain'];
 
 /** Packages that only some parts may import. A key that ends in a slash stands for all packages of a scope. */
@@ -100,12 +100,12 @@ interface Import {
 }
 
 /**
- * Blanks comments and template literals, because an import inside one is only text. Plain strings stay, because
+ * Blanks out comments and template literals, because an import inside one is only text. Plain strings stay, because
  * specifiers are strings, and line breaks stay to keep line numbers right.
  */
 function withoutComments(source: string): string {
   const blank = (text: string): string => text.replace(/[^\n]/g, ' ');
-  // Strings come first in the alternation: "//" inside a string does not begin a comment.
+  // Strings come first in the alternation: "//" inside a string does not start a comment.
   return source.replace(
     /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
     (token) => (token.startsWith("'") || token.startsWith('"') ? token : blank(token)),
@@ -140,9 +140,10 @@ export interface SourceFile {
 }
 
 /**
- * Import cycles between the folders directly below one folder. Types count too: a cycle of types is a cycle of ideas.
- * @param root folder whose subfolders are looked at, for example `src/domain`
- * @returns each cycle once, as the folders along it, the first one repeated at the end
+ * Import cycles between the folders directly below one folder. Type imports count too: a cycle of types is a cycle of
+ * ideas.
+ * @param root folder whose subfolders are checked, for example `src/domain`
+ * @returns each cycle once, as the folders along it, with the first one repeated at the end
  */
 export function folderCycles(root: string, files: readonly SourceFile[]): readonly (readonly string[])[] {
   const folderOf = (path: string): string | undefined =>
@@ -194,7 +195,7 @@ function judgePackage(file: string, part: string | null, specifier: string, decl
     return specifier.startsWith('node:') ? null : `write node:${specifier} for a module of Node`;
   }
   const name = packageName(specifier);
-  // Scripts are shipped with the build and run where development packages are not installed.
+  // Scripts are shipped with the build and run where development dependencies are not installed.
   const shipped = file.startsWith('src/') || file.startsWith('scripts/');
   if (!declared.runtime.has(name)) {
     if (shipped || !declared.development.has(name)) {

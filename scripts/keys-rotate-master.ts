@@ -1,4 +1,4 @@
-/** `npm run keys:rotate-master`: wraps the keyring by a new master key. See `docs/how-to/rotate-keys.md#master-key`. */
+/** `npm run keys:rotate-master`: wraps the keyring with a new master key (`docs/how-to/rotate-keys.md#master-key`). */
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ await runCommand(usage, async (argv, signal) => {
     const { masterKey } = current;
     const next = await nextKey(config, current.source === 'data folder');
     if (next.masterKey.keyId === masterKey.keyId) {
-      throw new CommandError('The new master key is the current one: give a different key.');
+      throw new CommandError('The new master key is the current one: use a different key.');
     }
     await rotate(installation.eventStore, masterKey, next.masterKey);
     say(`The keyring is now wrapped by ${next.masterKey.keyId}.`);
@@ -59,7 +59,7 @@ await runCommand(usage, async (argv, signal) => {
   }
 });
 
-/** Wraps the keyring by another master key, unless an interrupted run has done it. */
+/** Wraps the keyring with the new master key, unless an interrupted run has already done so. */
 async function rotate(eventStore: EventStore, from: MasterKey, to: MasterKey): Promise<void> {
   if (await opensKeyring(eventStore, to)) return;
   const stored = await storedKeyring({ eventStore, masterKey: from });
@@ -82,14 +82,14 @@ interface GivenKey {
   readonly file: string | undefined;
 }
 
-/** What the environment gives as the new key; undefined if nothing. */
+/** The new key from the environment; undefined if there is none. */
 function newKeyGiven(): GivenKey | undefined {
   const given = (name: string): string | undefined => process.env[name] || undefined;
   const [inline, file] = [given('SVC_NEW_MASTER_KEY'), given('SVC_NEW_MASTER_KEY_FILE')];
   return inline === undefined && file === undefined ? undefined : { inline, file };
 }
 
-/** The key that is given, else a new one for the data folder. @throws CommandError */
+/** The given key, otherwise a new one for the data folder. @throws CommandError */
 async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<NextKey> {
   const given = newKeyGiven();
   if (given === undefined && !inDataFolder) {
@@ -104,7 +104,7 @@ async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<Next
   throw new CommandError(`The new master key cannot be used: ${problem}.`);
 }
 
-/** Reuses the key of an interrupted run, because the keyring may already be wrapped by it. */
+/** Reuses the key of an interrupted run, because it may already wrap the keyring. */
 async function createKey(path: string): Promise<void> {
   let file;
   try {
@@ -121,7 +121,7 @@ async function createKey(path: string): Promise<void> {
   }
 }
 
-/** Gives the old key a second name before the new one takes its place, so that a key exists at every moment. */
+/** Gives the old key a second name before the new one replaces it, so that a key exists at every moment. */
 async function putInPlace(dataDir: string, file: string, oldName: string): Promise<void> {
   await link(join(dataDir, keyFile), join(dataDir, oldName)).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;

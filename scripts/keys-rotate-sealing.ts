@@ -1,4 +1,4 @@
-/** `npm run keys:rotate-sealing`: adds a key to the keyring, which seals from then on. See `docs/how-to/rotate-keys.md#sealing-key`. */
+/** `npm run keys:rotate-sealing`: adds the key that seals from now on (`docs/how-to/rotate-keys.md#sealing-key`). */
 import { systemClock } from '../src/kernel/clock.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { withNewKey } from '../src/security/keyring.js';
@@ -9,7 +9,7 @@ import { keyringOf, masterKeyOf } from './maintenance/keyring.js';
 
 const usage = `Usage: npm run keys:rotate-sealing
 
-Adds a new key to the keyring of the installation that the environment names: what is sealed from now on is sealed by it.
+Adds a new key to the keyring of the installation that the environment names: values sealed from now on use it.
 The earlier keys stay, because the log does not change. Stop every instance first.`;
 
 await runCommand(usage, async (argv, signal) => {
@@ -18,7 +18,7 @@ await runCommand(usage, async (argv, signal) => {
   try {
     const { eventStore, readStore } = installation;
     const { masterKey } = await masterKeyOf(installation);
-    await refuseRunning(readStore, 'they could not open what is sealed by the new key');
+    await refuseRunning(readStore, 'they could not open values sealed with the new key');
     const stored = await keyringOf(installation);
     const content = withNewKey(stored.content);
     await replaceKeyring({ eventStore, masterKey, clock: systemClock, ids: randomIds }, stored, content);

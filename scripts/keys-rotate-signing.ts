@@ -1,6 +1,6 @@
 /**
- * `npm run keys:rotate-signing`: replaces the key that signs access tokens, so that every token ends.
- * See `docs/how-to/rotate-keys.md#signing-key`.
+ * `npm run keys:rotate-signing`: replaces the key that signs access tokens, which ends all tokens. See
+ * `docs/how-to/rotate-keys.md#signing-key`.
  */
 import { createKeyring } from '../src/security/keyring.js';
 import { replaceSigningKey } from '../src/app/installation/signing-key.js';
@@ -25,7 +25,7 @@ await runCommand(usage, async (argv, signal) => {
     const keyring = createKeyring(content);
     try {
       const publicKey = await replaceSigningKey({ eventStore, keyring, logChain, clock: systemClock, ids: randomIds });
-      say(`Tokens are signed by a new key now; every earlier token has ended. Public key: ${publicKey}`);
+      say(`Tokens are now signed with a new key; all earlier tokens have ended. Public key: ${publicKey}`);
     } finally {
       keyring.close();
     }

@@ -1,4 +1,4 @@
-/** `npm run log:import -- FILE`: an archive into an empty installation. See `docs/how-to/move.md`. */
+/** `npm run log:import -- FILE`: imports an archive into an empty installation. See `docs/how-to/move.md`. */
 import { readConfig } from '../src/app/config/config.js';
 import { importLog } from '../src/storage/log-archive/import-log.js';
 import { verifyArchive } from '../src/storage/log-archive/verify-log.js';
@@ -37,7 +37,7 @@ await runCommand(usage, async (argv, signal) => {
   verifying.finish();
   if (signal.aborted) return exitCodes.interrupted;
   if (printProblems(verified.problems, verified.problemCount)) {
-    throw new CommandError(`${path} is not imported: the file is damaged, or the log that it was exported from is.`);
+    throw new CommandError(`${path} is not imported: the file, or the log it was exported from, is damaged.`);
   }
   await prove(path, signal);
   if (signal.aborted) return exitCodes.interrupted;
@@ -78,12 +78,12 @@ await runCommand(usage, async (argv, signal) => {
   }
 });
 
-/** @throws CommandError for an archive without a log chain, that was tampered with, or is of another master key */
+/** @throws CommandError for an archive that has no log chain, was tampered with, or belongs to another master key */
 async function prove(path: string, signal: AbortSignal): Promise<void> {
   const { masterKey } = await masterKeyOf({ config: readConfig(process.env) });
   const proof = await proveLog(sourceOfArchive(path), masterKey, [], signal);
   if (proof.kind === 'proven') return;
   if (proof.kind === 'no_chain') throw new CommandError(`${path} is not imported: it has no log chain.`);
   printProblems(proof.problems, proof.problems.length);
-  throw new CommandError(`${path} is not imported: its log chain does not hold.`);
+  throw new CommandError(`${path} is not imported: its log chain is broken.`);
 }

@@ -26,7 +26,7 @@ since, --ends-on that nothing was added either.`;
 
 interface Verified {
   readonly report: VerifyReport;
-  /** Or why the log chains were not looked at. */
+  /** Otherwise, why the log chains were not checked. */
   readonly proof: LogProof | string;
 }
 
@@ -47,7 +47,7 @@ async function archive(path: string, expected: readonly ExpectedHead[], signal: 
   const onProgress = (bytes: number, total: number, events: number): void => bar.update(bytes / total, events);
   const report = await verifyArchive(path, { check: logCheck, signal, onProgress });
   bar.finish();
-  // What stands behind damage cannot be read.
+  // Nothing after the damage can be read.
   if (signal.aborted || report.damaged) return { report, proof: 'the file is damaged' };
   const key = await masterKeyOf({ config: readConfig(process.env) }).catch((error: unknown) => {
     if (error instanceof CommandError) return error.message;

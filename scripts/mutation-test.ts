@@ -1,7 +1,7 @@
 /**
- * `npm run test:mutation -- FOLDER [FILE ...]`: puts one small mistake after another into a folder of `src`, or only into
- * the files named, runs the tests that cover it, and lists the mistakes that no test sees. It is not a part of CI: a folder
- * takes minutes to an hour. `test/mutation/README.md` explains the figures.
+ * `npm run test:mutation -- FOLDER [FILE ...]`: puts one small mistake after another into a folder of `src`, or only
+ * into the named files, runs the tests that cover it, and lists the mistakes that no test notices. It is not part of
+ * CI: a folder takes minutes to an hour. `test/mutation/README.md` explains the figures.
  */
 import { spawnSync } from 'node:child_process';
 import { argv, env, execPath, exit, stderr } from 'node:process';
@@ -9,9 +9,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 interface Scope {
-  /** What is changed: glob patterns. */
+  /** The files to change: glob patterns. */
   readonly mutate: readonly string[];
-  /** What must see it: folders and files of in-process tests. `!` leaves a file out: one that takes many seconds. */
+  /** The tests that must notice: folders and files of in-process tests. `!` excludes a file that takes many seconds. */
   readonly tests: readonly string[];
 }
 

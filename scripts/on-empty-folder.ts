@@ -1,4 +1,4 @@
-/** The service in this process on an empty folder and free ports, for scripts that ask it what it is. */
+/** Runs the service in this process on an empty folder and free ports, for scripts that query it. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -52,7 +52,7 @@ await runCommand(usage, async (argv, signal) => {
   }
 });
 
-/** Read models of a log that somebody has changed would serve what he wrote. @throws CommandError */
+/** Read models of a log that somebody has changed would serve the changes. @throws CommandError */
 async function refuseUnproven(installation: Installation, signal: AbortSignal): Promise<void> {
   const { masterKey } = await masterKeyOf(installation);
   const proof = await proveLog(sourceOfStore(installation.eventStore), masterKey, [], signal);
@@ -77,7 +77,7 @@ async function rebuild(
   }
   const from = outcome.resumed ? ', continuing an interrupted run' : '';
   say(`Rebuilt ${only ?? 'all read models'} from ${outcome.events} events${from}; queries now use the new ones.`);
-  if (!outcome.dropped) say('An instance still reads the old collections: the next rebuild drops them.');
+  if (!outcome.dropped) say('An instance is still reading the old collections; the next rebuild drops them.');
   return exitCodes.done;
 }
 

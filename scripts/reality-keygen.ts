@@ -1,6 +1,6 @@
 /**
- * `npm run reality:keygen`: makes what REALITY needs on the agent listener, and the endpoint that agents are given.
- * See `docs/how-to/reality.md`.
+ * `npm run reality:keygen`: generates what REALITY needs on the agent listener, and the endpoint for agents. See
+ * `docs/how-to/reality.md`.
  */
 import { randomBytes } from 'node:crypto';
 import { formatEndpoint } from '../src/channel/reality/endpoint.js';

@@ -1,6 +1,6 @@
 /**
- * Part of `npm run generate`: writes the pages of docs/reference that follow from the code: settings, metrics, error codes
- * and npm commands. `npm run generate:check` compares them with what is committed.
+ * Part of `npm run generate`: writes the pages of docs/reference that are derived from the code: settings, metrics,
+ * error codes and npm commands. `npm run generate:check` compares them with the committed pages.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { onEmptyFolder } from './on-empty-folder.js';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const HELP_TIMEOUT_MS = 60_000;
 
-/** A metric as prom-client keeps it: its types lack the labels. */
+/** A metric as prom-client holds it: its types lack the labels. */
 interface ShownMetric {
   readonly name: string;
   readonly type: string;
@@ -23,7 +23,7 @@ interface ShownMetric {
   readonly labelNames: readonly string[];
 }
 
-/** The pages by their path. Starts a service on an empty folder, to see which metrics it registers. */
+/** The pages by path. Starts a service on an empty folder, to see which metrics it registers. */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/reference/settings.md', settingsPage()],
@@ -34,11 +34,11 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   ]);
 }
 
-/** A page that says where it comes from. */
+/** A page that says how it was made. */
 const page = (title: string, intro: string, body: readonly string[]): string =>
   [`# ${title}`, '', `${intro} Made by \`npm run generate\`.`, '', ...body, ''].join('\n');
 
-/** A link from one of these pages. @param path from the root of the repository */
+/** A link on one of these pages. @param path from the repository's root */
 const link = (text: string, path: string, anchor?: string): string =>
   `[${text}](${posix.relative('docs/reference', path)}${anchor === undefined ? '' : `#${anchor}`})`;
 
@@ -61,8 +61,8 @@ function settingsPage(): string {
       `expected. The settings of the agent are in its ${link('README', 'src/agent/README.md')}; intervals, the offline ` +
       'threshold and multiplexing are set over REST (`/api/settings/connectivity`). `--help` and `--version` print what ' +
       'their names say.\n\n' +
-      'Each secret may stand in a file instead, which `NAME_FILE` names, as in `SVC_METRICS_TOKEN_FILE`; a final line break ' +
-      'is not part of it. An unknown name that begins with `SVC_` stops the start when it is within two letters of a ' +
+      'Each secret may be in a file instead, named by `NAME_FILE`, as in `SVC_METRICS_TOKEN_FILE`; a final line break ' +
+      'is not part of it. An unknown name that starts with `SVC_` stops the start when it is within two letters of a ' +
       'setting; a start warns of any other.',
     ['| variable | default | meaning | |', '|---|---|---|---|', ...rows],
   );
@@ -143,7 +143,7 @@ function errorsPage(): string {
   );
 }
 
-/** The first sentence of a file's first comment, without the command that it may begin with. */
+/** The first sentence of a file's first comment, without the command at its start. */
 function firstSentence(file: string): string {
   const comment = /\/\*\*(.*?)\*\//s.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? '';
   const text = comment.replaceAll(/\n \* ?/g, ' ').trim();
@@ -151,7 +151,7 @@ function firstSentence(file: string): string {
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`;
 }
 
-/** What a maintenance command says of itself. */
+/** The help text of a maintenance command. */
 function helpOf(file: string): string {
   const help = spawnSync(execPath, ['--import', 'tsx', join(root, file), '--help'], {
     cwd: root,

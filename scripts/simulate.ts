@@ -40,7 +40,7 @@ async function simulate(scenario: Scenario, installation: Installation, signal: 
   } finally {
     line.end();
     await traffic?.stop();
-    // A folder that is deleted anyway needs no tidying.
+    // A folder that will be deleted needs no cleanup.
     if (!installation.own && !scenario.keep) await site.remove();
   }
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run test:node -- VERSION [TEST ...]`: runs the tests on another Node, for example `24`. The binary comes from the npm
- * package `node-<platform>-<arch>`, is kept in `dist/node`, and is what child processes of the tests get as well.
- * It is not a part of CI, which runs on the Node that is installed.
+ * `npm run test:node -- VERSION [TEST ...]`: runs the tests on another version of Node, for example `24`. The binary
+ * comes from the npm package `node-<platform>-<arch>`, is kept in `dist/node`, and is also used by child processes of
+ * the tests. It is not part of CI, which runs on the installed Node.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** What runs without names of tests: all but what only reads files, builds copies of the project or takes minutes. */
+/** The tests that run by default: all but those that only read files, build copies of the project or take minutes. */
 const mainTests = [
   'test/accounts',
   'test/agent',
@@ -61,7 +61,7 @@ function main(): number {
   const { status } = spawnSync(
     binary,
     [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...(tests.length > 0 ? tests : mainTests)],
-    // First in the path, for whatever starts `node` by its name.
+    // First in the path, for programs that start `node` by name.
     { cwd: root, stdio: 'inherit', env: { ...env, PATH: `${dirname(binary)}${delimiter}${env.PATH ?? ''}` } },
   );
   return status ?? 1;

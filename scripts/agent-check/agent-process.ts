@@ -1,21 +1,21 @@
-/** An agent that the kit starts and stops, as a process of its own. */
+/** An agent that the kit starts and stops, in its own process. */
 import { spawn } from 'node:child_process';
 import type { PlayedNode } from './node.js';
 
-/** What an agent is told by its environment. */
+/** The environment that configures an agent. */
 export type AgentEnvironment = Readonly<Record<string, string>>;
 
 export interface StartedAgent {
-  /** Asks it to stop, as SIGTERM does. Resolves when it is gone, true if it went by itself. */
+  /** Asks it to stop, as SIGTERM does. Resolves when it has exited; true if it exited by itself. */
   stop(): Promise<boolean>;
-  /** Starts it anew, after `stop`. */
+  /** Restarts it after `stop`. */
   start(): Promise<void>;
 }
 
 /** Starts agents; tests start them inside their own process. */
 export type AgentStarter = (environment: AgentEnvironment) => StartedAgent;
 
-/** As the source names these variables. */
+/** The variables, named as in the source. */
 export function environmentOf(endpoint: string, node: PlayedNode): AgentEnvironment {
   return { SVC_AGENT_ID: node.nodeId, SVC_CONTROL_ENDPOINT: endpoint, SVC_CONTROL_PSK: node.controlPsk };
 }
@@ -24,15 +24,15 @@ export function environmentOf(endpoint: string, node: PlayedNode): AgentEnvironm
 const stopWithinMs = 6_000;
 
 /**
- * @param command for a shell, which it should replace by `exec` if it is more than one program
- * @param heard gets what the agent writes
+ * @param command for a shell; a command of several programs should replace the shell with `exec`
+ * @param heard receives the agent's output
  */
 export function agentCommand(command: string, heard: (text: string) => void): AgentStarter {
   return (environment) => {
     let running: { readonly gone: Promise<void>; kill(signal: NodeJS.Signals): void } | undefined;
     return {
       async start() {
-        // A group of its own, so that the agent is reached behind a shell.
+        // A process group of its own, so that the agent can be signalled even behind a shell.
         const child = spawn(command, { shell: true, detached: true, env: { ...process.env, ...environment } });
         child.stdout.on('data', (data: Buffer) => heard(data.toString()));
         child.stderr.on('data', (data: Buffer) => heard(data.toString()));
@@ -47,7 +47,7 @@ export function agentCommand(command: string, heard: (text: string) => void): Ag
           try {
             if (child.pid !== undefined) process.kill(-child.pid, signal);
           } catch {
-            // It is gone already.
+            // It has already exited.
           }
         };
         running = { gone, kill };

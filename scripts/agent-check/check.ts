@@ -1,6 +1,6 @@
 /**
- * Plays the scenarios at an agent. An agent that the kit starts is started for each of them, several at once, each as a node of
- * its own; one that a person started meets them one after the other.
+ * Plays the scenarios with an agent. If the kit starts the agent, it does so for each scenario, several at once, each
+ * as its own node; an agent started by a person meets them one after the other.
  */
 import type { HostPort } from '../../src/kernel/host-port.js';
 import { errorText } from '../../src/kernel/errors.js';
@@ -22,7 +22,7 @@ export interface CheckOptions {
   readonly scenarios: readonly Scenario[];
   /** Absent: a person starts the agent, with the environment that `announce` shows. */
   readonly starter?: AgentStarter;
-  /** Agents that run at once, where the kit starts them: 6 if absent. */
+  /** How many agents run at once if the kit starts them; default 6. */
   readonly atOnce?: number;
   readonly announce?: (environment: AgentEnvironment) => void;
   readonly onResult?: (result: ScenarioResult) => void;
@@ -43,7 +43,7 @@ export interface ScenarioResult {
 
 const patience = { startedByKit: 30_000, startedByHand: 90_000 };
 
-/** @returns the results in the order of the scenarios; those that had not begun when the signal aborted are left out */
+/** @returns the results in the order of the scenarios, without those that had not started when the signal aborted */
 export async function checkAgent(options: CheckOptions): Promise<readonly ScenarioResult[]> {
   const { starter, scenarios, signal, atOnce = 6 } = options;
   const service = await startCheckService(options.at);
@@ -78,10 +78,10 @@ interface Round {
   readonly node: PlayedNode;
 }
 
-/** How long a connection that was reset may take to be gone. */
+/** How long a reset connection may take to disappear. */
 const goneWithinMs = 5_000;
 
-/** Of the scenario before, if an agent meets one after the other: each begins with a session of its own. */
+/** Ends the previous scenario's sessions, for an agent that meets one after the other. */
 async function endSessions(service: CheckService, node: PlayedNode): Promise<void> {
   const open = (): readonly PlayedSession[] => node.sessions.filter(({ endedAt }) => endedAt === undefined);
   for (const { granted } of open()) service.cut(granted.peer);
@@ -91,7 +91,7 @@ async function endSessions(service: CheckService, node: PlayedNode): Promise<voi
 async function playOne({ service, site, scenario, starter, node }: Round): Promise<ScenarioResult> {
   const { name, about } = scenario;
   if (scenario.restarts === true && starter === undefined) {
-    const why = 'the kit cannot stop an agent that it has not started: give --start';
+    const why = 'the kit cannot stop an agent that it has not started: use --start';
     return { name, about, outcome: 'skipped', why, seconds: 0, kept: [], broken: [] };
   }
   node.begin();
@@ -101,7 +101,7 @@ async function playOne({ service, site, scenario, starter, node }: Round): Promi
   let why: string | undefined;
   try {
     await endSessions(service, node);
-    // The scenario sets the scene before it waits for the first time, and so before the agent comes.
+    // The scenario prepares everything before its first wait, and so before the agent comes.
     const played = scenario.play({
       node,
       site,

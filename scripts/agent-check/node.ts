@@ -1,6 +1,6 @@
 /**
- * One node as the kit plays the service for it: its PSK, its configuration, its answers. A scenario changes `plays` and serves
- * snapshots; what it does not change is answered as the service would.
+ * One node as the kit plays the service for it: its PSK, its configuration, its answers. A scenario changes `plays` and
+ * serves snapshots; everything else is answered as the service would.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Metadata, status } from '@grpc/grpc-js';
@@ -28,24 +28,24 @@ interface Refusal {
   readonly trailer?: Readonly<Record<string, string>>;
 }
 
-/** How the service behaves. A scenario sets what it is about. */
+/** How the service behaves. A scenario sets the parts it is about. */
 export interface Plays {
   /** How far the service's clock is ahead. */
   clockOffsetMs: number;
   grant: { rekeyAfterSecs: number; heartbeatIntervalSecs: number; metricsIntervalSecs: number };
-  /** Whether this OpenSession, which authenticated, is refused. */
+  /** Whether this authenticated OpenSession is refused. */
   refuse: (() => Refusal | undefined) | undefined;
   /** Changes the answer to OpenSession. */
   forge: ((answer: OpenSessionResponse) => OpenSessionResponse) | undefined;
   openDelayMs: number;
   /** Whether heartbeats are answered. */
   answers: boolean;
-  /** In the next answer to a heartbeat. */
+  /** Sent in the next answer to a heartbeat. */
   commands: Command[];
   endDelayMs: number;
 }
 
-/** Intervals that let a busy machine be late: three missing answers end a session. */
+/** Intervals that tolerate a slow machine: three missing answers end a session. */
 const usual = (): Plays => ({
   clockOffsetMs: 0,
   grant: { rekeyAfterSecs: 21_600, heartbeatIntervalSecs: 10, metricsIntervalSecs: 10 },
@@ -78,13 +78,13 @@ export interface PlayedNode {
   nextGeneration(): bigint;
   /** Makes a snapshot the node's target, and pushes it on the live session. */
   serve(snapshot: RuntimeConfigSnapshot): void;
-  /** Resolves with what `find` returns as soon as it is not undefined; with undefined after `withinMs`. */
+  /** Resolves with the result of `find` as soon as it is not undefined; with undefined after `withinMs`. */
   until<T>(find: () => T | undefined, withinMs: number): Promise<T | undefined>;
-  /** Begins another scenario: the usual behaviour, verdicts of its own. */
+  /** Starts another scenario: the usual behaviour, new verdicts. */
   begin(): void;
 }
 
-/** What the listener calls. */
+/** Called by the listener. */
 export interface NodeCalls {
   openSession(
     call: ServerUnaryCall<OpenSessionRequest, OpenSessionResponse>,
@@ -135,7 +135,7 @@ export function createNode(): PlayedNode & NodeCalls {
     heartbeatIntervalSecs: plays.grant.heartbeatIntervalSecs,
     metricsIntervalSecs: plays.grant.metricsIntervalSecs,
   });
-  /** The target follows what the agent reports: after a reject the last generation that it applied. */
+  /** The target follows the agent's reports: after a reject, the last generation that it applied. */
   const noteReport = (report: ConfigApplyReport): void => {
     if (report.generation !== target?.generation) return;
     if (report.status === ConfigApplyStatus.APPLIED) lastGood = target;

@@ -1,4 +1,4 @@
-/** What a scenario is, and the steps that many of them share. */
+/** The type of a scenario, and steps that many scenarios share. */
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
@@ -24,26 +24,26 @@ export interface Play {
 
 export interface Scenario {
   readonly name: string;
-  /** What the kit does, for the report. */
+  /** What the scenario does, for the report. */
   readonly about: string;
   /** Needs an agent that the kit can stop and start. */
   readonly restarts?: boolean;
-  /** Waits for as long as the agent has to: only with `--slow`. */
+  /** Waits as long as the agent must: only with `--slow`. */
   readonly isSlow?: boolean;
   play(play: Play): Promise<void>;
 }
 
-/** The agent has broken a sentence that the rest of the scenario depends on; it is noted already. */
+/** The agent has broken a sentence that the rest of the scenario depends on; this is already noted. */
 export class CannotGoOn extends Error {}
 
-/** Anything that the agent does by itself on an open session. */
+/** For anything that the agent does by itself on an open session. */
 const soonMs = 10_000;
-/** Coming back after a session that was answered: a first backoff of a second at most, and time to connect. */
+/** For coming back after a session that was answered: a first backoff of at most a second, and time to connect. */
 const backWithinMs = 15_000;
 
 /**
- * What `find` returns as soon as it is not undefined.
- * @throws CannotGoOn after `withinMs`, noting the sentence as broken
+ * The result of `find` as soon as it is not undefined.
+ * @throws CannotGoOn after `withinMs`, after noting the sentence as broken
  */
 export async function expectOf<T>(
   { node, check }: Play,
@@ -61,7 +61,7 @@ export async function expectOf<T>(
 type Case = AgentMessage['$case'];
 type Of<C extends Case> = Extract<AgentMessage, { readonly $case: C }>['value'];
 
-/** What the agent has said of one kind on a session, oldest first. */
+/** The agent's messages of one kind on a session, oldest first. */
 export function saidOf<C extends Case>(session: PlayedSession, kind: C): readonly Of<C>[] {
   return session.said.flatMap(({ message }) => (message.$case === kind ? [message.value as Of<C>] : []));
 }
@@ -105,14 +105,14 @@ export async function reportOn(
   return expectOf(play, sentence, `no report on generation ${snapshot.generation}`, find);
 }
 
-/** The session that is open now: a machine that was late may have cost an earlier one. */
+/** The currently open session: a slow machine may have cost an earlier one. */
 export function liveSession({ node }: Play): PlayedSession {
   const live = node.sessions.findLast(({ endedAt }) => endedAt === undefined) ?? node.sessions.at(-1);
   if (live === undefined) throw new Error('no session yet');
   return live;
 }
 
-/** The same, for a snapshot that the agent must be able to run. When it returns, the agent has had an answer of the service. */
+/** The same, for a snapshot that the agent must be able to run. When it returns, the service has answered the agent. */
 export async function applied(play: Play, snapshot: RuntimeConfigSnapshot): Promise<void> {
   const report = await reportOn(play, snapshot);
   const why = report.errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
@@ -130,7 +130,7 @@ export async function nextTable(play: Play): Promise<readonly number[]> {
   return runtimeListeners.filter(({ state }) => state === 'running').map(({ listenPort }) => listenPort);
 }
 
-/** Whether nothing that `find` looks for has come in this time. */
+/** Whether `find` keeps finding nothing for this long. */
 export async function staysAway(play: Play, find: () => unknown, ms: number): Promise<boolean> {
   return (await play.node.until(() => (find() === undefined ? undefined : true), ms)) === undefined;
 }

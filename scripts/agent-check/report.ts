@@ -1,11 +1,11 @@
-/** What a run found, as text and as JSON. Pure. */
+/** The findings of a run, as text and as JSON. Pure. */
 import type { ScenarioResult } from './check.js';
 import { notChecked, sentences } from './sentences.js';
 import type { Sentence, SentenceName } from './sentences.js';
 
 const signs = { kept: '✓', broken: '✗', skipped: '–', failed: '!' } as const;
 
-/** True if the run found nothing wrong and could play everything that it was asked to. */
+/** True if the run found nothing wrong and could play everything requested. */
 export const isConforming = (results: readonly ScenarioResult[]): boolean =>
   results.length > 0 && results.every(({ outcome }) => outcome === 'kept' || outcome === 'skipped');
 

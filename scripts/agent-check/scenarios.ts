@@ -1,4 +1,4 @@
-/** The scenarios of the kit, in the order in which an agent that is started by hand meets them. */
+/** The scenarios of the kit, in the order in which a manually started agent meets them. */
 import type { Scenario } from './play.js';
 import { badFramesScenario } from './scenarios/bad-frames.js';
 import { clockSkew } from './scenarios/clock-skew.js';
@@ -34,6 +34,6 @@ export const scenarios: readonly Scenario[] = [
   refusals,
   falseService,
   clockSkew,
-  // These send the agent away, the longest last.
+  // These keep the agent away, the longest last.
   ...awayScenarios,
 ];

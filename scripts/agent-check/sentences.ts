@@ -1,12 +1,12 @@
 /**
- * The sentences of the documents that the kit can find an agent breaking, each verbatim, and those that it cannot check, with
- * why. Pure. `test/agent-check` fails for a sentence that its document does not have under its heading.
+ * The sentences of the documents that the kit can find an agent breaking, verbatim, and those that it cannot check,
+ * with the reason. Pure. `test/agent-check` fails for a sentence that is not in its document under its heading.
  */
 
 export interface Sentence {
   /** From the project's root. */
   readonly document: string;
-  /** The heading that it stands under. */
+  /** The heading above it. */
   readonly anchor: string;
   /** Verbatim, with single spaces. */
   readonly text: string;
@@ -198,18 +198,18 @@ export const sentences = {
 
 export type SentenceName = keyof typeof sentences;
 
-/** Duties of an agent that no run of the kit finds broken. */
+/** Duties of an agent that no run of the kit can find broken. */
 export const notChecked: readonly { readonly sentence: Sentence; readonly why: string }[] = [
   {
     sentence: protocol(
       'how-a-session-ends',
       'tries again every 5 minutes, also while OpenSession answers UNAUTHENTICATED',
     ),
-    why: 'it takes more than five minutes: a run sees only that the agent does not come back at once',
+    why: 'this takes more than five minutes: a run only sees that the agent does not come back at once',
   },
   {
     sentence: protocol('control', 'A message must be complete within 30 seconds of its first fragment.'),
-    why: 'only seen of what the agent sends; that it gives up on an unfinished message of the service takes 30 seconds',
+    why: 'only checked for what the agent sends; giving up on an unfinished message from the service takes 30 seconds',
   },
   {
     sentence: protocol('connection', 'a connection that leaves it unanswered for 20 seconds is closed'),

@@ -1,5 +1,5 @@
 /**
- * The listener of the kit: one port, h2c, on which each node's agent finds the service that plays for it. Scenarios cut its
+ * The listener of the kit: one port, h2c, on which each node's agent finds the service played for it. Scenarios cut its
  * connections.
  */
 import { createServer } from 'node:net';
@@ -20,7 +20,7 @@ export interface CheckService {
   /** For `SVC_CONTROL_ENDPOINT`. */
   readonly endpoint: string;
   addNode(): PlayedNode;
-  /** Resets a connection. @param peer as a session names it */
+  /** Resets a connection. @param peer as named by a session */
   cut(peer: string): void;
   close(): Promise<void>;
 }

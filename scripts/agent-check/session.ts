@@ -1,6 +1,6 @@
 /**
- * One Control stream as the kit plays the service on it: what the agent says, in order and with its time, and whatever a
- * scenario wants to send, faults included. What every agent must keep to is checked in `watch.ts`.
+ * One Control stream on which the kit plays the service: everything the agent sends, in order and with its time, and
+ * whatever a scenario wants to send, including faults. `watch.ts` checks the rules that hold for every agent.
  */
 import { Metadata, status } from '@grpc/grpc-js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
@@ -37,17 +37,17 @@ export interface PlayedSession {
   readonly granted: Granted;
   readonly attachedAt: number;
   readonly said: readonly Said[];
-  /** When the stream was over on this side; undefined while it is open. */
+  /** When the stream ended on this side; undefined while it is open. */
   readonly endedAt: number | undefined;
   /** Sends a payload in fragments of the largest size. */
   send(message: ServiceMessage): void;
   /** Sends an encoded `ServicePayload`. @param fragmentBytes the size of all fragments but the last */
   sendBytes(payload: Uint8Array, fragmentBytes?: number): void;
-  /** Encrypts a plaintext, fragment byte included, and sends it as `change` says. @returns the frame, to be sent again */
+  /** Encrypts a plaintext with its fragment byte, and sends it, changed by `change`. @returns the frame */
   sendPlaintext(plaintext: Uint8Array, change?: (frame: SecureFrame) => SecureFrame): SecureFrame;
-  /** Sends a frame as it stands. */
+  /** Sends a frame unchanged. */
   sendFrame(frame: SecureFrame): void;
-  /** SessionClose under the session's keys, a moment to hear what the agent says to it, then the status. */
+  /** Sends SessionClose under the session's keys, briefly waits for the agent's reaction, then sends the status. */
   close(close: Partial<SessionClose>, code: number): Promise<void>;
   /** Ends the stream with a bare status. */
   drop(code: number): void;
@@ -59,13 +59,13 @@ export interface PlayedSession {
 interface SessionHooks {
   readonly verdicts: () => Verdicts;
   onSaid(message: AgentMessage, session: PlayedSession): void;
-  /** Anything has happened that a scenario may wait for. */
+  /** Notifies waiting scenarios. */
   onChange(): void;
-  /** How long the stream stays open after the agent has said SessionClose. */
+  /** How long the stream stays open after the agent's SessionClose. */
   endDelayMs(): number;
 }
 
-/** What the agent says within this after a SessionClose is an answer to it. */
+/** A message from the agent within this time after a SessionClose counts as an answer to it. */
 const answerWindowMs = 250;
 const none = Buffer.alloc(0);
 
@@ -127,7 +127,7 @@ export function playSession(
     if (taken.kind === 'fragment') return;
     const read = readAgentPayload(taken.bytes, nodeId);
     if (read.kind !== 'message') {
-      const why = read.kind === 'empty' ? 'a payload with nothing known in it' : read.why;
+      const why = read.kind === 'empty' ? 'a payload without any known field' : read.why;
       check(sentenceOf(why), false, why);
       return;
     }
@@ -181,14 +181,14 @@ export function playSession(
 
   call.on('error', over);
   call.on('cancelled', over);
-  // A half-close is an end that the agent asks for.
+  // A half-close is an end requested by the agent.
   call.on('end', () => setTimeout(() => end(status.OK, ''), hooks.endDelayMs()).unref());
   call.on('data', take);
   take(first);
   return session;
 }
 
-/** The sentence that a payload breaks which the service would refuse. @param why as `readAgentPayload` says it */
+/** The sentence broken by a payload that the service would refuse. @param why in the words of `readAgentPayload` */
 function sentenceOf(why: string): SentenceName {
   if (why.startsWith('node_id')) return 'ownNodeId';
   if (why.startsWith('errors: too many')) return 'errorsBound';

@@ -1,4 +1,4 @@
-/** What the kit needs beside the session: an upstream that echoes, free ports, snapshots, and traffic through the agent. */
+/** What the kit needs beside the session: an upstream that echoes, free ports, snapshots, traffic. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
@@ -9,11 +9,11 @@ import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/sv
 import type { PlayedNode } from './node.js';
 
 const loopback = '127.0.0.1';
-/** Below the ports that systems give to outgoing connections. */
+/** Below the port range of outgoing connections. */
 const ports = { min: 20_000, max: 32_000 };
 
 export interface Site {
-  /** Of the upstream, which echoes. */
+  /** The address of the upstream, which echoes. */
   readonly upstream: string;
   close(): Promise<void>;
 }
@@ -53,9 +53,9 @@ export async function freePort(): Promise<number> {
 }
 
 export interface Content {
-  /** Ports that relay TCP to the upstream as it comes. */
+  /** Ports that relay raw TCP to the upstream. */
   readonly ports?: readonly number[];
-  /** TLS rules, by port, whose certificate is none: no agent can run them. */
+  /** TLS rules, by port, with an invalid certificate: no agent can run them. */
   readonly broken?: readonly number[];
   readonly generation?: bigint;
 }
@@ -63,7 +63,7 @@ export interface Content {
 /** The credential that broken rules name. */
 const credential = '0b2f8a30-6d5e-4c1f-9a7b-3c4d5e6f7a8b';
 
-/** A snapshot for a node, of a new generation unless it is given. */
+/** A snapshot for a node, of a new generation unless one is given. */
 export function makeSnapshot(node: PlayedNode, site: Site, content: Content = {}): RuntimeConfigSnapshot {
   const broken = content.broken ?? [];
   const raw = (content.ports ?? []).map((port) => rule(port, site));
@@ -115,15 +115,15 @@ function rule(port: number, { upstream }: Site): TcpProxyRule {
 
 /** A client of the agent. */
 export interface Client {
-  /** Whether what it sends comes back. */
+  /** Whether sent bytes come back. */
   echoes(): Promise<boolean>;
   close(): void;
 }
 
-/** Within this a byte comes back, or it never will. */
+/** A byte comes back within this time, or never. */
 const echoWithinMs = 5_000;
 
-/** @returns a client whose connection was taken up, or undefined */
+/** @returns a client whose connection was accepted, or undefined */
 export async function openClient(port: number): Promise<Client | undefined> {
   const socket = connect({ host: loopback, port });
   socket.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** What one scenario finds: which sentences the agent kept, and which it broke, with what was observed. Pure. */
+/** The findings of one scenario: which sentences the agent kept, and which it broke, with what was observed. Pure. */
 import type { SentenceName } from './sentences.js';
 
 export interface Broken {

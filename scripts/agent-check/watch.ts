@@ -1,6 +1,6 @@
 /**
- * What every agent must keep to whatever the scenario: handshakes, the order of first payloads, what a report repeats, counters
- * that do not fall. Remembers what the agent's process has been sent and has reported.
+ * Checks the rules that hold for every agent in every scenario: handshakes, the order of first payloads, what a report
+ * repeats, counters that do not fall. Remembers what was sent to the agent's process and what it reported.
  */
 import { ConfigApplyReport, ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { ConfigRequest, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
@@ -12,7 +12,7 @@ import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
 import type { Granted, PlayedSession } from './session.js';
 import type { Verdicts } from './verdicts.js';
 
-/** What the agent's process holds, by its own reports. */
+/** The state of the agent's process, by its own reports. */
 interface Held {
   applied: { readonly generation: bigint; readonly checksum: Buffer } | undefined;
   lastReport: ConfigApplyReport | undefined;
@@ -20,12 +20,12 @@ interface Held {
 
 export interface Watch {
   readonly held: Readonly<Held>;
-  /** @returns false if nothing more can be said of this attempt */
+  /** @returns false if nothing more can be checked on this attempt */
   offered(request: OpenSessionRequest, offer: SessionOffer | undefined): boolean;
   attached(granted: Granted, peer: string): void;
   sent(snapshot: RuntimeConfigSnapshot): void;
   said(message: AgentMessage, session: PlayedSession): void;
-  /** A new process follows, which holds nothing. */
+  /** A new process follows, which has no state. */
   forget(): void;
 }
 
@@ -35,7 +35,7 @@ const routeStates: ReadonlySet<string> = new Set(['target_unreachable', 'target_
 export function createWatch(verdicts: () => Verdicts): Watch {
   const ephemerals = new Set<string>();
   const nonces = new Set<string>();
-  /** Checksums of what was sent, by generation. */
+  /** Checksums of sent snapshots, by generation. */
   const sent = new Map<bigint, Set<string>>();
   /** Snapshots that no report has answered yet. */
   let outstanding = 0;
@@ -58,12 +58,12 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     if (!isFirst) return void check('firstPayloads', false, 'a second hello on one session');
     if (id.length === 0) return;
     const text = id.toString('hex');
-    check('processId', processId === '' || processId === text, 'process_id changed while the process went on');
+    check('processId', processId === '' || processId === text, 'process_id changed without a restart');
     processId = text;
   };
 
   const request = ({ configVersion, checksum }: ConfigRequest, session: PlayedSession, isFirst: boolean): void => {
-    // What is being applied at this moment may be named or not.
+    // A snapshot that is being applied right now may be named or not.
     if (outstanding > 0) return;
     const { applied } = held;
     const isFresh = configVersion === 0n;
@@ -81,7 +81,7 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     const observed =
       repeated === undefined
         ? 'no report before the ConfigRequest of a new session'
-        : 'another report than the last one';
+        : 'a different report than the last one';
     check('repeatsReport', isSame, observed);
   };
 

@@ -1,4 +1,4 @@
-/** The certificate of the fixtures, self-signed for edge.example and valid for a hundred years. Its key is public: it protects nothing. */
+/** The self-signed certificate of the fixtures, for edge.example and a hundred years. Its key is public. */
 
 export const certificatePem = `-----BEGIN CERTIFICATE-----
 MIIBrTCCAVSgAwIBAgIUByc6Vvq+MlgQRECPcsmZo6vVepIwCgYIKoZIzj0EAwIw

@@ -9,7 +9,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 let registry: FileRegistry | undefined;
 
-/** Reads `proto/` once for each process. Needs buf, a development package. */
+/** Reads `proto/` once per process. Needs buf, a development dependency. */
 export function protoFiles(): FileRegistry {
   registry ??= createFileRegistry(
     fromBinary(

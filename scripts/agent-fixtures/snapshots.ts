@@ -1,6 +1,6 @@
 /**
- * One snapshot for each kind of rule, as the service sends it: `docs/contract/wire.md#configuration`. For authors of agents, as
- * files in `examples/fixtures/snapshots/`, and for the conformance kit, which sends them to an agent. Opens nothing.
+ * One snapshot for each kind of rule, as the service sends it (`docs/contract/wire.md#configuration`): for authors of
+ * agents, as files in `examples/fixtures/snapshots/`, and for the conformance kit, which sends them to an agent.
  */
 import { X509Certificate } from 'node:crypto';
 import { spkiPin } from '../../src/channel/tls/spki-pin.js';
@@ -23,11 +23,11 @@ import type { Outbound, RealityInbound, RuleOrigin, TransportProfile } from '../
 import { sha256, x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { certificatePem, privateKeyPem } from './certificate.js';
 
-/** Where and for whom a snapshot is. */
+/** The node and address that a snapshot is made for. */
 export interface SnapshotPlace {
   readonly nodeId: string;
   readonly generation: bigint;
-  /** Of its listeners. */
+  /** The address of its listeners. */
   readonly address: string;
   readonly port: number;
 }

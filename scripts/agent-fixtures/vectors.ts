@@ -1,6 +1,6 @@
 /**
- * The handshake and frames of a session with fixed keys, byte for byte, and what an agent must refuse: for authors of agents, as
- * files in `examples/fixtures/`. Made with the service's own channel; a test compares them with a second implementation.
+ * The handshake and frames of a session with fixed keys, byte for byte, and inputs that an agent must refuse: files in
+ * `examples/fixtures/` for authors of agents. A test compares them with a second implementation.
  */
 import { agentKeysFrom, deriveNodeSecrets, encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 import { maxFragmentBytes, splitPayload } from '../../src/channel/noise/fragmenter.js';
@@ -33,11 +33,11 @@ function must<T>(
 
 interface Parties {
   readonly nodeId: string;
-  /** First bytes of the keys, which count up from there. */
+  /** The first byte of each key; the others count up from it. */
   readonly seed: number;
 }
 
-/** One handshake with all that goes into it. */
+/** One handshake with all its inputs. */
 function handshakeOf({ nodeId, seed }: Parties) {
   const secret = counting(seed);
   const service = x25519PairOf(counting(seed + 0x20));
@@ -114,7 +114,7 @@ export function handshakeVectors(): object {
   };
 }
 
-/** Messages of the service, in the order in which they are sent. */
+/** Messages from the service, in the order they are sent. */
 function serviceMessages(): readonly { readonly what: string; readonly payload: Uint8Array }[] {
   const place = { nodeId: vectorNode, generation: 7n, address: '0.0.0.0', port: 443 };
   const names = ['tcp-raw', 'tcp-shared'];

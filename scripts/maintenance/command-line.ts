@@ -1,6 +1,6 @@
 /**
- * What the maintenance commands share as programs: arguments, signals, one sentence per error, exit codes. 0: done;
- * 1: failed, or a problem was found; 2: wrong arguments; 3 and 4: what `log:verify` finds; 130: interrupted.
+ * What the maintenance commands share as programs: arguments, signals, one sentence per error, exit codes. 0: done; 1:
+ * failed, or a problem was found; 2: wrong arguments; 3 and 4: findings of `log:verify`; 130: interrupted.
  */
 import { access, constants } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -17,13 +17,13 @@ export class CommandError extends Error {}
 export interface Arguments {
   readonly positional: readonly string[];
   readonly flags: ReadonlySet<string>;
-  /** What was given to an option, in order; empty when it was not given. */
+  /** The values given for an option, in order; empty if there are none. */
   values(option: string): readonly string[];
 }
 
 /**
  * @param flags the accepted flags, each without a value
- * @param options the accepted options, each with a value; one may be given more than once
+ * @param options the accepted options, each with a value; they may be repeated
  * @throws UsageError
  */
 export function parseArguments(
@@ -32,7 +32,7 @@ export function parseArguments(
   maxPositional: number,
   options: readonly string[] = [],
 ): Arguments {
-  // Not strict: parseArgs words its refusals differently.
+  // Not strict, because parseArgs words its refusals differently.
   const { positionals, tokens } = parseArgs({
     args: [...argv],
     options: Object.fromEntries(options.map((option) => [option.slice('--'.length), { type: 'string' as const }])),
@@ -86,7 +86,7 @@ export const plainLogger: Logger = {
 /** One sentence that explains an error, with its cause. */
 function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // An error of a built-in class is a fault of the program and needs its name; other messages are written for users.
+  // An error of a built-in class is a bug in the program and needs its name; other messages are written for users.
   const fault = [Error, TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error.constructor === kind);
   const text = fault ? errorText(error) : error.message;
   return error instanceof ServiceError && error.cause !== undefined ? `${text} (${errorText(error.cause)})` : text;

@@ -1,6 +1,6 @@
 /**
- * A log without its end: up to an event of one chained stream, for a stream that somebody else has written to. The other
- * chained streams are cut before the first event that names a head behind the cut, so that the rest can be proven.
+ * A log without its end: up to an event of one chained stream, for a stream that somebody else has written to. The
+ * other chained streams are cut before the first event that names a head after the cut, so that the rest can be proven.
  */
 import type { LogHead } from '../../src/domain/log-chain/heads.js';
 import { headsNamedBy } from '../../src/domain/log-chain/heads.js';
@@ -19,7 +19,7 @@ export interface Place {
 export function parsePlace(text: string): Place {
   const [, stream, revision] = /^([a-z-]+)@(\d{1,15})$/.exec(text) ?? [];
   if (stream !== undefined && chainedStreams.includes(stream)) return { stream, revision: Number(revision) };
-  throw new UsageError(`"${text}" is no place: expected STREAM@REVISION, with one of ${chainedStreams.join(', ')}`);
+  throw new UsageError(`"${text}" is not a place: expected STREAM@REVISION, with one of ${chainedStreams.join(', ')}`);
 }
 
 /**
@@ -43,7 +43,7 @@ export async function cutLog(
     if (stream !== place.stream) continue;
     const own = last?.revision === place.revision && !isForeign(last) ? last.metadata.command : undefined;
     if (own === undefined || own.index + 1 !== own.count) {
-      throw new CommandError(`No command ends at ${stream}@${place.revision}: name the last event of one.`);
+      throw new CommandError(`No command ends at ${stream}@${place.revision}: name the last event of a command.`);
     }
   }
   const cuts = cutsFor(place, naming);
@@ -64,7 +64,7 @@ export async function cutLog(
   };
 }
 
-/** Cuts until no stream names a head behind a cut. */
+/** Cuts until no stream names a head after a cut. */
 function cutsFor(
   place: Place,
   naming: readonly (Place & { readonly heads: readonly LogHead[] })[],

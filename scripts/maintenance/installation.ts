@@ -1,6 +1,6 @@
 /**
- * The installation that a maintenance command works on: opens the stores that the environment names as the service does,
- * and lists what an archive carries.
+ * The installation that a maintenance command works on: opens the stores that the environment names, as the service
+ * does, and lists the content of an archive.
  */
 import { join } from 'node:path';
 import { retentions } from '../../src/commands/facts.js';
@@ -22,7 +22,7 @@ import type { OpenStores } from '../../src/storage/open-stores.js';
 import { liveInstances } from '../../src/instance/instance-lease.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
 
-/** The streams that are moved with an installation. Nothing of the read store is: it fills again by itself. */
+/** The streams that move with an installation. The read store does not: it refills by itself. */
 export const archiveScope: ArchiveScope = { streams: allStreams, retentions };
 
 /** Projections that must not have started where an archive is imported. */
@@ -56,7 +56,7 @@ export interface InstallationOptions {
   readonly mayBeHalf?: boolean;
 }
 
-/** @param why what would go wrong, as the end of a sentence @throws CommandError while instances run */
+/** @param why the consequence, as the end of a sentence @throws CommandError while instances run */
 export async function refuseRunning(readStore: OpenStores['readStore'], why: string): Promise<void> {
   const { length } = await liveInstances(readStore);
   if (length === 0) return;
@@ -74,7 +74,7 @@ async function assertInstalled(dataDir: string): Promise<void> {
   throw new CommandError(`The data folder ${dataDir} holds no installation: set SVC_DATA_DIR to the folder of one.`);
 }
 
-/** The log alone, to read it while the service runs. */
+/** The log alone, for reading while the service runs. */
 export interface InstalledLog {
   readonly config: Config;
   readonly eventStore: LogReader;

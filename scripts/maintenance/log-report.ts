@@ -1,10 +1,10 @@
-/** Prints what a log or an archive of it holds, and its problems. */
+/** Prints the content of a log or an archive, and its problems. */
 import type { LogSummary } from '../../src/storage/log-archive/log-check.js';
 import { say } from './command-line.js';
 
 const number = (value: number): string => value.toLocaleString('en-US');
 
-/** Prints one line per stream and the digest, by which two copies of a log are compared. */
+/** Prints one line per stream, and the digest for comparing two copies of a log. */
 export function printLog(log: LogSummary): void {
   for (const { stream, events, first, last } of log.streams) {
     say(`  ${stream.padEnd(16)} ${number(events).padStart(12)} events, revisions ${first} to ${last}`);

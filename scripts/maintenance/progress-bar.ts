@@ -1,15 +1,15 @@
 /**
- * The progress of a command: a bar on a terminal, a plain line every few seconds elsewhere. On standard error, which
- * keeps it apart from what the command prints.
+ * The progress of a command: a bar on a terminal, otherwise a plain line every few seconds. On standard error, to keep
+ * it apart from the command's output.
  */
 export interface ProgressState {
   /** 0 to 1. */
   readonly share: number;
   readonly count: number;
   readonly elapsedMs: number;
-  /** Where this run began; not 0 if it continues an earlier one. */
-  readonly begunShare: number;
-  readonly begunCount: number;
+  /** Where this run started; not 0 if it continues an earlier one. */
+  readonly startShare: number;
+  readonly startCount: number;
 }
 
 const number = (value: number): string => Math.round(value).toLocaleString('en-US');
@@ -30,8 +30,8 @@ export function durationText(seconds: number): string {
 export function progressLine(label: string, unit: string, state: ProgressState, barWidth: number): string {
   const share = Math.min(1, Math.max(0, state.share));
   const seconds = state.elapsedMs / 1000;
-  const rate = seconds > 0 ? (state.count - state.begunCount) / seconds : 0;
-  const gained = share - state.begunShare;
+  const rate = seconds > 0 ? (state.count - state.startCount) / seconds : 0;
+  const gained = share - state.startShare;
   const left = gained > 0 && seconds >= 1 ? ((1 - share) / gained) * seconds : undefined;
   const filled = Math.round(share * barWidth);
   const bar = barWidth === 0 ? '' : `[${'#'.repeat(filled)}${'-'.repeat(barWidth - filled)}] `;
@@ -61,7 +61,7 @@ export function createProgressBar(label: string, unit: string, output: Output = 
   const terminal = output.isTTY === true;
   const began = performance.now();
   let drawn = terminal ? Number.NEGATIVE_INFINITY : began;
-  let begun: { readonly share: number; readonly count: number } | undefined;
+  let start: { readonly share: number; readonly count: number } | undefined;
   let last = { share: 0, count: 0 };
 
   const draw = (): void => {
@@ -69,8 +69,8 @@ export function createProgressBar(label: string, unit: string, output: Output = 
     const state: ProgressState = {
       ...last,
       elapsedMs: drawn - began,
-      begunShare: begun?.share ?? 0,
-      begunCount: begun?.count ?? 0,
+      startShare: start?.share ?? 0,
+      startCount: start?.count ?? 0,
     };
     const width = Math.min(30, Math.max(0, (output.columns ?? 80) - label.length - 50));
     const line = progressLine(label, unit, state, terminal ? width : 0);
@@ -79,11 +79,11 @@ export function createProgressBar(label: string, unit: string, output: Output = 
   return {
     update(share, count) {
       last = { share, count };
-      begun ??= last;
+      start ??= last;
       if (performance.now() - drawn >= (terminal ? redrawMs : plainMs)) draw();
     },
     finish() {
-      if (begun === undefined) return;
+      if (start === undefined) return;
       draw();
       if (terminal) output.write('\n');
     },

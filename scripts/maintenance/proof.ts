@@ -1,4 +1,4 @@
-/** The proof of the log chains for the maintenance commands: of a store or an archive, and how it is printed. */
+/** The proof of the log chains for the maintenance commands, over a store or an archive, and its printed form. */
 import { openWrappedKeyring } from '../../src/app/installation/keyring.js';
 import { headText, parseHead } from '../../src/domain/log-chain/heads.js';
 import type { KeyringWrapped } from '../../src/domain/service/identity.js';
@@ -15,7 +15,7 @@ import { say, UsageError } from './command-line.js';
 import { createProgressBar } from './progress-bar.js';
 
 export interface LogSource {
-  /** Reads a stream from its start; an archive holds it at any place. */
+  /** Reads a stream from its start; in an archive, it may be anywhere. */
   read(stream: string): AsyncIterable<StoredEvent>;
 }
 
@@ -32,12 +32,12 @@ export const sourceOfArchive = (path: string): LogSource => ({
   },
 });
 
-/** @throws UsageError for a text that is no head of a stream with a chain */
+/** @throws UsageError for a text that is not a head of a chained stream */
 export function expectedHeads(contains: readonly string[], endsOn: readonly string[]): readonly ExpectedHead[] {
   const parse = (text: string, last: boolean): ExpectedHead => {
     const head = parseHead(text);
     if (head === undefined || !chainedStreams.includes(head.stream)) {
-      throw new UsageError(`"${text}" is no head: expected STREAM@REVISION:MAC, as log:verify prints it`);
+      throw new UsageError(`"${text}" is not a head: expected STREAM@REVISION:MAC, as log:verify prints it`);
     }
     return { ...head, last };
   };
@@ -46,7 +46,7 @@ export function expectedHeads(contains: readonly string[], endsOn: readonly stri
 
 export type LogProof =
   | { readonly kind: 'proven'; readonly proofs: readonly StreamProof[] }
-  /** No command carries a MAC, or there is no command. */
+  /** No command carries a MAC, or there are no commands. */
   | { readonly kind: 'no_chain' }
   /** One sentence for each problem. */
   | { readonly kind: 'damaged'; readonly proofs: readonly StreamProof[]; readonly problems: readonly string[] };

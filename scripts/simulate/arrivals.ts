@@ -1,6 +1,6 @@
 /**
- * When changes arrive: which agents have a change already, and how long each took. Pure: the times come with the events. An
- * agent has a change when it has applied the change's generation or a later one, so pushes that were left out count too.
+ * When changes arrive: which agents already have a change, and how long each took. Pure. An agent has a change when it
+ * has applied the change's generation or a later one, so skipped pushes count too.
  */
 import type { AppliedEvent } from './process.js';
 
@@ -22,22 +22,22 @@ export interface Arrivals {
   /** An agent has applied a generation. @returns the changes that it has with that */
   applied(event: AppliedEvent): readonly Arrival[];
   /**
-   * A change was answered: from now on it is known which generation holds it.
+   * A change was answered, so its generation is known now.
    * @param expected the agents that must get it
    * @returns the agents that had it before the answer
    */
   changed(kind: 'one' | 'all', sentAt: number, generation: number, expected: Iterable<string>): readonly Arrival[];
-  /** Agents that lack a change which they should have. */
+  /** Agents that lack a change they should have. */
   behind(): number;
-  /** Milliseconds from each change of all nodes until the last agent had it, of those that all have. */
+  /** For each change of all nodes that has reached every agent: milliseconds until the last one had it. */
   readonly lasts: readonly number[];
 }
 
-/** Events that a change may look back at: those from before its answer. */
+/** Events kept for changes whose answer is still to come. */
 const rememberedMax = 60_000;
 /** How far events of several processes may be out of order. */
 const outOfOrderMs = 1_000;
-/** Changes that may be under way; the oldest is forgotten beyond it, and never counts as arrived. */
+/** Pending changes; above it, the oldest is forgotten and never counts as arrived. */
 const changesMax = 500;
 
 export function createArrivals(): Arrivals {

@@ -1,4 +1,4 @@
-/** All simulated agents together: spread over processes, some of them with a behaviour of their own. */
+/** All simulated agents together, spread over processes, some of them with special behaviour. */
 import type { HostPort } from '../../src/kernel/host-port.js';
 import { forkChild } from '../stack/child.js';
 import type { Child } from '../stack/child.js';
@@ -95,7 +95,7 @@ export async function startCrowd(
 
 const wholeShare = (share: number, all: readonly unknown[]): number => Math.round(share * all.length);
 
-/** One fleet of agents whose tables change, and one of agents whose tables stay. */
+/** One fleet of agents whose tables change, and one whose tables stay the same. */
 function fleetsOf(
   { changing, table, heartbeatSeconds }: Scenario,
   endpoint: HostPort,

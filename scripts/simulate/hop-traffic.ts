@@ -1,7 +1,4 @@
-/**
- * Real bytes through chains of real relays, while the simulated agents do what they do: clients that send, and want back what they
- * have sent.
- */
+/** Real bytes through chains of real relays beside the simulated agents: clients send bytes and expect them back. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -12,10 +9,10 @@ import { startHopChains } from '../stack/hop-chains.js';
 import type { HopChain, HopKind } from '../stack/hop-chains.js';
 import type { Installation } from './installation.js';
 
-/** What one chain has carried. */
+/** The traffic of one chain. */
 export interface HopResult {
   readonly kind: HopKind;
-  /** Connections, or clients of UDP, that got back all that they have sent. */
+  /** Connections or UDP clients that got back everything they sent. */
   readonly served: number;
   /** Those that did not. */
   readonly failed: number;
@@ -24,7 +21,7 @@ export interface HopResult {
 }
 
 export interface HopTraffic {
-  /** @returns what each chain has carried */
+  /** @returns the traffic of each chain */
   stop(): Promise<readonly HopResult[]>;
 }
 
@@ -34,7 +31,7 @@ const withinMs = 30_000;
 const streamBytes = 1024 * 1024;
 const datagrams = { count: 16, bytes: 1_200, againMs: 500 } as const;
 
-/** Builds the chains in the service, starts their agents, and sends until it is stopped. */
+/** Builds the chains in the service, starts their agents, and sends until stopped. */
 export async function startHopTraffic(
   { rest, endpoint, own }: Installation,
   { kinds, prefix, keep }: { readonly kinds: readonly HopKind[]; readonly prefix: string; readonly keep: boolean },
@@ -87,7 +84,7 @@ function startClients({ kind, transport, port }: HopChain): { stop(): Promise<Ho
   };
 }
 
-/** @throws Error unless all bytes and the end come back. @returns how many bytes that were */
+/** @throws Error unless all bytes and the end come back. @returns the number of bytes */
 async function overTcp(port: number): Promise<number> {
   const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
   socket.on('error', () => undefined);
@@ -98,14 +95,14 @@ async function overTcp(port: number): Promise<number> {
     socket.end(sent);
     // Rejects if the connection breaks.
     await once(socket, 'end', { signal: AbortSignal.timeout(withinMs) });
-    if (!Buffer.concat(parts).equals(sent)) throw new Error('other bytes came back');
+    if (!Buffer.concat(parts).equals(sent)) throw new Error('different bytes came back');
     return sent.length;
   } finally {
     socket.destroy();
   }
 }
 
-/** The same with datagrams, which are sent again until they are answered. */
+/** The same with datagrams, which are resent until answered. */
 async function overUdp(port: number): Promise<number> {
   const socket = createSocket('udp4');
   const missing = new Map<string, Buffer>();

@@ -1,4 +1,4 @@
-/** The service that is simulated against: one of the simulator's own in a temporary folder, or a running one. */
+/** The service under simulation: the simulator's own in a temporary folder, or a running one. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,13 +16,13 @@ export interface Installation {
   readonly own: boolean;
   readonly endpoint: HostPort;
   readonly rest: RestClient;
-  /** Processor seconds of the service so far; undefined where that cannot be known. */
+  /** CPU seconds of the service so far; undefined where unknown. */
   cpuSeconds(): Promise<number | undefined>;
-  /** Stops a service of its own and deletes its folder. */
+  /** Stops the simulator's own service and deletes its folder. */
   close(): Promise<void>;
 }
 
-/** @throws CommandError if a running service cannot be used, UsageError for an option that does not fit it */
+/** @throws CommandError if a running service cannot be used, UsageError for an option that does not suit it */
 export function openInstallation(scenario: Scenario, password: string | undefined): Promise<Installation> {
   return scenario.service === undefined ? startOwn(scenario) : useRunning(scenario, scenario.service, password);
 }

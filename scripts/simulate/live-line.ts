@@ -1,4 +1,4 @@
-/** One line that shows how a simulation is going: redrawn on a terminal, printed every few seconds elsewhere. */
+/** One line that shows how a simulation is going: redrawn on a terminal, otherwise printed every few seconds. */
 import type { Second } from './result.js';
 import { milliseconds } from './text-report.js';
 

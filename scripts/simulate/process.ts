@@ -1,16 +1,16 @@
-/** A separate process with a part of the simulated agents. */
+/** A separate process that runs some of the simulated agents. */
 import { answerParent } from '../stack/child.js';
 import { startLightFleet } from './light/fleet.js';
 import type { FleetCounts, LightFleet, LightFleetOptions } from './light/fleet.js';
 
-/** An agent has applied a generation; `at` is in milliseconds of the clock that all processes of the machine share. */
+/** An agent has applied a generation; `at` is in milliseconds of the clock that all processes on the machine share. */
 export interface AppliedEvent {
   readonly nodeId: string;
   readonly generation: number;
   readonly at: number;
 }
 
-/** Each fleet of one process has agents that behave alike. */
+/** The agents of one fleet behave alike. */
 export type StartFleets = readonly Pick<
   LightFleetOptions,
   'endpoint' | 'agents' | 'heartbeats' | 'rejecting' | 'slow'
@@ -28,7 +28,7 @@ const slowReadEveryMs = 2_000;
 const fleets: LightFleet[] = [];
 let unsent: AppliedEvent[] = [];
 
-/** Events go out together, because a message for each would cost more than the agents. */
+/** Events are sent together, because a message for each would cost more than the agents. */
 function tellSoon(nodeId: string, generation: number): void {
   unsent.push({ nodeId, generation, at: Number(process.hrtime.bigint()) / 1e6 });
   if (unsent.length > 1) return;

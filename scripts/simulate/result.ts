@@ -1,4 +1,4 @@
-/** What a simulation found, as data: the JSON that `--json` prints and the source of the reports. */
+/** The outcome of a simulation, as data: the JSON that `--json` prints, and the source of the reports. */
 import type { HopResult } from './hop-traffic.js';
 import type { FleetCounts } from './light/fleet.js';
 import type { Scenario } from './scenario.js';
@@ -15,14 +15,14 @@ export interface Times {
 export interface Second {
   readonly second: number;
   readonly connected: number;
-  /** Agents that lack a change which they should have. */
+  /** Agents that lack a change they should have. */
   readonly behind: number;
   readonly applies: number;
   readonly rejects: number;
-  /** Of the changes that arrived in this second; null without any. */
+  /** Of the changes that arrived in this second; null if none did. */
   readonly p50: number | null;
   readonly p99: number | null;
-  /** Processor cores that the service used; null where that cannot be known. */
+  /** CPU cores that the service used; null where unknown. */
   readonly cores: number | null;
 }
 
@@ -40,27 +40,27 @@ export interface Result {
   /** Until all agents were connected; null if they never were. */
   readonly connectSeconds: number | null;
   readonly edits: { readonly one: number; readonly all: number; readonly failed: number };
-  /** Until an agent had a change, of agents that read and accept everything. */
+  /** Until an agent had a change, for agents that read and accept everything. */
   readonly applied: { readonly one: Times | null; readonly all: Times | null };
-  /** Until the last agent had a change of all nodes. */
+  /** Until the last agent had a change that touches all nodes. */
   readonly lastApplied: Times | null;
-  /** How many changes arrived within so many milliseconds, each bucket without those before. */
+  /** How many changes arrived within this many milliseconds, not counting earlier buckets. */
   readonly histogram: readonly { readonly upToMs: number; readonly count: number }[];
   readonly counts: FleetCounts;
   readonly agents: { readonly rejecting: number; readonly slow: number; readonly cpuSeconds: number };
   readonly serviceCpuSeconds: number | null;
   readonly storms: readonly Storm[];
-  /** Of `--hops`. */
+  /** Results of `--hops`. */
   readonly hops: readonly HopResult[];
   readonly seconds: readonly Second[];
-  /** In the end: how many run what they should, by the service's own account, and some of those that do not. */
+  /** At the end: how many run what they should, according to the service, and some of those that do not. */
   readonly converged: number;
   readonly notConverged: readonly string[];
   /** From the end of the scenario until all had converged; null if they had not. */
   readonly settleSeconds: number | null;
 }
 
-/** Whether each chain has carried something, and nothing failed. */
+/** Whether each chain has carried something and nothing failed. */
 export const hopsCarried = ({ hops }: Result): boolean =>
   hops.every(({ served, failed }) => served > 0 && failed === 0);
 
@@ -76,7 +76,7 @@ export function timesOf(values: readonly number[]): Times | null {
 
 export const tenth = (value: number): number => Math.round(value * 10) / 10;
 
-/** Each bucket is twice as wide as the one before, from 1 ms on. */
+/** Each bucket is twice as wide as the previous one, starting at 1 ms. */
 export function histogramOf(values: readonly number[]): Result['histogram'] {
   const counts: number[] = [];
   for (const value of values) {
@@ -86,7 +86,7 @@ export function histogramOf(values: readonly number[]): Result['histogram'] {
   return Array.from(counts, (count = 0, bucket) => ({ upToMs: 2 ** bucket, count }));
 }
 
-/** Collects times up to a bound; beyond it every further one replaces a random one, so that all are equally likely. */
+/** Keeps times up to a bound; beyond it, each new one replaces a random one, so that all are equally likely to stay. */
 export function createSample(max: number, random: () => number = Math.random) {
   const values: number[] = [];
   let seen = 0;

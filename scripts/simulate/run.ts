@@ -17,7 +17,7 @@ interface RunOptions {
   readonly installation: Installation;
   readonly site: Site;
   readonly setUpSeconds: number;
-  /** Ends the scenario early; the result is still made. */
+  /** Ends the scenario early; the result is still computed. */
   readonly signal: AbortSignal;
   /** Called once a second. */
   readonly onSecond: (second: Second, refused: number) => void;
@@ -36,7 +36,7 @@ export async function play(options: RunOptions): Promise<Omit<Result, 'hops'>> {
   const { scenario, installation, site, signal } = options;
   const arrivals = createArrivals();
   const samples = { one: createSample(sampleMax), all: createSample(sampleMax) };
-  /** Of the current second. */
+  /** In the current second. */
   let recent: number[] = [];
   const note = (found: readonly Arrival[]): void => {
     for (const { kind, tookMs } of found) {
@@ -103,10 +103,10 @@ export async function play(options: RunOptions): Promise<Omit<Result, 'hops'>> {
 
     const ending = now();
     await crowd.relent();
-    // One more change of all, which those that rejected or did not read must take as well.
+    // One more change of all nodes, which agents that rejected or did not read must apply as well.
     await edit('all');
     const settled = await settle(crowd, site, scenario, signal);
-    // All are connected, unless some never will be.
+    // Waits for all to connect, unless some never will.
     await withDeadline(over, stateEveryMs);
     const state = await crowd.state();
     const serviceAfter = await installation.cpuSeconds();
@@ -136,7 +136,7 @@ export async function play(options: RunOptions): Promise<Omit<Result, 'hops'>> {
   }
 }
 
-/** Runs `act` so often a second. One that takes longer than its turn delays the next. */
+/** Runs `act` this often per second. A call that takes longer than its turn delays the next. */
 function atRate(perSecond: number, act: () => Promise<void>): Loop {
   return startLoop(1_000 / perSecond, act, () => undefined);
 }
@@ -155,7 +155,7 @@ function churning(crowd: Crowd, perSecond: number): Loop {
   );
 }
 
-/** Waits out the scenario, and cuts all connections at its storms. @returns what ends when all are back */
+/** Waits out the scenario, and cuts all connections at its storms. @returns resolves when all are back */
 async function storming(
   crowd: Crowd,
   { storms, durationSeconds, agents, connectSeconds }: Scenario,
@@ -179,7 +179,7 @@ async function storming(
   return { over: Promise.all(returns) };
 }
 
-/** @returns whether so many were connected in time */
+/** @returns whether this many were connected in time */
 async function waitUntil(crowd: Crowd, count: number, withinMs: number, signal: AbortSignal): Promise<boolean> {
   const until = now() + withinMs;
   while (now() < until && !signal.aborted) {
@@ -189,7 +189,7 @@ async function waitUntil(crowd: Crowd, count: number, withinMs: number, signal: 
   return false;
 }
 
-/** Waits until every node runs its newest generation. @returns the nodes that do not in the end */
+/** Waits until every node runs its newest generation. @returns the nodes that never did */
 async function settle(
   crowd: Crowd,
   site: Site,
@@ -211,7 +211,7 @@ async function settle(
   }
 }
 
-/** Looks at the agents and the service once a second. */
+/** Checks the agents and the service once a second. */
 function watch(
   crowd: Crowd,
   { installation, onSecond }: RunOptions,

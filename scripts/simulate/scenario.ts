@@ -1,4 +1,4 @@
-/** The command line of the simulator: what the agents and the operators do, and for how long. */
+/** The command line of the simulator: the behaviour of agents and operators, and for how long. */
 import { parseHostPort } from '../../src/kernel/host-port.js';
 import type { HostPort } from '../../src/kernel/host-port.js';
 import { hopKinds } from '../stack/hop-chains.js';
@@ -9,9 +9,9 @@ export interface Scenario {
   readonly agents: number;
   readonly processes: number;
   readonly durationSeconds: number;
-  /** A running service; undefined: the simulator starts one of its own. */
+  /** A running service; undefined: the simulator starts its own. */
   readonly service: { readonly url: string; readonly endpoint: HostPort; readonly user: string } | undefined;
-  /** Undefined: as the service tells. */
+  /** Undefined: the service's interval. */
   readonly heartbeatSeconds: number | undefined;
   readonly table: { readonly listeners: number; readonly routesPerListener: number };
   /** Shares of the agents, 0 to 1. */
@@ -25,11 +25,11 @@ export interface Scenario {
   /** Changes per second that touch one node, and all of them. */
   readonly editsOfOne: number;
   readonly editsOfAll: number;
-  /** Kinds of hops that real bytes go through meanwhile, in chains of real agents. */
+  /** Kinds of hops that carry real bytes meanwhile, in chains of real agents. */
   readonly hops: readonly HopKind[];
-  /** How long it may take until all have connected; the scenario goes on afterwards in any case. */
+  /** How long all may take to connect; the scenario continues afterwards in any case. */
   readonly connectSeconds: number;
-  /** How long the end may take until all agents have converged. */
+  /** How long all agents may take to converge at the end. */
   readonly settleSeconds: number;
   readonly reportFile: string | undefined;
   readonly json: boolean;
@@ -65,7 +65,7 @@ Simulated agents over real sockets, against a service of their own in a temporar
 Exit code: 0 if all agents converged in the end and every chain of --hops carried what it was given, 1 if not, 2 for wrong
 options.`;
 
-/** A fleet of any size gets the first, and the rest at the pace of a slow machine. */
+/** Any fleet gets `seconds`, plus its connect time on a slow machine. */
 const connectWithin = { seconds: 60, agentsPerSecond: 50 };
 
 const valued = [

@@ -1,6 +1,6 @@
 /**
- * What the simulator needs in a service: nodes with a deployed chain each, to one upstream that all share, and some
- * upstreams that only one node uses, so that a change can touch one node or all. It removes all of it afterwards.
+ * What the simulator creates in a service: nodes with one deployed chain each, all to one shared upstream, and some
+ * upstreams that only one node uses, so that a change can touch one node or all. It removes everything afterwards.
  */
 import { CommandError } from '../maintenance/command-line.js';
 import type { RestClient } from '../stack/rest-client.js';
@@ -8,22 +8,22 @@ import type { LightCredentials } from './light/fleet.js';
 
 export interface Site {
   readonly nodes: readonly LightCredentials[];
-  /** Changes what one of the nodes runs, or what all do. */
+  /** Changes what one node runs, or what all run. */
   edit(what: 'one' | 'all'): Promise<Edit>;
   /** The generation that each node should run, and the one that it has applied, from the service's read models. */
   generations(): Promise<ReadonlyMap<string, { readonly newest: number; readonly applied: number | null }>>;
-  /** Deletes everything that was created, and whatever half of it if creating has failed. */
+  /** Deletes everything that was created, even if creating failed half way. */
   remove(): Promise<void>;
 }
 
 export interface Edit {
   /** The touched node; undefined: all of them. */
   readonly nodeId: string | undefined;
-  /** What the touched nodes must run now, at least. */
+  /** The generation that the touched nodes must run at least. */
   readonly generation: number;
 }
 
-/** Upstreams of single nodes: edits take turns. */
+/** How many upstreams belong to a single node; edits use them in turn. */
 const ownMax = 50;
 const callersAtOnce = 16;
 const pageSize = 500;
@@ -39,7 +39,7 @@ interface NodeView {
 }
 
 /**
- * Creates nodes named `sim-<run>-…` with all they need.
+ * Creates nodes named `sim-<run>-…` with everything they need.
  * @param progress called with how many nodes are complete
  * @throws Error when interrupted, or when the service refuses something; `remove` has then been called
  */
@@ -51,7 +51,7 @@ export async function createSite(
   progress: (nodes: number) => void,
 ): Promise<Site> {
   const prefix = `sim-${run}-`;
-  /** Paths to delete, in the order of their creation. */
+  /** Paths to delete, in order of creation. */
   const created: string[] = [];
   const create = async <T extends Created>(path: string, body: object): Promise<T> => {
     const made = await rest.call<T>('POST', path, body);
@@ -59,7 +59,7 @@ export async function createSite(
     return made;
   };
   const remove = async (): Promise<void> => {
-    // Chains name nodes and upstreams, so they go first.
+    // Chains refer to nodes and upstreams, so they go first.
     for (const kind of ['/api/l4-chains/', '/api/l4-upstreams/', '/api/nodes/']) {
       const paths = created.filter((path) => path.startsWith(kind));
       await inParallel(paths.length, async (index) => {
@@ -135,10 +135,10 @@ export async function createSite(
   };
 }
 
-/** Differs from the one before, so that each edit changes something. */
+/** Differs from the previous one, so that each edit changes something. */
 const endpointOf = (edit: number): string => `192.0.2.10:${8_443 + (edit % 50_000)}`;
 
-/** Runs `each` for 0..count-1, several at a time; the first failure ends it. */
+/** Runs `each` for 0..count-1, several at a time; the first failure stops it. */
 async function inParallel(count: number, each: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const work = async (): Promise<void> => {

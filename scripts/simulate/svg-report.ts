@@ -1,4 +1,4 @@
-/** A simulation as one SVG with plots, or as an HTML page around it that needs nothing else. */
+/** A simulation as an SVG with plots, or as a self-contained HTML page around it. */
 import type { Result } from './result.js';
 import { milliseconds, rowsOf } from './text-report.js';
 
@@ -22,7 +22,7 @@ const short = (value: number): string => String(Math.round(value * 10) / 10);
 const text = (x: number, y: number, content: string, attributes = ''): string =>
   `<text x="${short(x)}" y="${short(y)}" ${attributes}>${escaped(content)}</text>`;
 
-/** The plots of a result; one without values is left out. */
+/** The plots of a result, without those that have no values. */
 function plotsOf({ seconds }: Result): readonly Plot[] {
   const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
   const plots: readonly Plot[] = [
@@ -61,7 +61,7 @@ function plotsOf({ seconds }: Result): readonly Plot[] {
 
 const [left, right] = [page.margin, page.width - 20];
 
-/** A frame with horizontal lines at round parts of `top`. */
+/** A frame with horizontal lines at round fractions of `top`. */
 function axes(y: number, top: number, show: (value: number) => string): string {
   return Array.from({ length: ticks + 1 }, (_, index) => {
     const at = y + page.plot - (index / ticks) * page.plot;
@@ -88,7 +88,7 @@ function linePlot({ title, lines, show }: Plot, y: number): string {
         return point;
       })
       .join('');
-    // A point for each value: a line alone does not show one without neighbours.
+    // A point for each value: a line alone does not show a value without neighbours.
     const points = values.map((value, at) =>
       value === null ? '' : `<circle cx="${short(x(at))}" cy="${short(height(value))}" r="1.5" fill="${colour}"/>`,
     );

@@ -13,7 +13,7 @@ export function milliseconds(ms: number): string {
 }
 
 /**
- * One character for each part of the series, from its lowest block for 0 to its highest for the largest value.
+ * One character per part of the series, from the lowest block for 0 to the highest for the largest value.
  * @internal exported for tests
  */
 export function sparkline(values: readonly (number | null)[], width = plotWidth): string {
@@ -27,7 +27,7 @@ export function sparkline(values: readonly (number | null)[], width = plotWidth)
     .join('');
 }
 
-/** The largest value of each of at most `width` parts of the series. */
+/** The largest value in each of at most `width` parts of the series. */
 function partsOf(values: readonly (number | null)[], width: number): readonly (number | null)[] {
   const parts = Math.min(width, values.length);
   return Array.from({ length: parts }, (_, part) => {
@@ -38,7 +38,7 @@ function partsOf(values: readonly (number | null)[], width: number): readonly (n
   });
 }
 
-/** A bar for each bucket, of eighths of a character. @internal exported for tests */
+/** A bar per bucket, in eighths of a character. @internal exported for tests */
 export function histogram(buckets: Result['histogram'], width = barWidth): readonly string[] {
   const top = Math.max(...buckets.map((bucket) => bucket.count), 1);
   const first = buckets.findIndex((bucket) => bucket.count > 0);
@@ -60,7 +60,7 @@ const listed = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, value]) => `${name} ${count(value)}`)
     .join(', ') || 'none';
 
-/** The rows of the table: what, and how much. */
+/** The rows of the table: label and value. */
 export function rowsOf(result: Result): readonly (readonly [what: string, value: string])[] {
   const { scenario, counts, agents, edits } = result;
   const storms = result.storms.map(

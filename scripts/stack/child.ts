@@ -1,6 +1,6 @@
 /**
- * A part of a program in a separate process, started from TypeScript or from the build and called over IPC; both ends of
- * the IPC are here. For the simulator and the benchmarks; the service itself is started by `service.ts`.
+ * Runs a part of a program in a separate process, from TypeScript or from the build, and calls it over IPC; both ends
+ * are here. For the simulator and the benchmarks; `service.ts` starts the service itself.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +41,7 @@ export function forkChild(module: URL, args: readonly string[] = [], execArgv: r
   const child = fork(entry, args, {
     execArgv: [...(fromSource ? ['--import', 'tsx'] : ['--enable-source-maps']), ...execArgv],
     serialization: 'advanced',
-    // Standard output is for the report.
+    // Standard output is reserved for the report.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const ended = once(child, 'exit');

@@ -1,4 +1,4 @@
-/** REALITY in the demo: a target in the demo itself, keys made for it, and a prober who speaks plain h2c. */
+/** REALITY in the demo: a target inside the demo, keys generated for it, and a prober that speaks plain h2c. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { formatEndpoint } from '../../src/channel/reality/endpoint.js';
@@ -12,14 +12,14 @@ export interface DemoReality {
   readonly env: Readonly<Record<string, string>>;
   /** For an agent. @param controlEndpoint `http://host:port` of the listener */
   endpoint(controlEndpoint: string): string;
-  /** Meets the listener as a stranger. */
+  /** Connects to the listener as a stranger. */
   probe(controlEndpoint: string): Promise<Probed>;
   close(): void;
 }
 
 interface Probed {
   readonly port: number;
-  /** To the preface of h2c, from the listener and from the target itself, in hexadecimal. */
+  /** The answers to the h2c preface, from the listener and from the target itself, in hexadecimal. */
   readonly answer: { readonly listener: string; readonly target: string };
   /** The page that the listener shows over TLS. */
   readonly page: string;
@@ -60,7 +60,7 @@ export async function startDemoReality(): Promise<DemoReality> {
   };
 }
 
-/** What a server on this machine says to the bytes until it ends, in hexadecimal. */
+/** All bytes, in hexadecimal, that a server on this machine answers until the connection ends. */
 async function answerTo(port: number, bytes: Uint8Array): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port, timeout: 10_000 });
   const parts: Buffer[] = [];

@@ -19,9 +19,9 @@ import { importedProjections } from '../maintenance/installation.js';
 type Variables = Readonly<Record<string, string>>;
 
 export interface DemoStores {
-  /** The variables by which the service finds them, in addition to the data folder. */
+  /** The variables with which the service finds them, in addition to the data folder. */
   readonly env: Variables;
-  /** Where they are, as text without credentials. */
+  /** Their location, as text without credentials. */
   readonly text: string;
   close(): Promise<void>;
 }
@@ -146,7 +146,7 @@ const startWithinMs = 30_000;
 
 /** Starts `test/servers/stores.ts`, which only a checkout has. @throws CommandError */
 async function startTestServers(): Promise<{ readonly env: Variables; close(): Promise<void> }> {
-  // In the checkout, seen from dist/scripts/stack; compiled, beside this file's own folder, when a test runs the demo.
+  // In the checkout, seen from dist/scripts/stack; or compiled, next to this file's folder, when a test runs the demo.
   const path = ['../../../test/servers/stores.ts', '../../test/servers/stores.js']
     .map((relative) => fileURLToPath(new URL(relative, import.meta.url)))
     .find((candidate) => existsSync(candidate));

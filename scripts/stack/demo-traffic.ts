@@ -26,12 +26,12 @@ async function listening(server: Server): Promise<DemoTarget> {
   return { port: (server.address() as AddressInfo).port, close: () => server.close() };
 }
 
-/** An HTTP server that says its name. */
+/** An HTTP server that answers with its name. */
 export function httpTarget(name: string): Promise<DemoTarget> {
   return listening(createServer(hello(name)));
 }
 
-/** The same over TLS, with a certificate of its own. */
+/** The same over TLS, with its own certificate. */
 export async function httpsTarget(name: string, host: string): Promise<DemoTarget> {
   const now = Date.now();
   const { certificatePem, privateKeyPem } = await createSelfSigned({
@@ -53,7 +53,7 @@ export async function udpTarget(name: string): Promise<DemoTarget> {
 }
 
 interface FetchOptions {
-  /** The host that is asked for, in HTTP and in TLS. */
+  /** The requested host, in HTTP and in TLS. */
   readonly host?: string;
   readonly path?: string;
   readonly tls?: boolean;
@@ -61,13 +61,13 @@ interface FetchOptions {
 
 interface Fetched {
   readonly text: string;
-  /** Of the certificate that was shown, as REST writes it; empty without TLS. */
+  /** The pin of the certificate that was shown, as REST writes it; empty without TLS. */
   readonly spki: string;
 }
 
 const fetchWithinMs = 5_000;
 
-/** One request on a connection of its own. Certificates are not verified: the caller looks at the key. */
+/** One request on its own connection. Certificates are not verified: the caller checks the key. */
 export function fetchThrough(port: number, options: FetchOptions = {}): Promise<Fetched> {
   const { host = '127.0.0.1', path = '/', tls = false } = options;
   return new Promise((resolve, reject) => {
@@ -75,7 +75,7 @@ export function fetchThrough(port: number, options: FetchOptions = {}): Promise<
     const sent = tls ? tlsRequest({ ...place, servername: host, rejectUnauthorized: false }) : request(place);
     sent.on('timeout', () => sent.destroy(new Error('no answer in time')));
     sent.on('error', reject);
-    // An answer 101 ends so, without an error.
+    // An answer 101 ends this way, without an error.
     sent.on('close', () => reject(new Error('no answer')));
     sent.on('response', (response) => {
       const spki = tls ? spkiOf(response.socket as TLSSocket) : '';

@@ -1,6 +1,6 @@
 /**
- * The part of the demo that shows transports: a hop inside TLS whose key is pinned, one port that several chains and a
- * route share, UDP, and a certificate that is replaced under traffic. All of it between two nodes that are online.
+ * The part of the demo that shows transports: a hop inside TLS with a pinned key, one port shared by several chains and
+ * a route, UDP, and a certificate that is replaced under traffic. Everything between two nodes that are online.
  */
 import {
   askOverUdp,
@@ -45,14 +45,14 @@ interface LinksAnswer {
   readonly items: readonly { readonly rtt_ms: number | null }[];
 }
 
-/** From the edge to the relay: of the chain that was there, the one inside TLS, the one passed on, and the route. */
+/** From the edge to the relay: the existing chain, the one inside TLS, the one passed on, and the route. */
 const tcpLinks = 4;
 
 function matchesOf(listener: PortsAnswer['items'][number] | undefined): readonly string[] {
   return (listener?.routes ?? []).map(({ matchKind, matchValue }) => `${matchKind} ${matchValue}`).sort();
 }
 
-/** Runs the steps; what they deployed stays. */
+/** Runs the steps; the resources they deploy stay. */
 export async function tourTransports({ story, admin, edge, relay }: TransportsTour): Promise<void> {
   const targets: DemoTarget[] = [];
   const target = async (made: Promise<DemoTarget>): Promise<string> => {

@@ -1,6 +1,6 @@
 /**
- * Real chains over real reference agents on this machine: nodes, credentials, and for each kind of hop a chain from the first
- * gateway, which is RAW, over the others, which are of that kind. For the simulator and the benchmarks.
+ * Real chains over real reference agents on this machine: nodes, credentials, and for each kind of hop a chain that
+ * enters the first gateway as RAW and crosses the others by that kind. For the simulator and the benchmarks.
  */
 import { startAgentProcess } from './agent.js';
 import { httpsTarget } from './demo-traffic.js';
@@ -8,7 +8,7 @@ import { eventually, freePorts, NoUseWaiting } from './process.js';
 import type { RunningProgram } from './process.js';
 import type { RestClient } from './rest-client.js';
 
-/** The kinds, and what each is in a chain. */
+/** The kinds, and the form of each in a chain. */
 const hopsOf = {
   tcp: { outer: 'tcp', security: 'raw' },
   tls: { outer: 'tcp', security: 'tls' },
@@ -29,9 +29,9 @@ export interface HopChain {
 
 export interface HopChains {
   readonly chains: readonly HopChain[];
-  /** The first is the one that clients enter. */
+  /** Clients enter at the first. */
   readonly gateways: readonly { readonly nodeId: string; readonly agent: RunningProgram }[];
-  /** Deletes what was created in the service, the newest first. */
+  /** Deletes everything that was created in the service, newest first. */
   remove(): Promise<void>;
   /** Stops the agents. */
   close(): Promise<void>;
@@ -46,9 +46,9 @@ interface HopChainsOptions {
   readonly gateways: number;
   /** Ports of 127.0.0.1 to which the chains lead. */
   readonly targets: { readonly tcp: number; readonly udp: number };
-  /** Begins the name of whatever is created. */
+  /** The prefix of all names that are created. */
   readonly prefix: string;
-  /** Of the agents. */
+  /** The agents' environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -60,7 +60,7 @@ const serverName = 'camouflage.example';
 /** The first clients of a REALITY hop wait a few seconds until the hop knows its target. */
 const runsWithinMs = 60_000;
 
-/** @returns when all gateways run what they should. @throws Error when the service refuses something, or an agent does not come */
+/** @returns when all gateways run what they should. @throws Error when the service refuses, or an agent stays away */
 export async function startHopChains(options: HopChainsOptions): Promise<HopChains> {
   const { rest, controlEndpoint, kinds, targets, prefix, env = {} } = options;
   const created: string[] = [];
@@ -126,7 +126,7 @@ export async function startHopChains(options: HopChainsOptions): Promise<HopChai
   }
 }
 
-/** Waits until a node has applied its newest configuration. @param agent the process that should, where it is known */
+/** Waits until a node has applied its newest configuration. @param agent the process that should, where known */
 export async function running(
   rest: RestClient,
   { nodeId, agent }: { readonly nodeId: string; readonly agent?: RunningProgram },

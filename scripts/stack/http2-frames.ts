@@ -1,6 +1,6 @@
 /**
- * HTTP/2 frames written by hand: what no HTTP/2 library would send, and what light agents send cheaply. No state. For the
- * tests, the benchmarks of attacks and `scripts/simulate/`; not part of the service.
+ * Hand-written HTTP/2 frames: those that no HTTP/2 library would send, and those that light agents send cheaply.
+ * Stateless. For the tests, the benchmarks of attacks and `scripts/simulate/`; not part of the service.
  */
 import { h2cPreface } from '../../src/transport/listener/sniff.js';
 
@@ -28,7 +28,7 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
   return Buffer.concat([head, payload]);
 }
 
-/** A string of a header list, without Huffman coding. */
+/** A string in a header list, without Huffman coding. */
 function text(value: string): Buffer {
   const bytes = Buffer.from(value, 'latin1');
   if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
@@ -41,10 +41,10 @@ function text(value: string): Buffer {
 const literals = (first: number, headers: Readonly<Record<string, string>>): Buffer =>
   Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([first]), text(name), text(value)]));
 
-/** A header list as literals that enter no table, so it is the same on every connection. */
+/** A header list of literals that enter no table, so it is the same on every connection. */
 export const headerList = (headers: Readonly<Record<string, string>>): Buffer => literals(0x00, headers);
 
-/** A header list as literals that enter the receiver's table. */
+/** A header list of literals that enter the receiver's table. */
 export const tableFilling = (headers: Readonly<Record<string, string>>): Buffer => literals(0x40, headers);
 
 /** The headers of an OpenSession call. */
@@ -64,7 +64,7 @@ export function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** What every connection begins with. */
+/** The bytes that every connection starts with. */
 export const opening = Buffer.concat([h2cPreface, frame(FrameType.settings, 0, 0)]);
 
 export const rstStream = (stream: number, code = 8): Buffer => frame(FrameType.rstStream, 0, stream, uint32(code));
@@ -72,7 +72,7 @@ export const rstStream = (stream: number, code = 8): Buffer => frame(FrameType.r
 /** @internal exported for tests */
 export const goAway = (): Buffer => frame(FrameType.goAway, 0, 0, Buffer.concat([uint32(0), uint32(0)]));
 
-/** The whole frames among bytes that a server has sent. @internal exported for tests */
+/** The whole frames in bytes that a server has sent. @internal exported for tests */
 export function framesIn(
   bytes: Buffer,
 ): { readonly type: number; readonly stream: number; readonly payload: Buffer }[] {

@@ -1,6 +1,7 @@
 /**
  * Programs of this project as child processes, always compiled: from the build that this file belongs to, or, in tests,
- * from what `test/run/compile.ts` has made of the sources. For the demo, the end-to-end tests and the benchmarks; not part of the service.
+ * from what `test/run/compile.ts` has compiled. For the demo, the end-to-end tests and the benchmarks; not part of the
+ * service.
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
@@ -29,14 +30,11 @@ export const compiledRoot = fileURLToPath(
 const maxOutput = 4 * 1024 * 1024;
 
 export interface ProgramOptions {
-  /** Root of another release's compiled programs; this release when absent. */
+  /** Root of another release's compiled programs; this release if absent. */
   readonly root?: string;
 }
 
-/**
- * Starts `src/<name>`, for example `main` or `agent/main`. It inherits this process's environment without its `SVC_`
- * variables, and gets `env` in addition.
- */
+/** Starts `src/<name>`, such as `main` or `agent/main`, with `env` and this process's variables except `SVC_` ones. */
 export function startProgram(
   name: string,
   env: { readonly [name: string]: string },
@@ -75,8 +73,8 @@ export function startProgram(
 }
 
 /**
- * Below the range that operating systems use for outgoing connections, which could otherwise take a free port. Each worker of
- * the tests has a part of its own and walks through it: a port stays its program's while that is started again.
+ * Below the range that operating systems use for outgoing connections, which could otherwise take a free port. Each
+ * test worker has its own part and walks through it, so that a port remains its program's across a restart.
  */
 const ports = { from: 12_000, parts: 12, ofPart: 1_500 };
 const part = Number(process.env['VITEST_POOL_ID'] ?? 0) % ports.parts;
@@ -106,7 +104,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return free;
 }
 
-/** Thrown by the function that `eventually` calls, when the condition can no longer come true. */
+/** Thrown by the function passed to `eventually` when the condition can no longer come true. */
 export class NoUseWaiting extends Error {}
 
 /** Calls `ask` until it returns a value. @throws NoUseWaiting at once; Error naming `what` after `timeoutMs` */

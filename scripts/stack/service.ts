@@ -1,4 +1,4 @@
-/** The service as a process on free loopback ports; can be killed and started again. */
+/** The service as a process on free loopback ports; can be killed and restarted. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { get as getOverTls } from 'node:https';
@@ -11,16 +11,16 @@ import { signIn } from './rest-client.js';
 export interface ServiceOptions {
   readonly dataDir: string;
   readonly env?: { readonly [name: string]: string };
-  /** PEM texts; with them REST is served over TLS, which `admin()` does not speak. */
+  /** PEM texts; with them, REST is served over TLS, which `admin()` does not speak. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** How long a start may take; 60 s when absent. */
+  /** How long a start may take; default 60 s. */
   readonly readyWithinMs?: number;
-  /** Milliseconds between readiness checks during a start; 50 when absent. */
+  /** Milliseconds between readiness checks during a start; default 50. */
   readonly askEveryMs?: number;
 }
 
 export interface StartOptions extends ProgramOptions {
-  /** Wait only until it answers, for a service that is not expected to become ready. */
+  /** Only waits until it answers, for a service that is not expected to become ready. */
   readonly unready?: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface ServiceProcess {
   readonly program: () => RunningProgram;
   /** Starts it on the same ports and folder and waits until it is ready. */
   start(options?: StartOptions): Promise<void>;
-  /** Sets the stores of later starts. */
+  /** Sets the stores for later starts. */
   moveTo(stores: Pick<ServiceOptions, 'dataDir' | 'env'>): void;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -96,7 +96,7 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
   };
 }
 
-/** Puts both beside the data folder. @returns the settings that name them */
+/** Writes both beside the data folder. @returns the settings that name them */
 function tlsFiles(dataDir: string, { cert, key }: NonNullable<ServiceOptions['tls']>): { [name: string]: string } {
   mkdirSync(join(dataDir, '..'), { recursive: true });
   const paths = { cert: join(dataDir, '..', 'tls.crt'), key: join(dataDir, '..', 'tls.key') };
@@ -114,7 +114,7 @@ export function statusOf(url: string, ca?: string): Promise<number | undefined> 
       resolve(response.statusCode);
     });
     request.on('error', reject);
-    // An answer 101 ends so, without an error.
+    // An answer 101 ends this way, without an error.
     request.on('close', () => reject(new Error('no answer')));
   });
 }

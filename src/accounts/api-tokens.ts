@@ -1,5 +1,5 @@
 /**
- * API tokens as REST sees them: made, listed, deleted, and whom one authenticates. Rules and state are in
+ * API tokens as REST sees them: creates, lists and deletes them, and authenticates their users. Rules and state are in
  * `src/domain/accounts/api-token.ts`. Implements `docs/contract/automation.md#api-tokens`.
  */
 import type { ApiTokenView, Caller, CommandHandlers } from '../commands/handlers-port.js';
@@ -41,7 +41,7 @@ export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts
     return present(one);
   }
 
-  /** People see their own tokens, admins everybody's; nobody sees one that is forgotten. */
+  /** Users see their own tokens, admins see all; nobody sees a forgotten one. */
   const sees = (caller: Caller, token: ApiTokenState): boolean =>
     !isForgotten(token, clock.now()) && (caller.role === 'admin' || token.user_id === caller.userId);
 
@@ -90,14 +90,14 @@ export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts
   };
 }
 
-/** Whom an API token authenticates. */
+/** Returns the function that authenticates API tokens. */
 export function apiTokenAuthentication(parts: AccountParts): CommandHandlers['accounts']['authenticate'] {
   const { view, clock, uses, refusals } = parts;
   const { users, apiTokens } = view.accounts;
   const guesses = createAddressBuckets(bounds.guesses, tuning.guessAddresses, clock);
   const admits = new WeakMap<ApiTokenState, (address: string) => boolean>();
 
-  /** The caller, `refused` for a token that has ended or comes from elsewhere, undefined for one that nobody knows. */
+  /** The caller; `refused` for a token that has ended or comes from elsewhere; undefined for an unknown one. */
   function callerOf(token_sha256: string, address: string): Caller | 'refused' | undefined {
     const id = apiTokens.hashes.get(token_sha256);
     if (id === undefined) return apiTokens.gone.has(token_sha256) ? 'refused' : undefined;
@@ -141,7 +141,7 @@ export function apiTokenAuthentication(parts: AccountParts): CommandHandlers['ac
       });
     }
     if (token_sha256 === undefined) return undefined;
-    // Another instance may have made it a moment ago.
+    // Another instance may have created it a moment ago.
     return view.readToEnd(limits.rest.projectionWaitMs).then(() => {
       const found = callerOf(token_sha256, address);
       if (found !== undefined) guesses.give(address);
@@ -150,5 +150,5 @@ export function apiTokenAuthentication(parts: AccountParts): CommandHandlers['ac
   };
 }
 
-/** The one that may do less. */
+/** The role that may do less. */
 const lower = (a: Role, b: Role): Role => (roles.indexOf(a) > roles.indexOf(b) ? a : b);

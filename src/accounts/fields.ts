@@ -1,6 +1,6 @@
 /**
- * The sealed fields of a user: password hash, display name and e-mail address. They are opened for the answer that shows them and for nothing else, so no list or fold holds them in clear.
- * Implements `docs/contract/rest.md#authentication-and-roles`.
+ * The sealed fields of a user: password hash, display name and e-mail address. They are opened only for the answer that
+ * shows them, so no list or fold holds them in the clear. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { UpdateMeFields, UserView } from '../commands/handlers-port.js';
 import type { UserState } from '../domain/accounts/user.js';
@@ -12,24 +12,24 @@ import type { SealedValue } from '../security/sealing.js';
 type Field = 'password' | 'display_name' | 'email';
 type Personal = Pick<UserState, 'id' | 'display_name' | 'email'>;
 
-/** The place of a user's field. */
+/** The place that a user's field is sealed for. */
 export function userField(userId: string, field: Field): Place {
   return { stream: streams.accounts, resourceId: userId, field };
 }
 
-/** Personal fields as an edit stores them: undefined for one that stays, null for one that is cleared. */
+/** Personal fields as an edit stores them: undefined for unchanged, null for cleared. */
 export interface SealedProfile {
   readonly display_name: SealedValue | null | undefined;
   readonly email: SealedValue | null | undefined;
 }
 
 export interface UserFields {
-  /** The field in clear text; null when it is not set. @throws ServiceError `internal` */
+  /** The field in clear text; null if not set. @throws ServiceError `internal` */
   open(user: Pick<UserState, 'id' | Field>, field: Field): string | null;
   /** The user as answers show it. */
   show(user: UserState): UserView;
   sealPassword(userId: string, phc: string): SealedValue;
-  /** Seals the fields that differ from the stored ones. @param user one without fields is new */
+  /** Seals the fields that differ from the stored ones. @param user a new user has no fields */
   sealProfile(user: Personal, fields: UpdateMeFields): SealedProfile;
 }
 

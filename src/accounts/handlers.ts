@@ -1,9 +1,9 @@
 /**
  * The handlers of accounts for REST: sign-in, the caller's own account, users as admins see them, and reverts of
- * profiles. The list of users is read from the committed accounts, which every instance holds in memory to check tokens: a
- * read model would be a second copy that can lag behind them. The rules are in `src/domain/accounts`; the fleet's reverts
- * are in `src/commands/revert.ts`. Implements `docs/contract/rest.md#authentication-and-roles` and
- * `docs/contract/domain.md#audit-and-revert`.
+ * profiles. The list of users comes from the committed accounts, which every instance holds in memory to check tokens;
+ * a read model would be a second copy that can lag behind. The rules are in `src/domain/accounts`;
+ * `src/commands/revert.ts` reverts changes of the fleet. Implements `docs/contract/rest.md#authentication-and-roles`
+ * and `docs/contract/domain.md#audit-and-revert`.
  */
 import type { CommandHandlers, Done, RevertHandlers } from '../commands/handlers-port.js';
 import { createUserFields } from './fields.js';
@@ -45,7 +45,7 @@ function knownUser(user: UserState | undefined, id: string): UserState {
   return user;
 }
 
-/** The user whose password is to change. Decided again with the command; here, so that a 404 or a 412 costs no hash. */
+/** The user whose password is to change. The command checks again; checking here saves the hash before a 404 or 412. */
 function userToChange({ view }: AccountParts, id: string, ifMatch: IfMatch): UserState {
   const user = knownUser(view.accounts.users.get(id), id);
   const mismatch = versionMismatch(user.version, ifMatch);
@@ -53,7 +53,7 @@ function userToChange({ view }: AccountParts, id: string, ifMatch: IfMatch): Use
   return user;
 }
 
-/** Stores a password, and ends every older token of its user. */
+/** Stores a password, which ends all older tokens of its user. */
 async function storePassword(
   parts: AccountParts,
   context: CommandContext,
@@ -165,7 +165,7 @@ function userHandlers(parts: AccountParts): Users {
     },
   };
 
-  /** The body holds a password, which its bare hash would let readers of the log guess much faster than Argon2id does. */
+  /** Readers of the log could guess the body's password from a plain hash much faster than against Argon2id. */
   function blinded(context: CommandContext): CommandContext {
     const { idempotency } = context;
     if (idempotency === undefined) return context;
@@ -182,7 +182,7 @@ export interface ProfileRevertOptions {
 export function createProfileRevertHandlers({ gateway, projections, audit }: ProfileRevertOptions): RevertHandlers {
   const subjectOf = ({ events: [first] }: RecordedCommand): string => accountEvent(first).data.user_id;
 
-  /** The newest edit of each field that the entry set and that was edited since. */
+  /** For each field that the entry set, the newest later edit. */
   async function changedBy(entry: RecordedCommand): Promise<ReadonlyMap<string, string>> {
     const event = accountEvent(entry.events[0]);
     if (event.type !== 'UserProfileUpdated') return new Map();

@@ -1,4 +1,4 @@
-/** A page of what the accounts hold in memory, sorted when it is asked for. Implements `docs/contract/rest.md#envelope`. */
+/** A page of the accounts held in memory, sorted on request. Implements `docs/contract/rest.md#envelope`. */
 import type { AccountListQuery } from '../commands/handlers-port.js';
 import { nameKey } from '../domain/resource/meta.js';
 import { compareText } from '../kernel/compare-text.js';

@@ -1,4 +1,4 @@
-/** The dependencies of the handlers of accounts, and what several of them do. */
+/** The dependencies of the account handlers, and what several of them share. */
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { Clock } from '../kernel/clock.js';
@@ -30,13 +30,13 @@ export interface AccountHandlerOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** True once every live instance refuses the tokens that a change at the revision has ended; false after a timeout. */
+  /** True once every live instance refuses the tokens that a change at the revision ended; false after a timeout. */
   readonly tokensEnded: (revision: number, timeoutMs: number) => Promise<boolean>;
-  /** Turns the hash of a body that holds a password into one that says nothing to readers of the log. */
+  /** Turns the hash of a body that contains a password into one that tells readers of the log nothing. */
   readonly blindBodyHash: (hash: string) => string;
 }
 
-/** The options, and what all handlers share. */
+/** The options, and everything the handlers share. */
 export interface AccountParts extends AccountHandlerOptions {
   readonly fields: UserFields;
   readonly passwords: PasswordCheck;

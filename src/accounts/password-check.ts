@@ -1,7 +1,7 @@
 /**
- * Whether somebody knows the password of an account: within the budget of failures, before any hash is computed, and
- * with the same work for a name that does not exist. Sign-ins and password changes share it, so that neither is a way
- * round the budget of the other. Callers decide what follows from the outcome. Implements
+ * Checks whether somebody knows the password of an account: within the budget of failures, before any hash is computed,
+ * and with the same work for a name that does not exist. Sign-ins and password changes share it, so that neither is a
+ * way around the other's budget. Callers act on the outcome. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { UserState } from '../domain/accounts/user.js';
@@ -19,12 +19,12 @@ export interface PasswordAttempt {
   /** The user name, lower-cased. */
   readonly name: string;
   readonly password: string;
-  /** The account as it now is, if there is one. */
+  /** The current account, if there is one. */
   find(): UserState | undefined;
 }
 
 export interface KnownPassword {
-  /** The account whose password it is, as it was when it was compared. */
+  /** The account as it was when the password was compared. */
   readonly user: UserState;
   /** The stored hash. */
   readonly phc: string;
@@ -33,7 +33,7 @@ export interface KnownPassword {
 export interface PasswordCheck {
   /** @returns undefined when it is wrong. @throws ServiceError `rate_limited` with `retryAfterSeconds` */
   check(attempt: PasswordAttempt): Promise<KnownPassword | undefined>;
-  /** The hash of a new password. @throws ServiceError as `check` */
+  /** The hash of a new password. @throws ServiceError like `check` */
   hash(password: string): Promise<string>;
 }
 
@@ -47,7 +47,7 @@ export function createPasswordCheck({ fields, hasher, limiter }: PasswordCheckPa
   const nobody = { id: '', display_name: null, email: null, password: fields.sealPassword('', '-'.repeat(96)) };
 
   async function compare(user: UserState | undefined, password: string): Promise<KnownPassword | undefined> {
-    // An unknown name costs the same work, so that the time of an answer does not tell whether it exists.
+    // An unknown name costs the same work, so that the time of an answer does not reveal whether it exists.
     const opened = fields.open(user ?? nobody, 'password') ?? undefined;
     const stored = user === undefined ? undefined : opened;
     const result = await hasher.verify(stored, password);

@@ -1,5 +1,5 @@
 /**
- * Sign-in, and whom a token authenticates. Each sign-in is recorded as a fact, without the typed text. Implements
+ * Sign-in, and authentication by token. Each sign-in is recorded as a fact, without the typed text. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { Caller, CommandHandlers } from '../commands/handlers-port.js';
@@ -23,10 +23,10 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
   const { users, endedTokens } = view.accounts;
   const byApiToken = apiTokenAuthentication(parts);
 
-  /** Stores the password under today's hash parameters. The sign-in has succeeded and does not depend on it. */
+  /** Stores the password under the current hash parameters. The sign-in has succeeded and does not depend on it. */
   async function rehash(user: UserState, password: string): Promise<void> {
     const hashed = await hasher.hash(password);
-    // Too many sign-ins at once: the next one tries again.
+    // Too many sign-ins at once: the next one will try again.
     if (hashed.kind === 'busy') return;
     const sealed = fields.sealPassword(user.id, hashed.phc);
     const command = { type: 'RehashUserPassword', id: user.id, password: sealed, replaces: user.password } as const;
@@ -71,7 +71,7 @@ export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accou
         const { id: userId, username, role } = user;
         return { userId, username, role, tokenId: jti, apiToken: null, ended: () => caller() === undefined };
       };
-      // The service has signed it: if not for an earlier password, then for one that this instance has not read of yet.
+      // The service has signed it, either under an earlier password or under one that this instance has not read yet.
       return caller() ?? (signed() ? view.readToEnd(limits.rest.projectionWaitMs).then(caller) : undefined);
     },
   };

@@ -1,6 +1,7 @@
 /**
- * When and from where each API token was used last, to the minute: in the read store, written behind. Not an event: it says
- * nothing that a revert or an audit needs, and would be most of the log. Implements `docs/contract/automation.md#api-tokens`.
+ * When and from where each API token was last used, to the minute: in the read store, written behind. Using a token
+ * creates no event: no revert or audit needs it, and it would fill most of the log. Implements
+ * `docs/contract/automation.md#api-tokens`.
  */
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
@@ -19,9 +20,9 @@ export type TokenUse = {
 };
 
 export interface TokenUses {
-  /** The token was used now. Costs a look into memory, and a write once a minute. */
+  /** The token was used now. Costs a lookup in memory, and a write once a minute. */
   note(tokenId: string, address: string): void;
-  /** The last uses by any instance; those of this one while the read store is away. */
+  /** The last uses on any instance; only those on this one while the read store is away. */
   of(tokenIds: readonly string[]): Promise<ReadonlyMap<string, TokenUse>>;
   close(): Promise<void>;
 }
@@ -42,7 +43,7 @@ export async function openTokenUses({ readStore, clock, logger, away }: TokenUse
   const batch = createKeyedBatch<TokenUse>({
     ...tuning.uses,
     async write(uses) {
-      // Another instance may have written a later one.
+      // Another instance may have written a later use.
       const known = await lastOf(uses.map(([id]) => id));
       const newer = uses.filter(([id, { at }]) => (known.get(id)?.at ?? '') < at);
       if (newer.length > 0) await stored.set(newer.map(([id, fields]) => ({ id, fields })));

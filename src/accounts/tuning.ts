@@ -1,4 +1,4 @@
-/** Numbers of accounts that no contract states. */
+/** Account limits that the contract does not state. */
 export const tuning = {
   /** Last uses of API tokens on their way to the read store. */
   uses: {

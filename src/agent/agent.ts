@@ -1,6 +1,6 @@
 /**
- * The reference agent as one object, data plane and session loop together: for `main.ts`, and for tests, which run it in their
- * own process.
+ * The reference agent as one object, data plane and session loop together: for `main.ts`, and for tests that run it in
+ * their own process.
  */
 import { randomBytes } from 'node:crypto';
 import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
@@ -19,7 +19,7 @@ import { createRuntime } from './runtime.js';
 /** As sent in SessionOffer and AgentHello. */
 export const agentVersion = 'reference-agent/0.1.0';
 
-/** Of `docs/contract/agent-protocol.md#configuration`, those that this agent has. */
+/** The features of `docs/contract/agent-protocol.md#configuration` that this agent supports. */
 const features = ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http', 'route_state'] as const;
 
 export interface AgentOptions {
@@ -29,7 +29,7 @@ export interface AgentOptions {
   /** 0..1, for jitter. */
   readonly random?: () => number;
   readonly events?: SessionEvents;
-  /** The data plane; by default one that relays. */
+  /** The data plane; by default, one that relays. */
   readonly gateway?: Gateway;
 }
 
@@ -44,7 +44,7 @@ interface AgentState {
 export interface AgentHandle {
   readonly nodeId: string;
   state(): AgentState;
-  /** Reports the counters once more, ends the session with SessionClose NORMAL, then closes listeners and connections. */
+  /** Reports the counters again, ends the session with SessionClose NORMAL, then closes listeners and connections. */
   close(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export interface AgentHandle {
 export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
   const { config, logger = silentLogger, clock = systemClock, random = Math.random, events = {} } = options;
   const gateway = options.gateway ?? createRuntime({ rejectUnsupported: config.rejectUnsupported, logger, clock });
-  // The counters of the gateway begin at 0 with it.
+  // The gateway's counters start at 0 with each process id.
   const processId = randomBytes(16);
   let lastReport: ConfigApplyReport | undefined;
 

@@ -1,5 +1,5 @@
 /**
- * The agent's environment variables as a typed value, read once. The node's configuration comes over the control
+ * The agent's environment variables as a typed value, read once. The node's configuration arrives over the control
  * session and is never stored. Implements section 4.2 of `docs/contract/service-specification.txt` and
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
@@ -20,10 +20,10 @@ export interface AgentConfig {
   readonly keys: AgentKeys;
   /** The service may grant less. */
   readonly rekeyIntervalSeconds: number;
-  /** Reject a snapshot with anything that cannot be run, instead of running the rest. */
+  /** Reject a snapshot with anything that cannot run, instead of running the rest. */
   readonly rejectUnsupported: boolean;
   readonly logLevel: LogLevel;
-  /** Where it tells of itself; undefined: nowhere. */
+  /** Where it serves `/healthz` and `/metrics`; undefined: nowhere. */
   readonly metrics: HostPort | undefined;
 }
 
@@ -111,7 +111,7 @@ export function readAgentConfig(environment: Environment): AgentConfig {
   };
 }
 
-/** The PSK may stand in a file, which `SVC_CONTROL_PSK_FILE` names. */
+/** The PSK may be in a file, named by `SVC_CONTROL_PSK_FILE`. */
 function withPsk(environment: Environment): Environment {
   const { SVC_CONTROL_PSK: psk, SVC_CONTROL_PSK_FILE: file = '' } = environment;
   if (file === '') return environment;

@@ -1,6 +1,4 @@
-/**
- * The data plane as the control side sees it. Implemented by `runtime.ts`, which relays.
- */
+/** The data plane as the control side sees it. `runtime.ts` implements it with relays. */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { LinkMetric, RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
@@ -15,9 +13,9 @@ export interface AppliedConfig {
 /** A MetricsReport without the fields that the session adds. */
 export type GatewayReport = Omit<MetricsReport, 'sequence' | 'timestamp'>;
 
-/** What becomes known between two reports, and is worth one at once. */
+/** Changes between two reports that are worth reporting at once. */
 export interface GatewayChanges {
-  /** An upstream has been checked for the first time, or is healthy or unhealthy now and was not before. */
+  /** An upstream has been checked for the first time, or its health has changed. */
   onUpstreams(): void;
   /** The state of a route has changed. */
   onRoutes(): void;
@@ -26,14 +24,14 @@ export interface GatewayChanges {
 export interface Gateway {
   /** Undefined until this process has applied a snapshot. */
   readonly applied: AppliedConfig | undefined;
-  /** Applies all of a snapshot or nothing. Never called concurrently. Returns undefined for a snapshot it ignores. */
+  /** Applies a snapshot completely or not at all; never called concurrently. Returns undefined for an ignored one. */
   apply(snapshot: RuntimeConfigSnapshot): Promise<ConfigApplyReport | undefined>;
   /** The whole table, at most `limits.agent.runtimeListeners` listeners with `limits.agent.runtimeRoutes` routes. */
   runtimeListeners(): readonly RuntimeListener[];
   linkMetrics(): readonly LinkMetric[];
   /** Counters since the start of the process, rates since the last call. */
   report(): GatewayReport;
-  /** Says who is told of changes. */
+  /** Sets who is told of changes. */
   watch(changes: GatewayChanges): void;
   /** For RUN_DIAGNOSTICS: the state that an operator wants to see in the agent's log. */
   diagnostics(): object;

@@ -1,13 +1,11 @@
-/**
- * The agent's report about its machine: processor and memory usage, addresses of its interfaces.
- */
+/** The agent's report about its machine: CPU and memory usage, addresses of its interfaces. */
 import { BlockList } from 'node:net';
 import { cpus, freemem, networkInterfaces, totalmem } from 'node:os';
 import type { NetworkInterfaceInfo } from 'node:os';
 import { limits } from '../kernel/limits.js';
 
 export interface HostUsage {
-  /** 0..1, of all processors together since the last call. */
+  /** 0..1, over all processors together since the last call. */
   readonly cpu: number;
   /** 0..1. */
   readonly memory: number;
@@ -66,7 +64,7 @@ for (const [network, bits] of [
   notGlobal.addSubnet(network, bits, 'ipv4');
 }
 
-/** The addresses of the machine's interfaces, except loopback and link-local ones; none where they cannot be known. */
+/** The addresses of the machine's interfaces, except loopback and link-local ones; none where they are unknown. */
 export function hostAddresses(): HostAddresses {
   const addresses = interfaces().filter(
     ({ internal, address }) => !internal && !address.startsWith('fe80:') && !address.startsWith('169.254.'),
@@ -83,7 +81,7 @@ export function hostAddresses(): HostAddresses {
   };
 }
 
-/** A sandbox may refuse the agent the socket of AF_NETLINK that this takes. It relays all the same. */
+/** A sandbox may deny the agent the AF_NETLINK socket that this needs. The agent relays anyway. */
 function interfaces(): readonly NetworkInterfaceInfo[] {
   try {
     return Object.values(networkInterfaces()).flatMap((list) => list ?? []);

@@ -28,7 +28,7 @@ async function run(config: AgentConfig): Promise<number> {
   const agent = await startAgent({ config, logger });
   const told = config.metrics === undefined ? undefined : await startMetricsServer(config.metrics, agent);
   if (told !== undefined) logger.info({ address: told.address }, 'metrics are served');
-  // The waits between connections do not keep the process alive; the agent must run until it is stopped.
+  // The waits between connections do not keep the process alive, but the agent must run until it is stopped.
   const alive = setInterval(() => undefined, 60_000);
   const signal = await new Promise<string>((resolve) => {
     process.once('SIGTERM', () => resolve('SIGTERM'));
@@ -60,7 +60,7 @@ async function main(): Promise<number> {
 }
 
 main().then(
-  // At once: what did not close in time must not keep the process.
+  // At once: parts that did not close in time must not keep the process alive.
   (code) => process.exit(code),
   (error: unknown) => {
     process.stderr.write(`${errorText(error)}\n`);

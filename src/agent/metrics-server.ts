@@ -1,7 +1,7 @@
 /**
- * What an agent says of itself to the machine that it runs on: `/healthz` and the Prometheus text at `/metrics`, in the clear and
- * without a password, so its address belongs to this machine or to a private network. The service knows the same from heartbeats;
- * this is for the time when there is no service. See `docs/how-to/add-an-agent.md`.
+ * The agent's status for the machine it runs on: `/healthz`, and the Prometheus text at `/metrics`, in the clear and
+ * without a password, so its address must be local or in a private network. The service learns the same from
+ * heartbeats; this helps while the service is away. See `docs/how-to/add-an-agent.md`.
  */
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
@@ -42,11 +42,11 @@ export async function startMetricsServer(
     } else response.writeHead(404).end();
   });
   server.maxConnections = connectionsMax;
-  // Also of a client that takes nothing of its answer.
+  // Also for a client that does not read its answer.
   server.setTimeout(timeoutMs);
   server.listen(port, host);
   await once(server, 'listening');
-  // A later error, such as too many open files, ends no relay.
+  // A later error, such as too many open files, does not end any relay.
   server.on('error', () => undefined);
   return { address: addressOf(server), close: () => closed(server) };
 }
@@ -64,7 +64,7 @@ async function closed(server: Server): Promise<void> {
 
 type Listeners = ReturnType<AgentHandle['state']>['listeners'];
 
-/** Read when they are asked for. */
+/** Read on request. */
 function metricsOf(agent: Pick<AgentHandle, 'state'>): Registry {
   const registry = new Registry();
   const registers = [registry];

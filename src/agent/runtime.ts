@@ -1,8 +1,8 @@
 /**
- * The data plane of the reference agent: applies a snapshot as one target and reports what runs. All state is in memory,
- * nothing is written to disk, and nothing here depends on the connection to the service.
- * Implements `docs/contract/agent-protocol.md#configuration`, `docs/contract/agent-protocol.md#the-reference-agent` and
- * section 3 of `docs/contract/service-specification.txt`.
+ * The data plane of the reference agent: applies a snapshot as one target and reports what runs. All state is in
+ * memory, nothing is written to disk, and nothing here depends on the connection to the service. Implements
+ * `docs/contract/agent-protocol.md#configuration`, `docs/contract/agent-protocol.md#the-reference-agent` and section 3
+ * of `docs/contract/service-specification.txt`.
  */
 import { ConfigApplyStatus } from '../gen/svc/control/v1/config.js';
 import type { ConfigApplyError, ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
@@ -27,7 +27,7 @@ import { createUpstreams } from './relays/upstreams.js';
 import type { Upstreams } from './relays/upstreams.js';
 
 interface RuntimeOptions {
-  /** Reject a snapshot with anything that cannot be run, instead of reporting its listener as `unsupported`. */
+  /** Reject a snapshot with anything that cannot run, instead of reporting its listener as `unsupported`. */
   readonly rejectUnsupported: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -53,7 +53,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
   const switchTo = async (target: Target): Promise<readonly ConfigApplyError[]> => {
     const prepared = await listeners.prepare(target.listeners);
     if (!prepared.ok) return prepared.error;
-    // From here on nothing fails or waits, so connections see either the old target or the new one.
+    // From here on, nothing fails or waits, so connections see either the old target or the new one.
     upstreams.set(target.clusters);
     checks.set(target.checks);
     pins.set(target.pins);

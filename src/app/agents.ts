@@ -29,12 +29,12 @@ export interface Agents {
   readonly reports: ReportsService;
   readonly membership: Membership;
   readonly claims: CommandClaims;
-  /** Where agents connect: `host:port`. */
+  /** The address that agents connect to: `host:port`. */
   readonly address: string;
   readonly measured: readonly Measured[];
 }
 
-/** Listens when it resolves. @param known see `ReportsDeps` @throws ServiceError `unavailable`, StartError */
+/** Listening when it resolves. @param known see `ReportsDeps` @throws ServiceError `unavailable`, StartError */
 export async function createAgents(core: Core, config: Config, known: Known = []): Promise<Agents> {
   const { clock, ids, logger, closers, instanceId, eventStore, readStore, projections, delivery, queries, fleet } =
     core;
@@ -45,7 +45,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     instanceId,
     clock,
     logger,
-    // A read store in the data folder has no other instances.
+    // With a read store in the data folder, there are no other instances.
     liveInstances: isShared
       ? async () => (await liveInstances(readStore)).map(({ instance_id }) => instance_id)
       : undefined,
@@ -98,7 +98,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
   );
   closers.add('agent transport', () => transport.close(shutdownMs));
   core.agentFacts.onFact(({ fact, at }) => {
-    // Facts written again belong to sessions that were opened long ago.
+    // Rewritten facts belong to sessions that were opened long ago.
     if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;
     const { node_id, session_id, instance_id } = fact.data;
     transport.noteSessionOpened(node_id, session_id, instance_id, at);
@@ -142,7 +142,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
   };
 }
 
-/** Deletes the reports of deleted nodes. Ending their sessions is not done here: the agent transport listens for itself. */
+/** Deletes the reports of deleted nodes. The agent transport ends their sessions by itself. */
 function forgetDeletedNodes(
   delivery: Pick<Delivery, 'onRevoked' | 'node'>,
   reports: Pick<ReportsService, 'forget'>,

@@ -1,6 +1,6 @@
 /**
- * The service, from its parts: the core, what serves agents on it, and REST. Until it is up, its REST port answers that it
- * is starting. No rule of the service lives here. See `docs/architecture.md`.
+ * The service, assembled from its parts: the core, agents on it, and REST. Until it is up, its REST port answers that
+ * it is starting. Contains no rules of the service. See `docs/architecture.md`.
  */
 import { createAgents } from './agents.js';
 import { createCore } from './core.js';
@@ -30,17 +30,17 @@ interface Running extends RunningApp {
 export interface RunningApp {
   /** Where REST listens. */
   readonly url: string;
-  /** Where agents connect: `host:port`. */
+  /** The address that agents connect to: `host:port`. */
   readonly agents: string;
   /** Drains agents, finishes accepted requests, closes the stores. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the service; until it is up, its REST port answers that it is starting. It starts again by itself when its read
- * store has been emptied, and fills it.
+ * Starts the service; until it is up, its REST port answers that it is starting. It restarts by itself when its read
+ * store has been emptied, and refills it.
  * @param mustEnd called with a sentence when this process must end at once: its stores are no longer the ones it opened
- * @param ofProcess what `/metrics` shows of the process around the service
+ * @param ofProcess metrics of the process around the service, for `/metrics`
  * @throws StartError, ConfigError
  */
 export async function startApp(
@@ -56,11 +56,11 @@ export async function startApp(
 
   async function restart(): Promise<void> {
     if (closing) return;
-    logger.warn({}, 'the read store was emptied; this instance starts again and fills it');
+    logger.warn({}, 'the read store was emptied; this instance restarts and refills it');
     const before = await running;
     running = before.close().then(() => begin(onPortsOf(before, config), before.known()));
     await running.catch((error: unknown) =>
-      mustEnd(error instanceof StartError ? error.message : `The service could not start again: ${errorText(error)}`),
+      mustEnd(error instanceof StartError ? error.message : `The service could not restart: ${errorText(error)}`),
     );
   }
 
@@ -89,7 +89,7 @@ function onPortsOf({ url, agents }: RunningApp, config: Config): Config {
 async function startOnce(options: StartOptions): Promise<Running> {
   const { config, tls, logger } = options;
   const { listen } = config.http;
-  // Nobody knows a port that the system chooses before the service is up.
+  // Nobody knows a port chosen by the system before the service is up.
   const waits = new Map<string, string>();
   const starting =
     listen.port === 0
@@ -157,7 +157,7 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   return { url, agents: agents.address, close: () => closers.closeAll(), known: agents.reports.known };
 }
 
-/** @throws whatever stops the start for good: anything but an external store that is `unavailable` */
+/** @throws anything that stops the start for good, which is everything but an external store that is `unavailable` */
 async function retriedStart<T>(
   start: (closers: Closers) => Promise<T>,
   { externalStores, logger }: { readonly externalStores: boolean; readonly logger: Logger },
@@ -169,7 +169,7 @@ async function retriedStart<T>(
     } catch (error) {
       await closers.closeAll();
       if (!externalStores || !(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
-      logger.warn({ error: errorText(error) }, 'a store went away during the start; starting again');
+      logger.warn({ error: errorText(error) }, 'a store became unreachable during the start; starting again');
       await sleep(backoff(storeRetry, attempt));
     }
   }

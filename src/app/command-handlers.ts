@@ -1,4 +1,4 @@
-/** All that REST calls to change something, on the two gateways. Those of accounts and webhooks come ready made. */
+/** All changes that REST can make, on the two gateways. Handlers of accounts and webhooks come ready-made. */
 import { createProfileRevertHandlers } from '../accounts/handlers.js';
 import type { DecidedOnFleet } from '../commands/aggregate.js';
 import { createCredentialHandlers } from '../commands/credentials.js';

@@ -1,4 +1,4 @@
-/** Commands in `/metrics`: what became of each, and how long it took. Wraps a gateway and changes no answer. */
+/** Metrics of commands: the outcome of each, and how long it took. Wraps a gateway and changes no answer. */
 import { Counter, Histogram } from 'prom-client';
 import type { Gateway } from '../commands/port.js';
 import type { Clock } from '../kernel/clock.js';
@@ -15,7 +15,7 @@ interface CommandMetrics {
 export function createCommandMetrics(clock: Clock): CommandMetrics {
   const outcomes = new Counter({
     name: 'svc_commands_total',
-    help: 'Commands by type, and what became of them: written, unchanged, repeated, or the code of the refusal.',
+    help: 'Commands by type and outcome: written, unchanged, repeated, or the code of the refusal.',
     labelNames: ['command', 'outcome'],
     registers: [],
   });

@@ -1,6 +1,6 @@
 /**
  * The core of an instance: the installation, the parts that follow the log, the gateways that write to it, and
- * delivery. Serves nobody: agents (`agents.ts`) and REST (`rest.ts`) are made on it. See `docs/architecture.md`.
+ * delivery. Serves nobody: `agents.ts` and `rest.ts` build on it. See `docs/architecture.md`.
  */
 import { randomUUID } from 'node:crypto';
 import type { DecidedOnFleet } from '../commands/aggregate.js';
@@ -70,7 +70,7 @@ export interface Core extends Installation {
   readonly logger: Logger;
   /** Everything that is opened is added here, and closes in reverse order. */
   readonly closers: Closers;
-  /** The log of what strangers cause, sampled so that no flood fills a disk. */
+  /** The log of events that strangers cause, sampled so that no flood fills a disk. */
   readonly refusals: SampledLog;
   readonly requestLog: BudgetedLogger;
   readonly sessionLog: BudgetedLogger;
@@ -93,7 +93,7 @@ export interface Core extends Installation {
   readonly delivery: DeliveryService;
   readonly hasher: PasswordHasher;
   readonly health: StoreHealth;
-  /** Why nothing may be written now, or undefined. */
+  /** Why nothing may be written now; undefined if writing is allowed. */
   readOnly(): string | undefined;
   /** To be closed before REST, so that no request waits for a long fold. */
   readonly history: Pick<History, 'close'>;
@@ -105,13 +105,13 @@ export interface CoreOptions {
   readonly closers: Closers;
   /** Called with a sentence when this process must end at once: its stores are no longer the ones it opened. */
   mustEnd(sentence: string): void;
-  /** Called when the read store has been emptied: this instance must begin again. */
+  /** Called when the read store has been emptied: this instance must restart. */
   onEmptied(): void;
   /** See `StoreSettings`. */
   onWaiting(store: string, reason: string | undefined): void;
 }
 
-/** Resolves when it holds the log, and has written what a start writes. @throws StartError, ServiceError `unavailable` */
+/** Resolves when it holds the log and has made the writes of a start. @throws StartError, ServiceError `unavailable` */
 export async function createCore({ config, logger, closers, mustEnd, ...options }: CoreOptions): Promise<Core> {
   const [clock, ids] = [systemClock, randomIds];
   const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
@@ -195,7 +195,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   };
   const damage = followers.damage() ?? (await missingHead(eventStore, headOf));
   if (damage !== undefined) throw damagedLog(damage);
-  // After the folds, whose names it begins with.
+  // After the folds, whose names it starts with.
   const feed = createFeed({
     eventStore,
     projections,

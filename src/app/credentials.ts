@@ -1,7 +1,7 @@
 /**
- * Ends the overlap of the former key of a certificate when it is due, and counts certificates that expire. Every
- * instance ends overlaps; the command of the second one finds nothing to do. Implements
- * `docs/contract/domain.md#l4-chain`, the event `CredentialOverlapEnded`.
+ * Ends the overlap of a certificate's previous key when it is due, and counts expiring certificates. Every instance
+ * ends overlaps; all but the first find nothing to do. Implements the event `CredentialOverlapEnded` of
+ * `docs/contract/domain.md#l4-chain`.
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
@@ -20,11 +20,11 @@ interface CredentialWatchOptions {
   readonly fleet: Pick<FleetQueries, 'credentials'>;
   readonly gateway: Pick<Gateway<Fleet, FleetCommand>, 'execute'>;
   readonly logger: Logger;
-  /** Now, in milliseconds since the epoch, not ahead because this instance's clock is. */
+  /** Now, in milliseconds since the epoch, even if this instance's own clock is ahead. */
   now(): number;
   /** Why this instance may not write now. */
   readOnly(): string | undefined;
-  /** Milliseconds between two looks: for tests. */
+  /** Milliseconds between two checks; for tests. */
   readonly everyMs?: number;
 }
 
@@ -52,7 +52,7 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
       {
         type: 'gauge',
         name: 'svc_credentials',
-        help: 'Credentials: all of them, and those whose certificate ends within 30 days or has ended.',
+        help: 'Credentials: all of them, and those whose certificate expires within 30 days or has expired.',
         label: 'which',
         read: () => new Map(Object.entries(countCredentials(fleet.credentials(), now()))),
       },

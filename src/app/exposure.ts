@@ -1,6 +1,7 @@
 /**
- * Says once, at a start, what the settings leave open to the network: passwords and tokens over plain HTTP, and metrics for
- * everybody. A proxy in front may take care of both, which the service cannot see. See `docs/how-to/install.md`.
+ * Warns once, at startup, what the settings leave open to the network: passwords and tokens over plain HTTP, and
+ * metrics for everybody. A proxy in front may take care of both, which the service cannot see. See
+ * `docs/how-to/install.md`.
  */
 import type { Logger } from '../kernel/logger.js';
 import type { Config } from './config/config.js';

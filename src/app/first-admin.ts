@@ -1,6 +1,6 @@
 /**
  * Creates the user `admin` at the first start, when there is no user. Its password comes from `SVC_ADMIN_PASSWORD`;
- * otherwise it is random and stands in a file of the data folder. Implements
+ * otherwise it is random and written to a file in the data folder. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { randomBytes } from 'node:crypto';
@@ -26,7 +26,7 @@ export interface FirstAdminOptions {
   readonly hasher: PasswordHasher;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** Of `SVC_ADMIN_PASSWORD`. */
+  /** From `SVC_ADMIN_PASSWORD`. */
   readonly password: string | undefined;
   readonly dataDir: string;
 }
@@ -61,7 +61,7 @@ export async function ensureFirstAdmin(options: FirstAdminOptions): Promise<void
   );
   const created = outcome.kind === 'done' && outcome.events.length > 0;
   if (options.password !== undefined) {
-    if (created) logger.info({ username }, 'created the first user with the password of SVC_ADMIN_PASSWORD');
+    if (created) logger.info({ username }, 'created the first user with the password from SVC_ADMIN_PASSWORD');
     return;
   }
   const admin = outcome.kind === 'done' ? outcome.result : undefined;
@@ -73,8 +73,8 @@ export async function ensureFirstAdmin(options: FirstAdminOptions): Promise<void
 }
 
 /**
- * The password in the file; a new random one when there is no file, written atomically. An existing one is used again:
- * an interrupted start, or another instance on this folder, may have created the admin with it.
+ * The password in the file; if there is none, a new random one, written atomically. An existing one is reused: an
+ * interrupted start, or another instance on this folder, may have created the admin with it.
  */
 async function passwordOfFile(file: string): Promise<string> {
   const password = randomBytes(18).toString('base64url');
@@ -96,7 +96,7 @@ async function passwordOfFile(file: string): Promise<string> {
   }
 }
 
-/** Whether the admin that another start has created has this password: then the file must stay. */
+/** Whether the admin that another start created has this password: then the file must stay. */
 async function hasPassword(
   { keyring, hasher }: FirstAdminOptions,
   admin: UserState | undefined,

@@ -1,6 +1,6 @@
 /**
- * The commands of a start, written at once, or as soon as the instance may write: the compiler version of this release.
- * The first admin is in `first-admin.ts`, the heads of the log chains are in `log-heads.ts`. Implements
+ * The commands of a start, written at once or as soon as the instance may write: the compiler version of this release.
+ * `first-admin.ts` creates the first admin, `log-heads.ts` records the heads of the log chains. Implements
  * `docs/contract/domain.md#generation`.
  */
 import { startLoop } from '../kernel/background.js';
@@ -15,9 +15,9 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 const lookEveryMs = 1_000;
 
 /**
- * Resolves when it has run, or when it waits.
+ * Resolves when it has run, or when it has to wait.
  * @param reason why nothing may be written now, or undefined
- * @throws what `run` throws, when it runs at once; later it is logged and tried again
+ * @throws what `run` throws if it runs at once; later failures are logged and retried
  */
 export async function whenWritable(
   reason: () => string | undefined,
@@ -29,7 +29,7 @@ export async function whenWritable(
     await run();
     return { close: async () => undefined };
   }
-  logger.warn({ reason: waitsFor }, 'what this start would write waits until it may be written');
+  logger.warn({ reason: waitsFor }, 'the writes of this start wait until writing is allowed');
   const loop = startLoop(
     lookEveryMs,
     async () => {
@@ -38,14 +38,14 @@ export async function whenWritable(
       // Not awaited: it waits for this turn.
       void loop.close();
     },
-    (error) => logger.error({ error: errorText(error) }, 'what this start would write could not be written yet'),
+    (error) => logger.error({ error: errorText(error) }, 'the writes of this start failed and will be retried'),
   );
   return loop;
 }
 
 /**
- * Raises the compiler number in the log to this release's. Never later: a running instance must not raise a number again that
- * an operator has lowered.
+ * Raises the compiler number in the log to this release's. Only at a start: a running instance must not undo an
+ * operator's lowering of the number.
  * @throws ServiceError `unavailable`
  */
 export async function raiseCompilerVersion(gateway: Gateway<Fleet, FleetCommand>, logger: Logger): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * Everything that follows the log on this instance, as one value: the committed fleet, the accounts and the facts about agents
- * in memory, and the stored read models. It answers what only all of them together can: may this instance write, should it get
- * traffic, does a GET show a command. It neither starts nor closes them. Implements
+ * Everything that follows the log on this instance, as one value: the committed fleet, the accounts and the facts about
+ * agents in memory, and the stored read models. It answers questions that concern all of them: may this instance write,
+ * should it get traffic, does a GET show a command. It neither starts nor closes them. Implements
  * `docs/contract/rest.md#consistency`.
  */
 import { chainBreakText } from '../domain/log-chain/links.js';
@@ -29,18 +29,18 @@ export interface FollowerParts {
 }
 
 export interface Followers {
-  /** Waits, at the start, until each has read what was in the log. @throws ServiceError `unavailable` */
+  /** At the start, waits until each has read the log as it was. @throws ServiceError `unavailable` */
   caughtUp(logger: Logger): Promise<void>;
-  /** Where the log was tampered with or damaged, as one sentence without a full stop; undefined if it was not. */
+  /** Where the log was tampered with or damaged, as a sentence without a full stop; undefined if it was not. */
   damage(): string | undefined;
   /** Why nothing may be written, or undefined. */
   readOnlyReason(): string | undefined;
   /**
-   * Why this instance should get no traffic, the stores aside; empty when it should.
-   * @param readStoreAway the stored read models cannot follow then, and nothing but their own GETs needs them
+   * Why this instance should get no traffic, apart from the stores; empty when it should.
+   * @param readStoreAway the stored read models cannot follow then, and only their own GETs need them
    */
   notReady(readStoreAway?: boolean): readonly string[];
-  /** Log position of the newest command that is held in memory. */
+  /** Log position of the newest command held in memory. */
   position(): number;
   /**
    * True once memory has everything up to the log position, false after `timeoutMs`.
@@ -68,7 +68,7 @@ export function createFollowers(parts: FollowerParts): Followers {
   }
 
   function readOnlyReason(): string | undefined {
-    // Accounts that are out of date would go on accepting tokens that a password change has ended.
+    // Outdated accounts would keep accepting tokens that a password change has ended.
     const reason = damage() ?? accounts.failure() ?? agentFacts.failure();
     if (reason !== undefined) return `this instance is read-only: ${reason}`;
     const state = committed.state();
@@ -81,8 +81,8 @@ export function createFollowers(parts: FollowerParts): Followers {
   const foldsStopped = (): boolean => ['unknown_event', 'broken_log'].includes(committed.state().kind);
 
   /**
-   * True when the folds in memory have reached a revision of the fleet, or have stopped for good: the instance is read-only
-   * then. The facts too, because an agent that is admitted earlier could be sent again what it has rejected.
+   * True when the folds in memory have reached a revision of the fleet, or have stopped for good and made the instance
+   * read-only. Includes the facts, because an agent admitted earlier could be sent again what it has rejected.
    */
   const memoryHolds = (head: number): boolean =>
     (foldsStopped() || committed.fleet().revision.value >= head) &&
@@ -96,7 +96,7 @@ export function createFollowers(parts: FollowerParts): Followers {
     committed.state().kind === 'broken_log' ||
     accounts.failure() !== undefined;
 
-  /** Polls. @param doing for the log, every five seconds */
+  /** Polls. @param doing a log line, every five seconds */
   async function until(done: () => boolean, logger: Logger, doing: () => Parameters<Logger['info']>): Promise<void> {
     for (let loggedAt = performance.now(); !done();) {
       await sleep(pollMs);
@@ -144,7 +144,7 @@ export function createFollowers(parts: FollowerParts): Followers {
         const waits = [committed.until(come, timeoutMs), accounts.until(come, timeoutMs)];
         if (!(await Promise.race(waits))) return false;
       }
-      // A quiet stream never reaches the position of another, so it only has to be folded up to its own head.
+      // A quiet stream never reaches another one's position, so it only has to be folded up to its own head.
       const heads = await Promise.all(
         [streams.fleet, streams.accounts].map(async (stream) => (await lastRevision(eventStore, stream)) ?? -1),
       );

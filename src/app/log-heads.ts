@@ -1,6 +1,6 @@
 /**
- * The heads of the log chains, which the chained streams name of one another: a start checks those that were named last,
- * and each start, and each day, names the present ones. Implements `docs/log-chain.md`.
+ * The heads of the log chains, which the chained streams name of one another: a start checks those named last, and
+ * every start and every day records the current ones. Implements `docs/log-chain.md`.
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
@@ -19,12 +19,12 @@ import { firstFrom } from '../storage/event-store.js';
 import type { ServiceStreamOptions } from './installation/service-stream.js';
 import { writeService } from './installation/service-stream.js';
 
-/** Where the chain of each stream stands in memory; revision -1 for a stream without events. */
+/** The head of each stream's chain in memory; revision -1 for a stream without events. */
 export type HeadOf = (stream: string) => { readonly revision: number; readonly chain: ChainHead };
 
 /**
- * Looks in the log for the heads that each stream has named last.
- * @returns what does not fit, as one sentence without a full stop; undefined when all fits
+ * Looks in the log for the heads that each stream named last.
+ * @returns what does not match, as a sentence without a full stop; undefined when everything matches
  * @throws ServiceError `unavailable`
  */
 export async function missingHead(eventStore: EventStore, headOf: HeadOf): Promise<string | undefined> {
@@ -33,7 +33,7 @@ export async function missingHead(eventStore: EventStore, headOf: HeadOf): Promi
       const event = await firstFrom(eventStore, head.stream, head.revision);
       const link = event && !isForeign(event) ? storedLink({ stream: head.stream, events: [event] }) : undefined;
       if (event?.revision === head.revision && link?.mac === head.mac) continue;
-      return `${head.stream} does not hold its head ${headText(head)}, which ${namedBy} names: it was rolled back, or written anew`;
+      return `${head.stream} does not hold its head ${headText(head)}, which ${namedBy} names: it was rolled back, or rewritten`;
     }
   }
   return undefined;
@@ -47,7 +47,7 @@ export interface RecordHeadsOptions {
   readonly logger: Logger;
 }
 
-/** Has each stream name the heads of the other two. @throws ServiceError `unavailable` */
+/** Records in each stream the heads of the other two. @throws ServiceError `unavailable` */
 export async function recordHeads({ headOf, fleet, accounts, service, logger }: RecordHeadsOptions): Promise<void> {
   const heads = (): readonly LogHead[] =>
     chainedStreams.flatMap((stream) => {
@@ -55,7 +55,7 @@ export async function recordHeads({ headOf, fleet, accounts, service, logger }: 
       return revision < 0 ? [] : [{ stream, revision, mac: chain.mac }];
     });
   const others = (stream: string): readonly LogHead[] => heads().filter((head) => head.stream !== stream);
-  // A head that is kept outside proves later that nothing before it was changed or cut off.
+  // A head kept outside later proves that nothing before it was changed or cut off.
   logger.info({ heads: heads().map(headText) }, 'the log chains hold');
   const context = systemContext('log heads');
   for (const [stream, gateway] of [[streams.fleet, fleet] as const, [streams.accounts, accounts] as const]) {
@@ -70,7 +70,7 @@ export async function recordHeads({ headOf, fleet, accounts, service, logger }: 
 const lookEveryMs = 60_000;
 const dayMs = 24 * 60 * 60 * 1_000;
 
-/** Names the heads each day, and tries again each minute while that cannot be written. */
+/** Records the heads daily, and retries every minute while that is impossible. */
 export function recordHeadsDaily(
   options: RecordHeadsOptions & { readonly clock: Clock; readOnly(): string | undefined },
 ): Loop {

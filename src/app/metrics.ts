@@ -1,6 +1,6 @@
 /**
- * Everything that `/metrics` shows of this service, in one list. The numbers come from the parts that have them.
- * `docs/reference/metrics.md` is made from it, and `docs/alerts.yml` watches some of it.
+ * Everything that `/metrics` shows of this service, in one list. The parts provide the numbers.
+ * `docs/reference/metrics.md` is generated from it, and `docs/alerts.yml` watches some of it.
  */
 import type { Counter, Histogram } from 'prom-client';
 import type { FactRecorder } from '../commands/port.js';
@@ -14,7 +14,7 @@ import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { FleetCounts } from '../reports/sums.js';
 import { version } from './version.js';
 
-/** A part that has metrics of its own. */
+/** A part with its own metrics. */
 export interface Measured {
   metrics(): readonly MetricSource[];
 }
@@ -27,12 +27,12 @@ interface MeasuredService {
   clockDifferences(): ReadonlyMap<string, number>;
   /** Subscriptions to the log that were given up because they delivered nothing. */
   starved(): number;
-  /** Events of somebody else in the streams of this service, by stream. */
+  /** Foreign events in the streams of this service, by stream. */
   foreignEvents(): ReadonlyMap<string, number>;
   readonly timeToApplied: Histogram;
   readonly facts: Pick<FactRecorder, 'stats'>;
   readonly refusals: Pick<SampledLog, 'counts'>;
-  /** Undefined before the fleet was counted once. */
+  /** Undefined until the fleet has been counted once. */
   fleet(): FleetCounts | undefined;
   readonly logs: { readonly [what: string]: Pick<BudgetedLogger, 'leftOut'> };
   readonly rest: {
@@ -63,7 +63,7 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
     {
       type: 'counter',
       name: 'svc_event_store_starved_total',
-      help: 'Subscriptions to the log that were replaced because they delivered nothing while the log went on.',
+      help: 'Subscriptions to the log that were replaced because they delivered nothing while the log grew.',
       read: service.starved,
     },
     {
@@ -76,7 +76,7 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
     {
       type: 'gauge',
       name: 'svc_store_clock_difference_seconds',
-      help: "By how much this instance's clock is ahead of a store's; negative when it is behind.",
+      help: "How far this instance's clock is ahead of a store's; negative when it is behind.",
       label: 'store',
       read: service.clockDifferences,
     },
@@ -88,7 +88,7 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
     {
       type: 'counter',
       name: 'svc_refusals_total',
-      help: 'What strangers were refused, by reason.',
+      help: 'Refused actions of strangers, by reason.',
       label: 'reason',
       read: service.refusals.counts,
     },
@@ -134,7 +134,7 @@ function fleetMetrics(counts: () => FleetCounts | undefined): readonly NumberSou
     {
       type: 'gauge',
       name: 'svc_upstreams',
-      help: 'Enabled upstreams: unhealthy when an online node that dials it says so, unknown when none reports it.',
+      help: 'Enabled upstreams: unhealthy when an online node that dials it reports so, unknown when none reports it.',
       label: 'health',
       read: () => by(counts()?.upstreams),
     },
@@ -151,11 +151,11 @@ function restMetrics({
   return [
     requests.seconds,
     requests.refused,
-    { type: 'gauge', name: 'svc_rest_connections', help: 'Open connections of REST.', read: () => sockets.open },
+    { type: 'gauge', name: 'svc_rest_connections', help: 'Open REST connections.', read: () => sockets.open },
     {
       type: 'gauge',
       name: 'svc_rest_waiting_answer_bytes',
-      help: 'Bytes of answers that clients of REST have not taken yet.',
+      help: 'Bytes of answers that REST clients have not read yet.',
       read: answers.waitingBytes,
     },
     {
@@ -242,14 +242,14 @@ function factMetrics(facts: Pick<FactRecorder, 'stats'>): readonly NumberSource[
     {
       type: 'counter',
       name: 'svc_facts_total',
-      help: 'Facts of agents and sign-ins, by what became of them.',
+      help: 'Facts of agents and sign-ins, by outcome.',
       label: 'outcome',
       read: () => facts.stats().outcomes,
     },
     {
       type: 'gauge',
       name: 'svc_facts_held',
-      help: 'Facts held back because their node has used up what it may write into the log.',
+      help: 'Facts held back because their node has used up its budget for the log.',
       read: () => facts.stats().held,
     },
   ];

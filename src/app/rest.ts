@@ -1,6 +1,6 @@
 /**
- * REST on the core: the handlers of accounts and commands, tokens, readiness, metrics, and the server that takes requests.
- * See `docs/architecture.md`.
+ * REST on the core: the handlers of accounts and commands, tokens, readiness, metrics, and the server that takes
+ * requests. See `docs/architecture.md`.
  */
 import { createAccountHandlers } from '../accounts/handlers.js';
 import { openTokenUses } from '../accounts/token-uses.js';
@@ -123,9 +123,9 @@ export async function createRest(
   return app;
 }
 
-/** What an agent needs to reach this instance at a host: the first of several names and short ids. */
+/** The endpoint by which an agent reaches this instance at a host; with several names and short ids, the first ones. */
 function controlEndpointOf(address: string, reality: Config['agents']['reality']): (host: string) => string {
-  // Where the agents' listener is, also on a port that the system chose.
+  // The port of the agents' listener, even if the system chose it.
   const port = Number(address.slice(address.lastIndexOf(':') + 1));
   const [serverName] = reality?.serverNames ?? [];
   const [shortId] = reality?.shortIds ?? [];
@@ -135,7 +135,7 @@ function controlEndpointOf(address: string, reality: Config['agents']['reality']
   return (host) => formatEndpoint({ host, port, reality: access });
 }
 
-/** All that REST calls to change something or to sign somebody in. */
+/** Everything REST calls to change something or to sign somebody in. */
 async function createHandlers(
   core: Core,
   { membership }: Agents,

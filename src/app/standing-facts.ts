@@ -1,6 +1,6 @@
 /**
- * Keeps the standing facts of all nodes younger than the log keeps facts: the loop around `src/commands/standing-facts.ts`,
- * with what it reads of the facts and of presence, and its metrics.
+ * Keeps the standing facts of all nodes younger than the log's retention of facts: the loop around
+ * `src/commands/standing-facts.ts`, its reads of facts and presence, and its metrics.
  */
 import { createStandingFacts } from '../commands/standing-facts.js';
 import { tuning } from '../commands/tuning.js';
@@ -63,13 +63,13 @@ export function keepStandingFacts(options: StandingFactsOptions): StandingFactsK
       {
         type: 'counter',
         name: 'svc_standing_facts_total',
-        help: 'Nodes whose facts were written again before they expire.',
+        help: 'Nodes whose facts were renewed before they expire.',
         read: standing.written,
       },
       {
         type: 'gauge',
         name: 'svc_standing_facts_oldest_seconds',
-        help: 'Age of the oldest facts that nodes stand on; the log keeps facts for 90 days.',
+        help: 'Age of the oldest facts that nodes depend on; the log keeps facts for 90 days.',
         read: standing.oldestSeconds,
       },
     ],

@@ -1,10 +1,10 @@
 /**
- * Exceptions that nobody caught. The process survives two kinds alone, which touch no state of the service:
- * - node:http2 was asked to answer on a stream that its peer has ended, which a stranger can bring about;
- * - the client package of EventStoreDB lost its node with two calls under way. It tells both callers, but awaits neither
- *   its own second look for the leader, nor the start of a call on the channel that it has just closed.
- * Everything else is a bug after which the state of this process cannot be trusted, while the event log can: the process
- * ends.
+ * Uncaught exceptions. The process survives only two kinds, neither of which touches the service's state:
+ * - node:http2 was asked to answer on a stream that its peer has ended, which a stranger can cause;
+ * - the client package of EventStoreDB lost its node with two calls in flight. It informs both callers, but awaits
+ *   neither its own second search for the leader nor the start of a call on the channel that it has just closed.
+ * Everything else is a bug after which the state of this process cannot be trusted, while the event log can: the
+ * process ends.
  */
 import { errorText } from '../kernel/errors.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
@@ -18,10 +18,10 @@ export interface UncaughtErrors {
   metrics(): readonly NumberSource[];
 }
 
-/** The texts of the client package. It has no other sign of them. */
+/** The texts of the client package, its only sign of these errors. */
 const lostNode = /^(Failed to discover after \d+ attempts\.|Channel has been shut down)$/;
 
-/** Installs the handlers of the process. @param end ends the process */
+/** Installs the process's handlers. @param end ends the process */
 export function handleUncaught(logger: FatalLogger, end: () => void): UncaughtErrors {
   let survived = 0;
   const fatal = (error: unknown, message: string): void => {
@@ -45,7 +45,7 @@ export function handleUncaught(logger: FatalLogger, end: () => void): UncaughtEr
       {
         type: 'counter',
         name: 'svc_survived_exceptions_total',
-        help: 'Errors that a library left to nobody: answers to HTTP/2 streams that had ended, and a lost node of the event store.',
+        help: 'Uncaught errors of libraries that were survived: answers to HTTP/2 streams that had ended, and a lost node of the event store.',
         read: () => survived,
       },
     ],
@@ -53,9 +53,9 @@ export function handleUncaught(logger: FatalLogger, end: () => void): UncaughtEr
 }
 
 /**
- * Writes Node's warnings into the service's log instead of on standard error, for the rest of the process. One is left out: the
- * gRPC client names the server by its IP address in each TLS handshake with an EventStoreDB whose URL has IP addresses, which
- * Node deprecates (DEP0123) and an operator cannot change.
+ * Writes Node's warnings to the service's log instead of standard error, for the rest of the process. One is left out:
+ * in each TLS handshake with an EventStoreDB whose URL has IP addresses, the gRPC client names the server by its IP
+ * address, which Node deprecates (DEP0123) and an operator cannot change.
  */
 export function logWarnings(logger: Pick<Logger, 'warn'>): void {
   process.removeAllListeners('warning');

@@ -1,2 +1,2 @@
-/** The version of the service, as package.json has it; a test compares them. */
+/** The version of the service, as in package.json; a test compares them. */
 export const version = '0.1.0';

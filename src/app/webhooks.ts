@@ -1,6 +1,4 @@
-/**
- * Webhooks on the core: what delivers them, the commands on them, and their metrics. See `docs/architecture.md`.
- */
+/** Webhooks on the core: their delivery, their commands, and their metrics. See `docs/architecture.md`. */
 import { hostname } from 'node:os';
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import { systemContext } from '../commands/system.js';
@@ -34,7 +32,7 @@ export interface WebhookParts {
 }
 
 /**
- * Begins to deliver.
+ * Starts delivering.
  * @param allow CIDRs of `SVC_WEBHOOK_ALLOW`
  * @param listen where REST listens
  * @throws ServiceError `unavailable`
@@ -57,7 +55,7 @@ export async function startWebhooks(
     clock,
     logger,
     instanceId,
-    // No two processes of one host listen on the same port. One that the system chooses says nothing.
+    // No two processes on one host listen on the same port. A port chosen by the system says nothing.
     station: listen.port === 0 ? undefined : `${hostname()} ${formatHostPort(listen)}`,
     allow,
     lookup: core.lookup,
@@ -90,7 +88,7 @@ function webhookMetrics(service: WebhookService): readonly NumberSource[] {
     {
       type: 'gauge',
       name: 'svc_webhook_lag_seconds',
-      help: 'Age of the oldest item that a webhook of this instance has still to send; stopped and disabled ones left out.',
+      help: 'Age of the oldest item that a webhook of this instance still has to send; stopped and disabled ones left out.',
       read: service.lagSeconds,
     },
     {

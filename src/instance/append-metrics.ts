@@ -1,6 +1,6 @@
 /**
- * Measures the appends of an event store from outside: how long each took until the store had answered, and how many events
- * were written. Also knows the newest position that this instance has written. Changes no answer.
+ * Measures an event store's appends from outside: how long the store took to answer, and how many events were written.
+ * Also tracks the newest position that this instance has written. Changes no answer.
  */
 import { Counter, Histogram } from 'prom-client';
 import type { Clock } from '../kernel/clock.js';
@@ -10,9 +10,9 @@ import type { EventStore } from '../storage/event-store.js';
 import type { MetricSource } from './metrics.js';
 
 interface MeasuredAppends {
-  /** The same store; its appends are measured. */
+  /** The same store, with measured appends. */
   readonly eventStore: EventStore;
-  /** Position of the newest event appended here, if the store has told it; 0 before the first. */
+  /** Position of the newest event appended here, if the store has reported it; 0 before the first. */
   newestPosition(): number;
   metrics(): readonly MetricSource[];
 }
@@ -20,14 +20,14 @@ interface MeasuredAppends {
 export function measureAppends(eventStore: EventStore, clock: Clock): MeasuredAppends {
   const seconds = new Histogram({
     name: 'svc_append_seconds',
-    help: 'Time until the event store has answered an append, by what was appended to and the outcome.',
+    help: 'Time until the event store answered an append, by target and outcome.',
     labelNames: ['log', 'outcome'],
     buckets: secondsBounds,
     registers: [],
   });
   const written = new Counter({
     name: 'svc_append_events_total',
-    help: 'Events that were appended to the log.',
+    help: 'Events appended to the log.',
     labelNames: ['log'],
     registers: [],
   });
@@ -52,7 +52,7 @@ export function measureAppends(eventStore: EventStore, clock: Clock): MeasuredAp
   };
 }
 
-/** The label of a stream: the facts of agents and sign-ins have many streams. */
+/** The label of a stream: facts of agents and sign-ins have many streams. */
 function groupOf(stream: string): string {
   switch (stream) {
     case streams.fleet:

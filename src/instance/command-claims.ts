@@ -1,8 +1,7 @@
 /**
  * Decides which instance sends a queued command to its agent: the first to insert a claim into the read store. So each
- * command is sent at most once, over any number of instances and sessions; the claim says when. The queue itself is in
- * the log.
- * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * command is sent at most once, over any number of instances and sessions, and the claim records when. The queue itself
+ * is in the log. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -12,13 +11,13 @@ import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
-/** How long the answer to a heartbeat waits for claims; later claims go with the next one. */
+/** How long the answer to a heartbeat waits for claims; later claims are sent with the next one. */
 const claimWaitMs = 500;
-/** Old claims read at once. */
+/** Old claims read per step. */
 const purgedAtOnce = 1000;
 /**
- * How long a claim is kept at least after its command has expired: far longer than clocks of instances may be apart.
- * While its command is kept to be shown, the claim is too.
+ * How long a claim is kept at least after its command has expired: far longer than the clocks of instances may differ.
+ * The claim is also kept while its command is kept to be shown.
  */
 const keptMs = 24 * 60 * 60_000;
 
@@ -37,12 +36,12 @@ interface Queued<Name> {
 
 export interface CommandClaims {
   /**
-   * Claims the commands of a node that are neither expired nor claimed, oldest first, at most 16. A heartbeat waits for
-   * the answer, so it comes soon: a claim that the store has not confirmed by then is returned by a later call. Returns
-   * only confirmed claims; never rejects.
+   * Claims a node's commands that are neither expired nor claimed, oldest first, at most 16. A heartbeat waits for the
+   * answer, so it does not take long: a claim that the store has not confirmed by then is returned by a later call.
+   * Returns only confirmed claims; never rejects.
    */
   claim<Name>(nodeId: string, queued: readonly Queued<Name>[]): Promise<readonly Name[]>;
-  /** When those of the commands that were sent were sent, by id, RFC 3339. @throws ServiceError `unavailable` */
+  /** When the given commands were sent, by id, RFC 3339; unsent ones are missing. @throws ServiceError `unavailable` */
   delivered(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   close(): Promise<void>;
 }
@@ -51,22 +50,22 @@ export interface CommandClaimsDeps {
   readonly readStore: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The time that deletes go by (`store-clocks.ts`). */
+  /** The time to judge ages by before deleting (`store-clocks.ts`). */
   deletionTime(): number | undefined;
   /** How often expired claims are removed, in milliseconds. */
   readonly purgeEveryMs?: number;
-  /** All commands that are kept now, by node. */
+  /** All commands currently kept, by node. */
   queued(): Iterable<readonly [nodeId: string, queued: readonly Queued<unknown>[]]>;
 }
 
-/** The document that says that this read store has all claims: without it, the store was emptied. */
+/** A document that marks this read store as holding all claims: if it is missing, the store was emptied. */
 const marker = 'all_claims';
-/** The one group of all claims. */
+/** The only group, with all claims. */
 const kind = 'claim';
 const never = '9999-12-31T00:00:00.000Z';
 
 /**
- * Commands that were queued before the read store was emptied count as sent: nobody knows any more which of them were.
+ * If the read store was emptied, commands queued before count as sent, because nobody knows which of them were.
  * @throws ServiceError `unavailable`
  */
 export async function openCommandClaims(deps: CommandClaimsDeps): Promise<CommandClaims> {
@@ -75,7 +74,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     readonly kind: typeof kind;
     readonly node_id: string;
     readonly expires_at: string;
-    /** RFC 3339; null of a claim that only keeps the command from being sent. */
+    /** RFC 3339; null if the claim only keeps the command from being sent. */
     readonly delivered_at: string | null;
   };
   const claims = await readStore.collection<Claim>(commandClaims);
@@ -89,15 +88,15 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     await claims.insert(sent);
     await claims.insert([{ id: marker, fields: { kind, node_id: '', expires_at: never, delivered_at: null } }]);
   }
-  /** Expiry by id of commands with a claim, of whichever instance: the store is not asked again at every heartbeat. */
+  /** Expiry by id of commands claimed by any instance, so that not every heartbeat asks the store again. */
   const claimedIds = new Map<string, string>();
-  /** Nodes with a claim under way: the next call does not wait for it again. */
+  /** Nodes with a claim in progress: the next call does not wait for it again. */
   const underWay = new Set<string>();
   /** Claims of this instance, by node, that were confirmed after the call had returned. */
   const late = new Map<string, Queued<unknown>[]>();
   let failing = false;
 
-  /** Those of the commands that this instance has claimed, in one write; none when the store fails. */
+  /** The commands that this instance has claimed in one write; none when the store fails. */
   async function claimAll<Name>(nodeId: string, open: readonly Queued<Name>[]): Promise<Queued<Name>[]> {
     underWay.add(nodeId);
     try {
@@ -109,7 +108,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
       failing = false;
       return open.filter(({ id }) => inserted.has(id));
     } catch (error) {
-      // Logged once per outage: every node with a queue comes again with each heartbeat.
+      // Logged once per outage, because every node with a queue returns with each heartbeat.
       if (!failing) logger.warn({ node_id: nodeId, error: errorText(error) }, 'commands to agents cannot be claimed');
       failing = true;
       return [];
@@ -125,7 +124,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     return queued.filter(({ id, expires_at }) => ids.has(id) && expires_at > now);
   }
 
-  /** Forgets here the claims whose command has expired, and removes those from the store that no one shows any more. */
+  /** Forgets claims whose command has expired, and removes claims from the store that are no longer shown. */
   async function purge(): Promise<void> {
     const now = timestamp(clock.now());
     for (const [id, expires] of claimedIds) if (expires <= now) claimedIds.delete(id);

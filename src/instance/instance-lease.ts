@@ -1,8 +1,8 @@
 /**
- * The lease of an instance. It says that the instance is alive, how far its read models are, which compiler it runs, and up
- * to where it has closed revoked sessions and refuses ended tokens. The other instances read it before they purge
- * tombstones, and before they answer that sessions or tokens have ended.
- * Implements `docs/contract/agent-protocol.md#several-instances`.
+ * The lease of an instance. It says that the instance is alive, how far its read models are, which compiler it runs,
+ * and up to which revision it has closed revoked sessions and refuses ended tokens. Other instances read it before they
+ * purge tombstones, and before they report that sessions or tokens have ended. Implements
+ * `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -15,7 +15,7 @@ import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
 const instanceKind = 'instances';
 const leaseMs = 10_000;
 const renewEveryMs = 3_000;
-/** The lease of an instance that ended this long ago is deleted. */
+/** A lease is deleted this long after its instance has ended. */
 const purgeAfterMs = 24 * 60 * 60_000;
 
 export interface InstanceLeaseDeps {
@@ -23,21 +23,21 @@ export interface InstanceLeaseDeps {
   readonly instanceId: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Log position that every read model of this instance holds. */
+  /** Log position that every read model of this instance has reached. */
   position(): number;
   /** Revision of `svc-fleet` up to which this instance has closed the sessions of revoked nodes. */
   revokedUpTo(): number;
-  /** Revision of `svc-accounts` up to which this instance refuses the tokens that password changes have ended. */
+  /** Revision of `svc-accounts` up to which this instance refuses tokens ended by password changes. */
   accounts(): number;
   readonly compilerVersion: number;
-  /** What this instance took from agents lately. */
+  /** What this instance received from agents lately. */
   activity(): Activity;
 }
 
 export interface InstanceLease {
   /** The other live instances, as of the last renewal. */
   others(): readonly LiveInstance[];
-  /** Renews it at once, with the newest values. */
+  /** Renews the lease at once, with current values. */
   publish(): Promise<void>;
   /** Ends the lease at once. Never rejects. */
   close(): Promise<void>;
@@ -51,7 +51,7 @@ export interface LiveInstance {
   /** Revision of `svc-accounts` up to which it refuses ended tokens. */
   readonly accounts: number;
   readonly compiler_version: number;
-  /** As of its last renewal; missing of an earlier release. */
+  /** As of its last renewal; earlier releases do not have it. */
   readonly activity?: Activity;
   /** RFC 3339. */
   readonly started_at: string;

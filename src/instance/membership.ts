@@ -1,6 +1,6 @@
 /**
- * This instance among the others. Puts the lease of the instance and the waits for the other instances together, because
- * the waits read the leases and the lease states what they wait for.
+ * This instance among the others. Combines the instance's lease and the waits for other instances, because the waits
+ * read the leases, and the lease states what others wait for.
  */
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
@@ -17,28 +17,28 @@ export interface MembershipDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly compilerVersion: number;
-  /** Log position that every read model of this instance holds. */
+  /** Log position that every read model of this instance has reached. */
   position(): number;
   /** Revision of `svc-fleet` that this instance has folded. */
   revision(): number;
   /** Revision of `svc-accounts` that this instance has read. */
   accounts(): number;
-  /** Calls back with each password change that this instance has read. */
+  /** Calls back for each password change that this instance has read. */
   onTokensEnded(listener: () => void): void;
-  /** Calls back with each node whose PSK was replaced or that was deleted. */
+  /** Calls back for each node that was deleted or whose PSK was replaced. */
   onRevoked(listener: (nodeId: string) => void): void;
-  /** True once the sessions that the node has on this instance are closed, false after `timeoutMs`. */
+  /** True once the node's sessions on this instance are closed, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
-  /** What this instance took from agents lately. */
+  /** What this instance received from agents lately. */
   activity(): Activity;
 }
 
 export interface Membership {
-  /** True once every live instance has closed the sessions of a node that was revoked at a revision, else false in time. */
+  /** True once every live instance has closed the sessions of a node revoked at a revision; false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
-  /** True once every live instance refuses the tokens that ended at a revision of `svc-accounts`, else false in time. */
+  /** True once every live instance refuses tokens ended at a revision of `svc-accounts`; false after `timeoutMs`. */
   tokensEnded(revision: number, timeoutMs: number): Promise<boolean>;
-  /** What all live instances took from agents lately; the others as of a few seconds ago. */
+  /** What all live instances received from agents lately; for the others, as of a few seconds ago. */
   activity(): Activity;
   /** Ends the lease. Never rejects. */
   close(): Promise<void>;

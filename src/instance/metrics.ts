@@ -1,14 +1,13 @@
 /**
- * The text of `/metrics`, by prom-client: the metrics of the parts, numbers that are read when the text is made, and those
- * of the process (processor, memory, event loop). Counts nothing itself.
- * Implements `docs/contract/rest.md#beside-api`.
+ * The text of `/metrics`, made with prom-client: the metrics of the parts, numbers read when the text is made, and
+ * process metrics (CPU, memory, event loop). Counts nothing itself. Implements `docs/contract/rest.md#beside-api`.
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Metric } from 'prom-client';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 
-/** They are made from lists of everything that is open, agents too: at ten thousand a reading would hold up the event loop. */
+/** These list everything that is open: with ten thousand agents, one reading would block the event loop. */
 const listsOfHandles = [
   'nodejs_active_handles',
   'nodejs_active_handles_total',
@@ -18,7 +17,7 @@ const listsOfHandles = [
   'nodejs_active_resources_total',
 ];
 
-/** A number that is read when the text is made, or one for each value of the label. */
+/** A number read when the text is made, or one number per label value. */
 export interface NumberSource {
   readonly type: 'gauge' | 'counter';
   /** In Prometheus form, `svc_…`, with its unit at the end; a counter's name ends in `_total`. */
@@ -29,7 +28,7 @@ export interface NumberSource {
   read(): number | ReadonlyMap<string, number>;
 }
 
-/** A number to read, or a metric of prom-client that was made with `registers: []`. */
+/** A number to read, or a prom-client metric created with `registers: []`. */
 export type MetricSource = NumberSource | Metric;
 
 export interface Metrics {
@@ -38,7 +37,7 @@ export interface Metrics {
   close(): void;
 }
 
-/** @param clock the text is made again after a second at the earliest, however many ask for it */
+/** @param clock limits how often the text is made: at most once a second, however many ask for it */
 export function createMetrics(sources: readonly MetricSource[], clock: Pick<Clock, 'monotonic'>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

@@ -1,14 +1,14 @@
 /**
- * How far the read models are behind the log, in positions and in seconds. Looks once a second, so a lag of less than that
- * is not seen here; how long each command waited for the read models is measured where it waits
- * (`src/app/command-metrics.ts`). No clock of another machine is used: an event counts from when it was known here.
+ * How far the read models are behind the log, in positions and in seconds. Samples once a second, so a shorter lag is
+ * not seen here; `src/app/command-metrics.ts` measures how long each command waited for the read models. Uses no other
+ * machine's clock: an event counts from when this instance knew of it.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import type { MetricSource } from './metrics.js';
 
 const lookEveryMs = 1_000;
-/** When there are more, every second one is given up: the oldest one, which decides, stays. */
+/** When there are more, every second one is dropped; the oldest, which decides, stays. */
 const samplesMax = 256;
 
 interface ProjectionLag {
@@ -19,16 +19,16 @@ interface ProjectionLag {
 interface ProjectionLagOptions {
   /** Position of the newest event that this instance knows of. */
   newest(): number;
-  /** Position that every read model holds. */
+  /** Position that every read model has reached. */
   held(): number;
   readonly clock: Clock;
-  /** How often it looks, in milliseconds. */
+  /** Sampling interval in milliseconds. */
   readonly everyMs?: number;
 }
 
 export function watchProjectionLag(options: ProjectionLagOptions): ProjectionLag {
   const { newest, held, clock, everyMs = lookEveryMs } = options;
-  /** Positions that the read models do not hold yet and when each was the newest, the oldest first. */
+  /** Positions that the read models have not reached yet, and when each was the newest; oldest first. */
   let samples: { readonly position: number; readonly at: number }[] = [];
 
   const look = (): void => {
@@ -53,13 +53,13 @@ export function watchProjectionLag(options: ProjectionLagOptions): ProjectionLag
       {
         type: 'gauge',
         name: 'svc_projection_lag_positions',
-        help: 'By how many log positions the read models are behind the newest event that this instance knows of.',
+        help: 'Log positions by which the read models are behind the newest event that this instance knows of.',
         read: () => Math.max(0, newest() - held()),
       },
       {
         type: 'gauge',
         name: 'svc_projection_lag_seconds',
-        help: 'For how long an event that this instance knows of has not been in the read models.',
+        help: 'How long the oldest event that is not in the read models yet has been known to this instance.',
         read: seconds,
       },
     ],

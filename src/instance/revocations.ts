@@ -1,8 +1,8 @@
 /**
- * Waits until every live instance has carried out a revocation: has closed a revoked node's sessions, or refuses the tokens
- * that a password change has ended. Each instance says in its lease how far it has come. Carries out neither: the agent
- * transport closes sessions, and `src/accounts` refuses tokens.
- * Implements `docs/contract/agent-protocol.md#several-instances` and `docs/contract/rest.md#authentication-and-roles`.
+ * Waits until every live instance has carried out a revocation: has closed a revoked node's sessions, or refuses the
+ * tokens that a password change has ended. Each instance states its progress in its lease. Does neither itself: the
+ * agent transport closes sessions, and `src/accounts` refuses tokens. Implements
+ * `docs/contract/agent-protocol.md#several-instances` and `docs/contract/rest.md#authentication-and-roles`.
  */
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -17,21 +17,21 @@ const pollMs = 25;
 export interface RevocationsDeps extends OtherInstances {
   /** Revision of `svc-fleet` that this instance has folded; `revoked` was called for every revocation up to it. */
   revision(): number;
-  /** True once the sessions that the node has on this instance are closed, false after `timeoutMs`. */
+  /** True once the node's sessions on this instance are closed, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   /** Renews this instance's lease at once, with the value of `closedUpTo()`. */
   publish(): Promise<void>;
 }
 
 export interface Revocations {
-  /** A node's PSK was replaced or the node was deleted, on any instance. */
+  /** A node was deleted or its PSK replaced, on any instance. */
   revoked(nodeId: string): void;
   /** Revision up to which this instance has closed the sessions of every revoked node. */
   closedUpTo(): number;
   /**
    * True once every live instance has closed the node's sessions, false after `timeoutMs`.
-   * @param revision the revision of the revocation, which this instance may not have folded yet. Without one,
-   * everything it has folded
+   * @param revision the revision of the revocation, which this instance may not have folded yet; by default everything
+   *   it has folded
    */
   ended(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
 }
@@ -47,7 +47,7 @@ export function createRevocations(deps: RevocationsDeps): Revocations {
   }
 
   async function awaitClosed(nodeId: string): Promise<void> {
-    // Within this time the transport also closes the socket of a peer that does not read.
+    // Within this time, the transport also closes the socket of a peer that does not read.
     await deps.sessionsEnded(nodeId, 2 * limits.agent.sessionsEndedWaitMs);
     revocationsUnderWay -= 1;
     if (revocationsUnderWay === 0) await deps.publish();
@@ -55,7 +55,7 @@ export function createRevocations(deps: RevocationsDeps): Revocations {
 
   return {
     revoked(nodeId) {
-      // The revision already includes this revocation: until its sessions are closed, the last answer stays.
+      // The revision already includes this revocation: until its sessions are closed, the previous answer stands.
       revocationsUnderWay += 1;
       awaitClosed(nodeId).catch((error: unknown) => {
         logger.warn(
@@ -76,7 +76,7 @@ export function createRevocations(deps: RevocationsDeps): Revocations {
 }
 
 export interface OtherInstances {
-  /** Undefined for a maintenance command, which is no instance. */
+  /** Undefined for a maintenance command, which is not an instance. */
   readonly instanceId: string | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -88,7 +88,7 @@ export function tokensEnded(deps: OtherInstances, revision: number, timeoutMs: n
   return othersHave(deps, deps.clock.monotonic() + timeoutMs, (other) => other.accounts >= revision);
 }
 
-/** @param until by the monotonic clock, in milliseconds @returns false if the condition does not hold for all by then */
+/** @param until by the monotonic clock, in milliseconds @returns false if the condition does not hold for all */
 async function othersHave(
   { instanceId, clock, logger, liveInstances }: OtherInstances,
   until: number,

@@ -1,7 +1,7 @@
 /**
- * The log of the service: JSON lines on standard output. Its callers cannot hand it more than words and numbers
- * (`src/kernel/logger.ts`); this is the second defence: fields named like a secret are masked, and so is what looks
- * like one inside a text. Each part decides what it logs. `docs/reference/log.md` describes the lines.
+ * The log of the service: JSON lines on standard output. Callers can pass it only words and numbers
+ * (`src/kernel/logger.ts`). As a second defence, it masks fields with a secret's name, and anything inside a text that
+ * looks like a secret. Each part decides what it logs. `docs/reference/log.md` describes the lines.
  */
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
@@ -11,7 +11,7 @@ export interface ServiceLog extends Logger {
   fatal(fields: LogFields, message: string): void;
 }
 
-/** Never written by their names; nothing in this program logs them. */
+/** Fields that are masked by name; nothing in this program logs them. */
 const secretFields: ReadonlySet<string> = new Set([
   'password',
   'current_password',
@@ -28,13 +28,13 @@ const secretFields: ReadonlySet<string> = new Set([
   'body',
   'headers',
 ]);
-/** A control PSK, a token of REST, a private key, an Authorization header, the user and password of a URL. */
+/** A control PSK, a REST token, a private key, an Authorization header, the user and password of a URL. */
 const secretTexts =
   /svcpsk1_[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(-----END [A-Z ]*PRIVATE KEY-----)?|\bBearer +\S+|(?<=:\/\/)[^\s/@]+@/g;
 const mask = '***';
-/** A cheap look first: nearly all texts are ids and paths. */
+/** A cheap check first: nearly all texts are ids and paths. */
 const suspicious = /svcpsk1_|eyJ|PRIVATE KEY|Bearer|@/;
-/** Shorter texts hold nothing of these. */
+/** Shorter texts cannot contain any of these. */
 const shortestSecret = 12;
 /** Longest field; a stack is shorter. */
 const textChars = 8_192;
@@ -50,11 +50,11 @@ export function createServiceLog(level: string, destination?: DestinationStream)
   return destination === undefined ? pino(options) : pino(options, destination);
 }
 
-/** The fields as they may be written, also if a caller that is not type-checked handed over something else. */
+/** The fields in a form that may be written, even if a caller that is not type-checked passes something else. */
 function plain(fields: object): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
-    // Not by pino's `redact`, which copies every line and costs more than the rest of it.
+    // Not with pino's `redact`, which copies every line and costs more than all the rest.
     const text = secretFields.has(name) ? mask : plainValue(value);
     if (text !== undefined) shown[name] = text;
   }
@@ -73,7 +73,7 @@ function plainValue(value: unknown): unknown {
       if (Array.isArray(value)) {
         return value.flatMap((item) => (typeof item === 'object' ? [] : [plainValue(item)]));
       }
-      // Bytes have numbers, too.
+      // Byte arrays contain numbers, too.
       if (Object.getPrototypeOf(value) !== Object.prototype) return undefined;
       return Object.fromEntries(Object.entries(value).filter(([, number]) => typeof number === 'number'));
     default:

@@ -1,6 +1,6 @@
 /**
- * The hellos of agents that any instance has seen, in the read store: one that was recorded at one instance is nobody's at the
- * others. An instance that cannot ask the store goes by its own memory, which the listener keeps. Implements
+ * The agents' hellos that any instance has seen, in the read store: a hello recorded at one instance cannot be replayed
+ * at another. An instance that cannot ask the store relies on its own memory, which the listener keeps. Implements
  * `docs/reality.md#limits`.
  */
 import { createHash } from 'node:crypto';
@@ -10,9 +10,9 @@ import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
-/** Removed at once. */
+/** Removed per step. */
 const purgedAtOnce = 1_000;
-/** The one group of all. */
+/** The only group, with all hellos. */
 const kind = 'hello';
 
 const spec: CollectionSpec = { name: 'reality_hellos', version: 1, index: { group: 'kind', order: 'until' } };
@@ -31,7 +31,7 @@ export interface SharedHellosDeps {
   readonly readStore: Pick<ReadStore, 'collection'>;
   readonly logger: Logger;
   readonly away: () => boolean;
-  /** The time that deletes go by (`store-clocks.ts`). */
+  /** The time to judge ages by before deleting (`store-clocks.ts`). */
   deletionTime(): number | undefined;
   /** How often expired ones are removed, in milliseconds. */
   readonly purgeEveryMs?: number;
@@ -73,7 +73,7 @@ export async function openSharedHellos({
       } catch (error) {
         // Logged once per outage.
         if (!failing)
-          logger.warn({ error: errorText(error) }, 'the hellos that other instances have seen are not known');
+          logger.warn({ error: errorText(error) }, 'the hellos that other instances have seen cannot be read');
         failing = true;
         return false;
       }

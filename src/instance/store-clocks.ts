@@ -1,8 +1,8 @@
 /**
  * Compares the clock of this instance with its stores' clocks: at the start, every minute, and more often while they
- * are apart. In between, the last comparison is carried on by the monotonic clock, so that a jump of this instance's
- * clock shows at once. An instance that is too far apart must not write: times of events, the age of idempotency keys
- * and expiries would be wrong. Implements `docs/contract/domain.md#commands-and-events`.
+ * are apart. In between, the monotonic clock extends the last comparison, so that a jump of this instance's clock shows
+ * at once. An instance whose clock is too far off must not write: event times, the age of idempotency keys and expiries
+ * would be wrong. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -13,30 +13,30 @@ import type { EventStore, StoreTime } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 
 const { apartMs, compareEveryMs } = limits.clocks;
-/** While clocks are apart or not compared yet. */
+/** While clocks differ or have not been compared yet. */
 const compareAgainMs = 5_000;
 
 export interface StoreClocks {
   /** One sentence per store whose clock is too far from this instance's; judged now. */
   problems(): readonly string[];
-  /** By how many seconds this instance's clock is ahead of each store's, negative when behind. Unknown ones are left out. */
+  /** How many seconds this instance's clock is ahead of each store's, negative when behind; known ones only. */
   differences(): ReadonlyMap<string, number>;
   /**
-   * The time of the slowest clock, in milliseconds since the epoch. What is a day old by it is a day old by every
+   * The time of the slowest clock, in milliseconds since the epoch. Anything a day old by it is a day old by every
    * clock, even if this instance's has jumped ahead.
    */
   now(): number;
   /**
-   * A clock that all instances on these stores share, for times that are compared across instances: the read store's, or the
-   * event store's where the read store has none; this instance's own where neither has one, as on embedded stores.
+   * A clock shared by all instances on these stores, for times that are compared across instances: the read store's;
+   * else the event store's; else, with embedded stores, this instance's own.
    */
   readonly shared: Clock;
   /**
-   * The time that everything goes by which deletes what is old, in milliseconds since the epoch: now by the slowest of all
-   * clocks, the log's own measure of time included, and never beyond the newest event of the log. What is removed too early
-   * may be lost, so a clock that is wrong for an hour must not make anything older.
-   * @param newest the time of the newest event of the log that the caller has read; undefined before the first
-   * @returns undefined while nothing may be deleted: clocks disagree, or one was not read yet
+   * The time that all deletions by age use, in milliseconds since the epoch: now by the slowest of all clocks,
+   * including the log's own measure of time, but never later than the log's newest event. Data removed too early may be
+   * lost, so a clock that is wrong for an hour must not make anything look older.
+   * @param newest the time of the newest log event that the caller has read; undefined before the first
+   * @returns undefined while nothing may be deleted: clocks disagree, or one has not been read yet
    */
   deletionTime(newest: number | undefined): number | undefined;
   close(): Promise<void>;
@@ -49,13 +49,13 @@ export interface StoreClockOptions {
   };
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How often it looks whether a comparison is due, in milliseconds. */
+  /** How often it checks whether a comparison is due, in milliseconds. */
   readonly lookEveryMs?: number;
 }
 
 interface Compared {
   readonly time: StoreTime;
-  /** When, by the monotonic clock. */
+  /** By the monotonic clock. */
   readonly since: number;
 }
 
@@ -64,12 +64,12 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
   const { clock, logger, lookEveryMs = 1_000 } = options;
   const stores = Object.entries(options.stores);
   const compared = new Map<string, Compared>();
-  /** Without a store that has a clock, time is carried on from here. */
+  /** If no store has a clock, time is extended from here. */
   const began = { wall: clock.now(), since: clock.monotonic() };
   let comparedAt = Number.NEGATIVE_INFINITY;
-  /** Stores that were asked and do not tell their time. */
+  /** Stores that were asked but do not report their time. */
   const silent = new Set<string>();
-  /** Problems that are logged. */
+  /** Problems logged last. */
   let logged = '';
 
   const clockOf = ({ time, since }: Compared): number => time.at + clock.monotonic() - since;
@@ -78,7 +78,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     return entry.time.kind === 'clock' ? clock.now() - clockOf(entry) : Math.min(0, clock.now() - entry.time.at);
   }
 
-  // A loop, because every command asks for it.
+  // A loop, because every command calls it.
   function problems(): readonly string[] {
     const found: string[] = [];
     for (const [name, entry] of compared) {
@@ -105,7 +105,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
       return;
     }
     const before = compared.get(name)?.time;
-    // A recorded time stays recorded: an event with an earlier time behind it does not make a clock right.
+    // A recorded time stays recorded: a later event with an earlier time does not make a clock right.
     const kept = time.kind === 'not_before' ? { ...time, at: Math.max(time.at, before?.at ?? time.at) } : time;
     compared.set(name, { time: kept, since: clock.monotonic() });
   }
@@ -116,7 +116,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     logged = found;
     if (!anew) return;
     if (found === '') logger.info({}, 'the clocks of this instance and its stores agree again');
-    else logger.error({ problems: found }, 'the clock of this instance is wrong, or that of a store: no commands');
+    else logger.error({ problems: found }, 'the clock of this instance or of a store is wrong: no commands');
   }
 
   async function look(): Promise<void> {
@@ -128,7 +128,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     tell();
   }
 
-  /** By the clocks that agree or not. */
+  /** The slowest of all clocks, whether they agree or not. */
   function slowest(): number {
     const clocks = [...compared.values()].filter(({ time }) => time.kind === 'clock').map(clockOf);
     const carried = clocks.length === 0 ? [began.wall + clock.monotonic() - began.since] : clocks;

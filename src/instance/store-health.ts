@@ -1,4 +1,4 @@
-/** Pings the two stores every second in the background. Only one part of readiness: see `src/app/followers.ts`. */
+/** Pings both stores every second in the background. Only one part of readiness: see `src/app/followers.ts`. */
 import { Histogram } from 'prom-client';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
@@ -10,7 +10,7 @@ import { StoreAccessError } from '../storage/store-access.js';
 import type { MetricSource } from './metrics.js';
 
 const pingEveryMs = 1_000;
-/** A store that takes longer counts as out of reach: with the second until the next ping, that shows within 5 s. */
+/** A store that takes longer counts as out of reach; with the second until the next ping, that shows within 5 s. */
 const pingTimeoutMs = 3_500;
 
 export interface StoreHealth {
@@ -18,21 +18,21 @@ export interface StoreHealth {
   away(store: StoreName): string | undefined;
   /** The sentences of all stores that do not answer. */
   problems(): readonly string[];
-  /** The same for operators: says what to do where waiting does not help. */
+  /** The same for operators; also says what to do where waiting does not help. */
   reasons(): readonly string[];
   metrics(): readonly MetricSource[];
   close(): Promise<void>;
 }
 
 type StoreName = 'event store' | 'read store';
-/** As Linux, MongoDB and EventStoreDB say it; a file that may not grow counts as well. */
+/** The wordings of Linux, MongoDB and EventStoreDB; a file that may not grow counts as well. */
 const diskFull = /ENOSPC|EDQUOT|EFBIG|no space left|not enough space|disk full|file too large/i;
 
 interface Away {
   /** In milliseconds of a monotonic clock. */
   readonly since: number;
   readonly sentence: string;
-  /** What somebody must do before the store can be used, if it is known. */
+  /** What somebody must do before the store can be used, if known. */
   readonly trouble: string | undefined;
 }
 
@@ -44,7 +44,7 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
 
   const seconds = new Histogram({
     name: 'svc_store_ping_seconds',
-    help: 'Time that a store takes to answer a ping; one is sent every second.',
+    help: 'Time a store takes to answer a ping; one is sent every second.',
     labelNames: ['store', 'outcome'],
     buckets: secondsBounds,
     registers: [],

@@ -1,6 +1,6 @@
 /**
- * A token bucket for each client address, the addresses of one IPv6 network together. Bounded: the address that came least
- * recently goes first. Implements `docs/contract/configuration.md#configuration`.
+ * One token bucket per client address; an IPv6 network shares one. Bounded: the least recently seen address is dropped
+ * first. Implements `docs/contract/configuration.md#configuration`.
  */
 import { addressKey } from './addresses.js';
 import type { Clock } from './clock.js';
@@ -15,11 +15,11 @@ export interface AddressBudget {
 
 export interface AddressBuckets {
   /**
-   * Takes tokens, one by default, from the address's bucket.
-   * @returns 0, or the milliseconds until there are as many again; then nothing is taken
+   * Takes tokens, one by default, from the bucket of the address.
+   * @returns 0, or the milliseconds until enough tokens are available; then nothing is taken
    */
   take(address: string, tokens?: number): number;
-  /** Returns what was taken. */
+  /** Returns tokens that were taken. */
   give(address: string): void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Addresses as text: the canonical form of IP literals (IPv6 by RFC 5952), DNS names and `host:port`, the key by which budgets
- * count them. Reads any valid notation and resolves no name. Ranges are in `cidr.ts`. Whether listeners overlap is decided in
- * `src/domain/listeners/claims.ts`. Implements `docs/contract/rest.md#envelope`.
+ * Addresses as text: the canonical form of IP literals (IPv6 by RFC 5952), DNS names and `host:port`, and the key that
+ * budgets count addresses by. Reads any valid notation and resolves no name. Ranges are in `cidr.ts`;
+ * `src/domain/listeners/claims.ts` decides whether listeners overlap. Implements `docs/contract/rest.md#envelope`.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -11,7 +11,7 @@ const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const nameChars = 253;
 
 /**
- * The canonical text of an IPv4 or IPv6 literal, or undefined; an IPv4-mapped IPv6 address is the IPv4 address it stands for.
+ * The canonical text of an IPv4 or IPv6 literal, or undefined. An IPv4-mapped IPv6 address becomes the IPv4 address.
  * Zones (`%eth0`) and IPv4 octal forms are refused.
  */
 export function canonicalIp(text: string): string | undefined {
@@ -21,25 +21,25 @@ export function canonicalIp(text: string): string | undefined {
   return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toRFC5952String();
 }
 
-/** An IPv6 literal with its dotted end, if any, in hex: the library reads `::1.2.3.4` as if it were IPv4-mapped. */
+/** An IPv6 literal with a dotted end rewritten in hex: the library reads `::1.2.3.4` as if it were IPv4-mapped. */
 function withoutDots(text: string): string {
   const hex = (high = '', low = ''): string => ((Number(high) << 8) | Number(low)).toString(16);
   return text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...[a, b, c, d]: string[]) => `${hex(a, b)}:${hex(c, d)}`);
 }
 
-/** The canonical text of a literal; any other text as it is. */
+/** The canonical text of a literal; any other text unchanged. */
 export function plainIp(text: string): string {
   return canonicalIp(text) ?? text;
 }
 
-/** As `canonicalIp`, of an address that something can listen on: multicast and broadcast are undefined too. */
+/** Like `canonicalIp`, for an address to listen on: multicast and broadcast are undefined too. */
 export function canonicalListenIp(text: string): string | undefined {
   const address = canonicalIp(text);
   if (address === undefined) return undefined;
   return ['multicast', 'broadcast'].includes(ipaddr.parse(address).range()) ? undefined : address;
 }
 
-/** A DNS name in lower case, or undefined. A name whose last label is a number would be read as an address. */
+/** A DNS name in lower case, or undefined. A numeric last label is refused: it would be read as an address. */
 export function canonicalDnsName(text: string): string | undefined {
   const name = text.toLowerCase();
   if (name.length > nameChars) return undefined;
@@ -55,12 +55,12 @@ export function canonicalNamePattern(text: string): string | undefined {
   return rest === undefined || rest.length + 2 > nameChars ? undefined : `*.${rest}`;
 }
 
-/** An IP literal or a DNS name, canonical, or undefined. IPv6 without brackets. */
+/** A canonical IP literal (IPv6 without brackets) or DNS name, or undefined. */
 export function canonicalHost(text: string): string | undefined {
   return canonicalIp(text) ?? canonicalDnsName(text);
 }
 
-/** `host:port` with IPv6 in brackets, canonical, or undefined. Ports are 1..65535 without leading zeros. */
+/** Canonical `host:port` with IPv6 in brackets, or undefined. Ports are 1..65535 without leading zeros. */
 export function canonicalEndpoint(text: string): string | undefined {
   const parts = splitHostPort(text);
   if (parts === undefined || parts.port.startsWith('0') || !isPort(Number(parts.port))) return undefined;
@@ -72,18 +72,18 @@ export function canonicalEndpoint(text: string): string | undefined {
 const notDialable: readonly string[] = ['loopback', 'unspecified', 'linkLocal', 'multicast'];
 
 /**
- * Whether a node can be dialled at an address: false for loopback, unspecified, link-local and multicast addresses, for their
- * IPv4-mapped forms, and for any text that is not an address.
+ * Whether a node can be dialled at an address. False for loopback, unspecified, link-local and multicast addresses,
+ * their IPv4-mapped forms, and any text that is not an address.
  */
 export function isDialableIp(text: string): boolean {
   const address = canonicalIp(text);
-  // An address with a zone belongs to a link.
+  // A zone makes an address link-local.
   return address !== undefined && !notDialable.includes(ipaddr.parse(address).range());
 }
 
 /**
- * The unit in which budgets count addresses: an IPv4 address, or the /64 of an IPv6 address, because one host commands a
- * whole /64. All text that is not an address shares one key, so that nothing escapes counting.
+ * The key that budgets count an address by: an IPv4 address, or the /64 of an IPv6 address, because one host usually
+ * controls a whole /64. Text that is not an address shares one key, so that nothing escapes counting.
  */
 export function addressKey(address: string): string {
   const plain = plainIp(address.split('%', 1)[0] ?? '');

@@ -1,6 +1,6 @@
 /**
- * Waiting and looping that can be stopped: a sleep that an AbortSignal ends, a deadline around a promise, a loop with
- * `close()`. `retry.ts` says how long to wait between tries.
+ * Waits and loops that can be stopped: a sleep that an AbortSignal ends, a deadline around a promise, a loop with
+ * `close()`. `retry.ts` says how long to wait between attempts.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -17,7 +17,7 @@ export const timedOut = Symbol('timed out');
 
 /** The promise's value, or `timedOut` after `ms`. The promise itself is not cancelled. */
 export function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T | typeof timedOut> {
-  // By hand: an async function with a race makes five promises more, and every agent that connects has several deadlines.
+  // Written by hand: an async function with a race would create five more promises for each deadline.
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(timedOut), ms);
     promise.then(
@@ -34,12 +34,12 @@ export function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T | ty
   });
 }
 
-/** Gives every other waiting callback of the event loop a turn. */
+/** Lets every other pending callback of the event loop run. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** For long work: lets other work have its turn once one has taken `ms`. */
+/** For long work: yields to other work whenever `ms` have passed since the last yield. */
 export function createTurns(ms: number): () => Promise<void> | undefined {
   let began = performance.now();
   return () => {
@@ -54,8 +54,8 @@ export interface Loop {
 }
 
 /**
- * Runs `turn` every `everyMs`, never twice at once, until closed. A turn that throws does not end the loop; of several
- * failures in a row only the first is reported.
+ * Runs `turn` every `everyMs`, never twice at once, until closed. A turn that throws does not end the loop; only the
+ * first of several failures in a row is reported.
  */
 export function startLoop(
   everyMs: number,

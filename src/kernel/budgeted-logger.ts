@@ -1,9 +1,8 @@
 /**
- * A logger for what authenticated callers and agents can cause as often as they like: a line for each, as long as there
- * are no more of them than a log file can take, and one source may take no more than a quarter of that, so that it
- * cannot crowd the others out. Lines beyond the budget are counted and summed up in one line.
- * Strangers must not be able to cause this many lines, so lines that they cause go to the sampled log
- * (`sampled-log.ts`).
+ * A logger for events that authenticated callers and agents can trigger at will. It writes one line per event within a
+ * budget that a log file can take, and lets one source use at most a quarter of it, so that no source crowds out the
+ * others. Lines beyond the budget are counted and summed up in one line. Events that strangers can trigger go to the
+ * much smaller sampled log (`sampled-log.ts`).
  */
 import type { Clock } from './clock.js';
 import type { Logger } from './logger.js';
@@ -12,33 +11,33 @@ import type { TokenBucket } from './token-bucket.js';
 import { createTokenBucket } from './token-bucket.js';
 
 export interface BudgetedLogger extends Logger {
-  /** Lines left out since the start. */
+  /** Lines dropped since the start. */
   leftOut(): number;
-  /** Tells what no line has told yet. */
+  /** Reports the lines dropped since the last summary. */
   close(): void;
 }
 
 interface BudgetedLoggerOptions {
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Which lines these are, for the sentence that tells how many were left out. */
+  /** What the lines are about, for the sentence that says how many were dropped. */
   readonly what: string;
-  /** The field that tells who has caused a line. */
+  /** The log field that names the source of a line. */
   readonly source: string;
   readonly linesPerSecond?: number;
-  /** Lines at once. */
+  /** How many lines may be written at once. */
   readonly burst?: number;
 }
 
 const tellEveryMs = 10_000;
-/** At 300 bytes a line at most 6.5 GB a day, after a burst of 7.5 MB. */
+/** At 300 bytes a line, at most 6.5 GB a day after a burst of 7.5 MB. */
 const usual = { linesPerSecond: 250, burst: 25_000 };
-/** The part of the budget that one source may have. */
+/** The share of the budget that one source may use. */
 const sourceShare = 0.25;
 /** Sources with a budget of their own. */
 const rememberedSources = 1_000;
 
-/** Lines of level debug have no budget: who turns them on wants them all. */
+/** Debug lines have no budget: whoever turns them on wants all of them. */
 export function createBudgetedLogger(options: BudgetedLoggerOptions): BudgetedLogger {
   const { logger, clock, what, source, linesPerSecond = usual.linesPerSecond, burst = usual.burst } = options;
   const budget = createTokenBucket(linesPerSecond, burst, clock.monotonic());

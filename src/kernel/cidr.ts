@@ -1,26 +1,26 @@
 /**
- * Ranges of addresses: reading, canonical text, overlap, membership. IPv4 and IPv6 never overlap; a range within
- * `::ffff:0:0/96` is the IPv4 range it stands for. Implements `docs/contract/domain.md#listeners-and-collisions` and
+ * Address ranges: parsing, canonical text, overlap, membership. IPv4 and IPv6 never overlap; a range within
+ * `::ffff:0:0/96` becomes its IPv4 range. Implements `docs/contract/domain.md#listeners-and-collisions` and
  * `docs/contract/domain.md#l3-network`.
  */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { canonicalIp } from './addresses.js';
 
-/** An address with a prefix length. Bits after the prefix may be set. */
+/** An address with a prefix length. Host bits may be set. */
 export interface Cidr {
   readonly family: 4 | 6;
   /** The canonical text of the address, without the prefix length. */
   readonly address: string;
-  /** The address as a number of 32 or 128 bits. */
+  /** The address as a 32- or 128-bit number. */
   readonly value: bigint;
-  /** The length of the prefix: 0..32 or 0..128. */
+  /** The prefix length: 0..32 or 0..128. */
   readonly bits: number;
 }
 
 const widths = { 4: 32, 6: 128 } as const;
 
-/** Reads `address/bits` in any notation of the address; undefined for anything else. */
+/** Parses `address/bits` with the address in any notation; undefined for anything else. */
 export function parseCidr(text: string): Cidr | undefined {
   const [, literal = '', prefix = ''] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
   const address = canonicalIp(literal);
@@ -33,7 +33,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return { family, address, value, bits };
 }
 
-/** The bits after the prefix, as a mask. */
+/** The mask of the host bits. */
 function hostMask({ family, bits }: Pick<Cidr, 'family' | 'bits'>): bigint {
   return (1n << BigInt(widths[family] - bits)) - 1n;
 }
@@ -44,14 +44,14 @@ export function canonicalCidr(text: string): string | undefined {
   return cidr === undefined ? undefined : `${cidr.address}/${cidr.bits}`;
 }
 
-/** The canonical text of a network, which has no bits after its prefix; undefined for anything else. */
+/** The canonical text of a network; undefined if host bits are set or the text is anything else. */
 export function canonicalNetwork(text: string): string | undefined {
   const cidr = parseCidr(text);
   if (cidr === undefined || (cidr.value & hostMask(cidr)) !== 0n) return undefined;
   return `${cidr.address}/${cidr.bits}`;
 }
 
-/** The canonical text of an address, or of a network without the bits after its prefix; undefined for anything else. */
+/** The canonical text of an address, or of a network with its host bits cleared; undefined for anything else. */
 export function canonicalRange(text: string): string | undefined {
   if (!text.includes('/')) return canonicalIp(text);
   const cidr = parseCidr(text);
@@ -63,11 +63,11 @@ export function canonicalRange(text: string): string | undefined {
 
 /**
  * A set of ranges, such as the proxies or balancers of an installation.
- * @param ranges CIDRs or addresses, such as `10.0.0.0/8` or `2001:db8::1`; anything else is in no range
+ * @param ranges CIDRs or addresses, such as `10.0.0.0/8` or `2001:db8::1`; anything else is ignored
  * @returns whether an address is in one of them, by family: `::/0` holds no IPv4 address, in whatever notation
  */
 export function addressRanges(ranges: readonly string[]): (address: string) => boolean {
-  // One list for both would find an IPv4 address in the ranges of IPv6 as well.
+  // A single list would also match IPv4 addresses against IPv6 ranges.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   const familyOf = (address: string): keyof typeof lists => (isIPv4(address) ? 'ipv4' : 'ipv6');
   for (const range of ranges) {
@@ -85,12 +85,11 @@ export function addressRanges(ranges: readonly string[]): (address: string) => b
   };
 }
 
-/** The CIDR of the address alone. */
+/** The CIDR that holds this address alone. */
 export function hostOf(cidr: Cidr): Cidr {
   return { ...cidr, bits: widths[cidr.family] };
 }
 
-/** `address/bits`. */
 export function formatCidr({ address, bits }: Cidr): string {
   return `${address}/${bits}`;
 }
@@ -100,7 +99,7 @@ export function isDefaultRoute({ bits }: Cidr): boolean {
   return bits === 0;
 }
 
-/** The first and the last address of a CIDR. */
+/** The first and last address of a CIDR. */
 function span(cidr: Cidr): { readonly first: bigint; readonly last: bigint } {
   const mask = hostMask(cidr);
   return { first: cidr.value & ~mask, last: cidr.value | mask };
@@ -112,7 +111,7 @@ export function overlap(a: Cidr, b: Cidr): boolean {
   return a.family === b.family && one.first <= other.last && other.first <= one.last;
 }
 
-/** By family, then first address, wider before narrower. */
+/** By family, then by first address, wider before narrower. */
 function byStart(a: Spanned<unknown>, b: Spanned<unknown>): number {
   if (a.cidr.family !== b.cidr.family) return a.cidr.family - b.cidr.family;
   if (a.first !== b.first) return a.first < b.first ? -1 : 1;
@@ -127,14 +126,14 @@ interface Spanned<T> {
 }
 
 /**
- * Finds two entries of different groups that overlap, in the time of a sort.
+ * Finds two overlapping entries of different groups, in the time of a sort.
  * @returns the pair; undefined when entries overlap only within their group
  */
 export function overlappingPair<T extends { readonly cidr: Cidr; readonly group: number }>(
   entries: readonly T[],
 ): readonly [T, T] | undefined {
   const sorted = entries.map((entry): Spanned<T> => ({ entry, cidr: entry.cidr, ...span(entry.cidr) })).sort(byStart);
-  // CIDRs are nested or disjoint, so those that contain the current one form a stack, all of one group.
+  // CIDRs are nested or disjoint, so the ones that contain the current one form a stack, all of one group.
   const around: Spanned<T>[] = [];
   for (const next of sorted) {
     for (let top = around.at(-1); top !== undefined && !contains(top, next); top = around.at(-1)) around.pop();

@@ -1,11 +1,9 @@
-/**
- * Time as a dependency, so that decisions and tests own it. Loops are in `background.ts`.
- */
+/** Time as a dependency, so that decisions and tests control it. Loops are in `background.ts`. */
 
 export interface Clock {
-  /** Wall clock, milliseconds since the Unix epoch. */
+  /** Wall clock: milliseconds since the Unix epoch. */
   now(): number;
-  /** Monotonic milliseconds, for durations: never goes back. */
+  /** Monotonic milliseconds, for durations; never goes back. */
   monotonic(): number;
 }
 
@@ -14,7 +12,7 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 };
 
-/** RFC 3339, UTC, milliseconds: the only form of a time on the wire of REST. */
+/** RFC 3339 in UTC with milliseconds: the only time format that REST uses. */
 export function timestamp(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }

@@ -1,16 +1,16 @@
-/** Closes what was opened, the newest first; neither a failure nor a part that hangs keeps the rest from closing. */
+/** Closes what was opened, newest first. A part that fails or hangs does not keep the others from closing. */
 import { timedOut, withDeadline } from './background.js';
 import { errorText } from './errors.js';
 import type { Logger } from './logger.js';
 
 /** How long one part of the process may take to close. */
 export const shutdownMs = 10_000;
-/** How long all of them may take; after that each part left has a moment. */
+/** How long all parts together may take; after that, each remaining part gets only a moment. */
 const allMs = 3 * shutdownMs;
 const momentMs = 500;
 
 export interface Closers {
-  /** `name` is for the log, in case `close` fails or does not end. */
+  /** `name` is for the log, in case `close` fails or hangs. */
   add(name: string, close: () => unknown): void;
   /** Never rejects; failures are logged. */
   closeAll(): Promise<void>;

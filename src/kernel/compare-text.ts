@@ -1,8 +1,8 @@
 /** The order of names and ids in lists. Implements `docs/contract/rest.md#envelope`, list queries. */
 
 /**
- * Orders strings by code points, like their UTF-8 bytes. JavaScript orders by UTF-16 code units, which puts U+10000 and
- * above before U+E000.
+ * Compares strings by code point, which is also the order of their UTF-8 bytes. JavaScript compares UTF-16 code units,
+ * which puts U+10000 and above before U+E000.
  */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

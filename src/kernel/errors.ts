@@ -1,7 +1,7 @@
 /**
- * The one catalogue of errors that users and agents can get: code, HTTP status, gRPC status. Messages are not here: the
- * code that throws knows the field and what was expected.
- * Implements `docs/contract/rest.md#errors`; gRPC statuses follow `docs/contract/agent-protocol.md#control`.
+ * The catalogue of all errors that users and agents can get: code, HTTP status, gRPC status. Messages are not here: the
+ * code that throws knows the field and what was expected. Implements `docs/contract/rest.md#errors`; gRPC statuses
+ * follow `docs/contract/agent-protocol.md#control`.
  */
 
 /** Numeric gRPC status codes that this service answers with. */
@@ -29,7 +29,6 @@ interface ErrorKind {
   readonly meaning: string;
 }
 
-/** The catalogue. Messages of `ServiceError` say which field and what was expected. */
 export const errorCatalogue = {
   invalid_request: {
     http: 400,
@@ -39,9 +38,9 @@ export const errorCatalogue = {
   unauthenticated: {
     http: 401,
     grpc: GrpcStatus.UNAUTHENTICATED,
-    meaning: 'There is no token, or it has ended; at sign-in, name or password are wrong.',
+    meaning: 'The token is missing or has ended; at sign-in, the name or the password is wrong.',
   },
-  forbidden: { http: 403, grpc: GrpcStatus.PERMISSION_DENIED, meaning: 'The role of the caller does not allow it.' },
+  forbidden: { http: 403, grpc: GrpcStatus.PERMISSION_DENIED, meaning: 'The caller has no role that allows it.' },
   not_found: { http: 404, grpc: GrpcStatus.NOT_FOUND, meaning: 'There is no such resource or route.' },
   method_not_allowed: {
     http: 405,
@@ -51,13 +50,12 @@ export const errorCatalogue = {
   conflict: {
     http: 409,
     grpc: GrpcStatus.FAILED_PRECONDITION,
-    meaning:
-      'The state of the fleet does not allow it: a name or listener is taken, or something refers to the resource.',
+    meaning: 'The state of the fleet does not allow it: a name or listener is taken, or the resource is still in use.',
   },
   precondition_failed: {
     http: 412,
     grpc: GrpcStatus.ABORTED,
-    meaning: '`If-Match` names another version than the resource has.',
+    meaning: '`If-Match` names a version other than the current one.',
   },
   payload_too_large: {
     http: 413,
@@ -68,35 +66,35 @@ export const errorCatalogue = {
   rate_limited: {
     http: 429,
     grpc: GrpcStatus.RESOURCE_EXHAUSTED,
-    meaning: 'A budget is spent; `Retry-After` says for how long.',
+    meaning: 'A budget is used up; `Retry-After` says for how long.',
   },
-  internal: { http: 500, grpc: GrpcStatus.INTERNAL, meaning: 'A fault of the service; its log has the cause.' },
+  internal: { http: 500, grpc: GrpcStatus.INTERNAL, meaning: 'The service has a fault; its log has the cause.' },
   unavailable: {
     http: 503,
     grpc: GrpcStatus.UNAVAILABLE,
     meaning:
-      'A store is out of reach, or the instance is not ready. Nothing was written, or the message says that it may have been. `Retry-After` says when to ask again.',
+      'A store is out of reach, or the instance is not ready. Nothing was written, unless the message says otherwise. `Retry-After` says when to try again.',
   },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** The HTTP status that an error is answered with. */
+/** The HTTP status of an error's answer. */
 export function httpStatusOf(code: ErrorCode): number {
   return errorCatalogue[code].http;
 }
 
-/** Headers that the answer of an error carries: `Retry-After` in seconds, `Allow` with methods. */
+/** Headers of an error's answer: `Retry-After` in seconds, `Allow` with methods. */
 interface ErrorHints {
   readonly retryAfterSeconds?: number;
   readonly allow?: readonly string[];
-  /** The text for the log in place of a message that repeats words of the client, which may be a secret in the wrong place. */
+  /** Logged instead of a message that quotes the client, since a quote may be a secret in the wrong place. */
   readonly logged?: string;
 }
 
 /**
  * An error that the caller may see. `message` is one sentence that names the field by its JSON path and says what was
- * expected; it never holds a secret. Anything else that is thrown is answered as `internal`.
+ * expected; it never contains a secret. Anything else that is thrown is answered as `internal`.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
@@ -118,12 +116,12 @@ export class ServiceError extends Error {
   }
 }
 
-/** Text for the log about anything that was thrown. */
+/** Text for the log about any thrown value. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-/** The last branch of an exhaustive switch: a missing case does not compile, and throws at run time. */
+/** The default branch of an exhaustive switch: a missing case does not compile, and throws at run time. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }

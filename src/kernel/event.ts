@@ -1,6 +1,6 @@
 /**
- * An event as the log holds it: its metadata and its place. The meaning of events belongs to each resource of
- * `src/domain/`. Implements `docs/contract/domain.md#commands-and-events`.
+ * An event as the log holds it: its metadata and position. Each resource in `src/domain/` defines what its events mean.
+ * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { JsonObject } from './json.js';
 import { limits } from './limits.js';
@@ -10,17 +10,17 @@ export const streams = {
   fleet: 'svc-fleet',
   accounts: 'svc-accounts',
   service: 'svc-service',
-  /** The wrapped keyring, the newest event alone. */
+  /** The wrapped keyring; only the newest event is kept. */
   keyring: 'svc-keyring',
   signins: 'svc-signins',
-  /** Cursors of webhooks. */
+  /** Webhook cursors. */
   webhooks: 'svc-webhooks',
   agentsPrefix: 'svc-agents-',
 } as const;
 
 export const agentShards = 16;
 
-/** The streams of facts about agents, by shard. */
+/** The streams of agent facts, by shard. */
 export const agentStreams: readonly string[] = Array.from(
   { length: agentShards },
   (_, shard) => `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`,
@@ -31,16 +31,16 @@ export const chainedStreams: readonly string[] = [streams.fleet, streams.account
 
 const factStreams: ReadonlySet<string> = new Set([streams.signins, streams.webhooks, ...agentStreams]);
 
-/** All streams of an installation, by their exact names: another stream is somebody else's, whatever it begins with. */
+/** All streams of an installation, by exact name: any other stream is foreign, whatever its prefix. */
 export const allStreams: readonly string[] = [...chainedStreams, streams.keyring, ...factStreams];
 
-/** Whether a stream holds facts. Nothing else in the log refers to them. */
+/** Whether a stream holds facts. Nothing else in the log refers to facts. */
 export const holdsFacts = (stream: string): boolean => factStreams.has(stream);
 
-/** Whether events of a stream go: it holds facts, or the newest event alone. */
+/** Whether events of a stream are removed over time: it holds facts, or keeps only its newest event. */
 export const expires = (stream: string): boolean => stream === streams.keyring || holdsFacts(stream);
 
-/** The shard that holds the facts of a node's agent. A node is always in the same shard. */
+/** The shard that holds the facts of a node's agent. A node never changes its shard. */
 export function agentsStream(nodeId: string): string {
   let hash = 0;
   for (let index = 0; index < nodeId.length; index += 1) hash = (hash * 31 + nodeId.charCodeAt(index)) >>> 0;
@@ -53,7 +53,7 @@ export type Actor =
   | { readonly type: 'system'; readonly id: string; readonly name: string };
 
 export interface EventMetadata {
-  /** The command of this event, the event's index in it, and the number of its events. */
+  /** The command of this event, the event's index in it, and the command's number of events. */
   readonly command: { readonly id: string; readonly index: number; readonly count: number };
   readonly actor: Actor;
   /** The correlation id: `x-request-id` of the REST call, or the id of the agent's session. */
@@ -61,46 +61,46 @@ export interface EventMetadata {
   /** RFC 3339, UTC, milliseconds. */
   readonly occurred_at: string;
   readonly schema_version: number;
-  /** The API token by which the actor, its user, gave the command. */
+  /** The API token that the actor used to give the command. */
   readonly token?: TokenMark;
   /** The audit entry (command id) that this command reverts. */
   readonly revert_of?: string;
   readonly idempotency?: IdempotencyMark;
   /**
-   * In the last event of a command of `svc-fleet`: the ids of the nodes whose configuration it changed or that it deleted, or
-   * `all` when they are too many to name. Missing in what releases before the event feed wrote.
+   * In the last event of a `svc-fleet` command: the ids of the nodes whose configuration it changed or that it deleted,
+   * or `all` when they are too many to name. Missing in events written by releases before the event feed.
    */
   readonly touched?: readonly string[] | 'all';
   /** In the last event of each command of a chained stream. */
   readonly link?: CommandLink;
 }
 
-/** Ties a command to the one before it in its stream (`src/domain/log-chain/links.ts`). */
+/** Links a command to the previous one of its stream (`src/domain/log-chain/links.ts`). */
 export interface CommandLink {
-  /** The first characters of the MAC of the command before, which tell a moved command from an altered one. */
+  /** The first characters of the previous command's MAC, which tell a moved command from an altered one. */
   readonly after: string;
-  /** HMAC-SHA256 over the whole MAC of the command before and the events of this one, base64url. */
+  /** HMAC-SHA256 over the previous command's full MAC and this command's events, base64url. */
   readonly mac: string;
 }
 
-/** An API token with its name of then. */
+/** An API token with the name it had at the time. */
 export interface TokenMark {
   readonly id: string;
   readonly name: string;
 }
 
-/** Hashes only, so neither key nor body can be read back. `key_hash` covers caller, path and key. */
+/** Hashes only, so that neither key nor body can be recovered. `key_hash` covers caller, path and key. */
 export interface IdempotencyMark {
   readonly key_hash: string;
   readonly body_hash: string;
 }
 
-/** JSON bytes of one event, data and metadata together: a command may be a single event. */
+/** The most JSON bytes of one event, data and metadata together: a command may be a single event. */
 export const eventBytesMax = limits.events.commandBytes;
 
-/** An event before it has a place in the log. */
+/** An event that has no position in the log yet. */
 export interface ProposedEvent {
-  /** UUID. Appending the same id at the same revision again gives the first answer again. */
+  /** UUID. Appending the same id at the same revision again gives the same answer again. */
   readonly id: string;
   readonly type: string;
   readonly data: JsonObject;
@@ -108,8 +108,8 @@ export interface ProposedEvent {
 }
 
 /**
- * An event with its place. `revision` counts from 0 within its stream, without gaps; `position` grows strictly over the
- * whole log, but not by one. Positions stay below 2^53, which is a log of nine petabytes.
+ * An event with its position. `revision` counts from 0 within its stream, without gaps; `position` grows strictly over
+ * the whole log, but not by one. Positions stay below 2^53, which is a log of nine petabytes.
  */
 export interface RecordedEvent extends ProposedEvent {
   readonly stream: string;
@@ -117,18 +117,18 @@ export interface RecordedEvent extends ProposedEvent {
   readonly position: number;
 }
 
-/** An event in a stream of this service that it cannot have written. Of its content nothing is known. */
+/** An event in one of this service's streams that the service cannot have written. Its content is unknown. */
 export interface ForeignEvent {
   readonly id: string;
   readonly type: string;
   readonly stream: string;
   readonly revision: number;
   readonly position: number;
-  /** What shows it, as a clause: "it has no metadata". */
+  /** The evidence, as a clause: "it has no metadata". */
   readonly foreign: string;
 }
 
-/** An event as a store hands it out. */
+/** An event as a store returns it. */
 export type StoredEvent = RecordedEvent | ForeignEvent;
 
 /**
@@ -148,7 +148,7 @@ export interface RecordedCommand {
   readonly events: readonly [RecordedEvent, ...RecordedEvent[]];
 }
 
-/** The last event of a command. Its revision and position are the command's. */
+/** The last event of a command, which has the command's revision and position. */
 export function lastEvent(command: RecordedCommand): RecordedEvent {
   return command.events[command.events.length - 1] ?? command.events[0];
 }

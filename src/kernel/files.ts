@@ -1,11 +1,8 @@
-/** File-system helpers: the code of a system error, a flushed folder, private files, secrets that stand in files. */
+/** File-system helpers: codes of system errors, folder flushes, private files, secrets in files. */
 import { readFileSync } from 'node:fs';
 import { chmod, open } from 'node:fs/promises';
 
-/**
- * Makes files and folders accessible to their owner alone. One that belongs to somebody else stays as it is: whoever owns
- * it decides.
- */
+/** Makes files and folders accessible to their owner alone. Those of another owner are left alone. */
 export async function makePrivate(mode: 0o600 | 0o700, paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     try {
@@ -22,7 +19,7 @@ export function systemErrorCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** The secret in a file, which may end with a line break that is not part of it. @throws a system error */
+/** Reads a secret from a file, without a trailing line break. @throws a system error */
 export function readSecretFile(path: string): string {
   return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
 }

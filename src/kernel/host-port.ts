@@ -1,11 +1,11 @@
 /**
- * `host:port` as text, IPv6 in brackets (`docs/contract/wire.md#configuration`). Names are not resolved. The canonical
- * form that REST answers is in `addresses.ts`.
+ * `host:port` as text, IPv6 in brackets (`docs/contract/wire.md#configuration`). Names are not resolved. `addresses.ts`
+ * has the canonical form that REST answers with.
  */
 import { isIP, isIPv6 } from 'node:net';
 
 export interface HostPort {
-  /** IP literal without brackets, or a DNS name. */
+  /** An IP literal without brackets, or a DNS name. */
   readonly host: string;
   readonly port: number;
 }
@@ -17,7 +17,7 @@ interface SplitHostPort {
   readonly port: string;
 }
 
-/** The two parts of `host:port` or `[host]:port`, not judged; undefined when the text has no such form. */
+/** Splits `host:port` or `[host]:port` without validating the parts; undefined when the text has another form. */
 export function splitHostPort(text: string): SplitHostPort | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   if (match === null) return undefined;
@@ -27,7 +27,7 @@ export function splitHostPort(text: string): SplitHostPort | undefined {
 
 const namePattern = /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}))*\.?$/;
 
-/** Reads `host:port` or `[ipv6]:port`; undefined when it is neither, or the port is not 1..65535. */
+/** Parses `host:port` or `[ipv6]:port`; undefined for any other text, or when the port is not 1..65535. */
 export function parseHostPort(text: string): HostPort | undefined {
   const parts = splitHostPort(text);
   if (parts === undefined) return undefined;
@@ -42,7 +42,6 @@ export function formatHostPort({ host, port }: HostPort): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** True for 1..65535. */
 export function isPort(port: number): boolean {
   return Number.isInteger(port) && port >= 1 && port <= 65_535;
 }

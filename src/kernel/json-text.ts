@@ -1,30 +1,30 @@
 /**
- * Looks through a JSON text without building its value: keys that stand twice in one object, and how deep and how large the
- * value would be. It doesn't check the syntax; `JSON.parse` does. Implements `docs/contract/rest.md#envelope` and
- * `docs/contract/automation.md#the-fleet-as-a-file`, strict bodies and documents.
+ * Scans a JSON text without building its value: finds duplicate keys in one object, and measures how deep and how large
+ * the value would be. It doesn't check the syntax; `JSON.parse` does. Implements strict bodies and documents of
+ * `docs/contract/rest.md#envelope` and `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 
 export type JsonPath = readonly (string | number)[];
 
 export interface JsonFault {
-  /** `reserved`: a key that would set a prototype. The search ends at what is too deep or too large. */
+  /** `reserved`: a key that would set a prototype. The scan ends at the first value that is too deep or too large. */
   readonly kind: 'twice' | 'reserved' | 'too_deep' | 'too_many';
-  /** Of what has too many: the list or object; the whole has too many values. */
+  /** For `too_many`: the list or object with too many entries; the root when the whole text has too many values. */
   readonly at: JsonPath;
-  /** The earlier key that counts as the same. */
+  /** The earlier key that this one duplicates. */
   readonly before?: string;
 }
 
 export interface JsonBounds {
-  /** Objects and lists inside each other. */
+  /** Nesting of objects and lists. */
   readonly depth: number;
-  /** Values in all. */
+  /** Values in the whole text. */
   readonly values: number;
   /** Entries of one object or list. @param depth 1 for the outermost */
   entries(depth: number): number;
-  /** Faults that are gathered. */
+  /** How many faults are collected. */
   readonly faults?: number;
-  /** Equal for two keys of one object that count as one; by default after NFC. @param above the path of the object */
+  /** Equal for two keys of one object that count as the same; by default after NFC. @param above path of the object */
   readonly sameKey?: (key: string, above: () => JsonPath) => string;
 }
 
@@ -36,13 +36,13 @@ interface Open {
   entries: number;
 }
 
-/** Normalised like keys of YAML; a text in ASCII is itself. */
+/** Normalised like YAML keys; ASCII text needs no normalisation. */
 // oxlint-disable-next-line no-control-regex -- ASCII has control characters
 export const canonicalKey = (key: string): string => (/^[\u0000-\u007f]*$/.test(key) ? key : key.normalize('NFC'));
 
 /**
- * The faults of a text, in its order. Iterative, so that no text exhausts the stack; linear in its length.
- * @param text JSON; of any other text the answer means nothing
+ * The faults of a text, in order. Iterative, so that no text exhausts the stack; linear in its length.
+ * @param text JSON; for any other text the result is meaningless
  */
 export function jsonFaults(text: string, bounds: JsonBounds): readonly JsonFault[] {
   const { depth, values, entries, faults: most = 1, sameKey = canonicalKey } = bounds;
@@ -99,7 +99,7 @@ export function jsonFaults(text: string, bounds: JsonBounds): readonly JsonFault
   return found;
 }
 
-/** Where a string that begins at an index ends. By hand: a pattern would use up its stack on a document in a string. */
+/** The index where a string ends. By hand: a regular expression could exhaust its stack on a document in a string. */
 function endOfString(text: string, begin: number): number {
   for (let end = text.indexOf('"', begin + 1); ; end = text.indexOf('"', end + 1)) {
     let escapes = 0;
@@ -108,7 +108,7 @@ function endOfString(text: string, begin: number): number {
   }
 }
 
-/** The text of a quoted key; a token that is no JSON stands for itself. */
+/** The text of a quoted key; a token that is not valid JSON is returned as is. */
 function keyIn(token: string): string {
   if (!token.includes('\\')) return token.slice(1, -1);
   try {

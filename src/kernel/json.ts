@@ -67,11 +67,11 @@ function sorted(keys: string[]): readonly string[] {
   return keys;
 }
 
-/** What JSON writes as an escape sequence; every surrogate is left to `JSON.stringify`, which knows the lone ones. */
+/** Characters that JSON escapes; all surrogates are left to `JSON.stringify`, which finds the lone ones. */
 // oxlint-disable-next-line no-control-regex -- JSON escapes exactly the control characters
 const escaped = /["\\\u0000-\u001f\ud800-\udfff]/;
 
-/** Quoted keys with their colon: nearly all are of the same few, and a look is cheaper than a search for what to escape. */
+/** Quoted keys with their colon: there are few different keys, and a lookup is cheaper than a search for escapes. */
 const quotedKeys = new Map<string, string>();
 const quotedKeysHeld = 2_000;
 
@@ -87,8 +87,8 @@ function quotedKey(key: string): string {
 const quoted = (text: string): string => (escaped.test(text) ? JSON.stringify(text) : `"${text}"`);
 
 /**
- * Deep equality of two JSON values: true exactly if their canonical texts are equal. `undefined` members count as missing,
- * and `undefined` by itself counts as null.
+ * Deep equality of two JSON values: true exactly if their canonical texts are equal. `undefined` members count as
+ * missing, and a bare `undefined` counts as null.
  */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;

@@ -1,41 +1,41 @@
 /**
- * Write-behind by key: the newest value of each key is written in batches, and tried again while the store is away.
- * Telemetry and last-good snapshots go through it. A newer value of a key replaces the older one, and `put` never
- * waits. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * Write-behind by key: writes the newest value of each key in batches, and retries while the store is away. Telemetry
+ * and last-good snapshots go through it. A newer value of a key replaces the older one, and `put` never waits.
+ * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { timedOut, withDeadline } from './background.js';
 import { backoff } from './retry.js';
 import type { RetryPolicy } from './retry.js';
 
 export interface KeyedBatchOptions<V> {
-  /** Milliseconds that a value waits for others. */
+  /** How long a value waits for others, in milliseconds. */
   readonly everyMs: number;
-  /** Entries written at once, and their weight. */
+  /** The most entries in one write, and their weight. */
   readonly batchEntries: number;
   readonly batchWeight?: number;
-  /** Entries that may wait, and their weight; above it, the one that has waited longest is dropped. */
+  /** The most entries that may wait, and their weight; above it, the oldest one is dropped. */
   readonly maxEntries: number;
   readonly maxWeight?: number;
   weigh?(value: V): number;
   write(entries: readonly (readonly [key: string, value: V])[]): Promise<void>;
-  /** A write failed, and its entries wait for the next try. Only the first of several failures in a row is reported. */
+  /** A write failed, and its entries wait for the next attempt. Only the first failure in a row is reported. */
   onError(error: unknown): void;
-  /** A value was dropped for want of room. */
+  /** A value was dropped for lack of room. */
   onDropped?(key: string): void;
   readonly retry: RetryPolicy;
-  /** How long `close` tries to write what waits. */
+  /** How long `close` tries to write the remaining entries. */
   readonly closeWithinMs: number;
 }
 
 export interface KeyedBatch<V> {
   put(key: string, value: V): void;
-  /** The value that waits to be written. */
+  /** The value waiting to be written. */
   get(key: string): V | undefined;
   delete(key: string): void;
   readonly size: number;
-  /** Writes what waits now. Rejects with the store's error; the entries then go on waiting. */
+  /** Writes everything waiting now. Rejects with the store's error; the entries then keep waiting. */
   flush(): Promise<void>;
-  /** Takes nothing more and writes what waits, for `closeWithinMs` at most. Never rejects. */
+  /** Accepts nothing more and writes what is waiting, for at most `closeWithinMs`. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
   /** One writer at a time, so that an older value cannot overtake a newer one. */
   const drain = (): Promise<void> => {
     const turn = writing.then(async () => {
-      // Values put meanwhile wait for the next drain; otherwise a busy caller would keep this one going for ever.
+      // Values put meanwhile wait for the next drain; otherwise a busy caller could keep this one going forever.
       for (let left = waiting.size; left > 0;) {
         const batch = nextBatch();
         if (batch.length === 0) return;

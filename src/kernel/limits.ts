@@ -1,7 +1,7 @@
 /**
- * The limits that the contract states, each group with the section that states it. Settings are environment variables
- * (`src/app/config/`) or connectivity settings (`src/domain/settings`). A number that no contract states is in the
- * `tuning.ts` of its folder, or in the file that uses it.
+ * The limits that the contract states, each group with its section. Settings are environment variables
+ * (`src/app/config/`) or connectivity settings (`src/domain/settings`). Numbers that the contract does not state are in
+ * the `tuning.ts` of their folder, or in the file that uses them.
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -32,15 +32,15 @@ export const limits = {
     // docs/contract/rest.md#nodes
     labels: 32,
     labelKeyChars: 63,
-    /** The newest commands of a node, in the answer about them. */
+    /** The newest commands shown with a node. */
     nodeCommands: 50,
-    /** Listeners that do not run, in the answer about a node, a chain or a deployment. */
+    /** Listeners that do not run, as shown with a node, a chain or a deployment. */
     failedListeners: 20,
-    /** Resources in a matter of the dashboard, and users in the answer about an upstream. */
+    /** Resources named with one dashboard entry, and users shown with an upstream. */
     matterResources: 20,
     usersShown: 20,
     // docs/contract/rest.md#audit
-    /** Changes that an audit entry shows. */
+    /** Changes shown with an audit entry. */
     changesShown: 20,
     // docs/contract/rest.md#credentials
     shortIdDigits: 16,
@@ -50,13 +50,13 @@ export const limits = {
     // docs/contract/rest.md#l4-upstreams
     healthCheckIntervalMs: { min: 100, max: 3_600_000, default: 10_000 },
     // docs/contract/configuration.md#configuration
-    /** Requests in flight of one connection; it is not read further meanwhile. */
+    /** Requests in flight on one connection; at the limit, the connection is not read. */
     requestsInFlight: 8,
-    /** How long a connection may take nothing of an answer that waits for it. */
+    /** How long a connection may leave a waiting answer unread. */
     answerProgressMs: 30 * SECOND,
-    /** All connections together. */
+    /** For all connections together. */
     waitingAnswerBytes: 64 * MiB,
-    /** Requests of one address without a token, `/healthz`, `/readyz` and sign-ins aside. */
+    /** Requests from one address without a token, except `/healthz`, `/readyz` and sign-ins. */
     withoutToken: { perSecond: 10, burst: 50 },
     metricsEveryMs: 1 * SECOND,
     // docs/contract/rest.md#l4-chains
@@ -74,11 +74,11 @@ export const limits = {
     // docs/contract/rest.md#authentication-and-roles
     passwordChars: { min: 12, max: 256 },
     usernameChars: { min: 2, max: 64 },
-    /** Signed-out tokens that are remembered; a token ends by itself after hours. */
+    /** How many signed-out tokens are remembered; tokens expire within hours anyway. */
     endedTokens: 100_000,
     // docs/contract/automation.md#api-tokens
     apiTokens: {
-      /** Of one user, not expired. */
+      /** Unexpired tokens of one user. */
       live: 64,
       ranges: 16,
       days: { min: 1, max: 366, default: 90 },
@@ -89,13 +89,13 @@ export const limits = {
   },
   events: {
     // docs/contract/domain.md#commands-and-events
-    /** Events of a group of commands; one command alone may have more. */
+    /** Events of a group of commands; a single command may have more. */
     appendEvents: 100,
     appendBytes: 512 * KiB,
     commandBytes: 512 * KiB,
     foldCheckpointEvery: 20_000,
     // docs/decisions/read-side.md#the-event-feed, 220
-    /** Nodes that are named with the command that touched them; a command that touched more counts as one of all. */
+    /** How many nodes are named with the command that touched them; above it, the command counts as touching all. */
     touchedNodes: 256,
     // docs/contract/domain.md#one-consistency-boundary-the-fleet
     agentsMaxAgeSeconds: 90 * DAY_SECONDS,
@@ -104,31 +104,31 @@ export const limits = {
   },
   feed: {
     // docs/contract/automation.md#event-feed
-    /** On each instance. */
+    /** Per instance. */
     streams: { perUser: 16, inAll: 1000 },
     pageSizeDefault: 100,
-    /** What a page, or a piece of a stream, looks at and holds at most. */
+    /** The most events that a page, or a piece of a stream, looks at and holds. */
     pieceEvents: 10_000,
     pieceBytes: 4 * MiB,
     waitMsMax: 30 * SECOND,
-    /** A live stream may have this much waiting for so long. */
+    /** How many bytes may wait for a live stream, and for how long. */
     waitingBytes: 1 * MiB,
     waitingMs: 5 * SECOND,
-    /** How long a stream may take to take its end. */
+    /** How long a stream may take to read its end. */
     endMs: 5 * SECOND,
   },
   webhooks: {
     // docs/contract/automation.md#webhooks
     inAll: 64,
-    /** How long a try may take, look-up and answer included. */
+    /** How long one delivery attempt may take, including the DNS lookup and the response. */
     tryMs: 10 * SECOND,
     answerBytes: 64 * KiB,
-    /** The waits before the tries after a failure; then hourly. */
+    /** Waits between attempts after a failure; then hourly. */
     retryMs: [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR],
     hourlyTries: 72,
     retryAfterMaxMs: HOUR,
     formerSecretMs: 24 * HOUR,
-    /** How often the cursor of a webhook that moves is written into the log. */
+    /** How often the cursor of one webhook may be written to the log. */
     factEveryMs: 10 * SECOND,
     deliveries: 50,
   },
@@ -137,16 +137,16 @@ export const limits = {
     documentBytes: 16 * MiB,
     bodyBytes: 20 * MiB,
     resources: 50_000,
-    /** Mistakes that one answer names, and steps on a page of an apply. */
+    /** Mistakes named in one answer, and steps on a page of an apply. */
     mistakes: 50,
     steps: 500,
-    /** A document may expand to so much, however short it is. */
+    /** The size that any document may expand to, however short it is. */
     expansionBytes: 64 * KiB,
     nesting: 64,
     aliases: 1_000,
-    /** A longer one that is JSON has its mistakes told by their paths alone. */
+    /** In longer JSON documents, mistakes are located by path alone. */
     placedJsonBytes: MiB,
-    /** Plans, and applies, that wait for the one under way on an instance. */
+    /** Plans and applies that wait for the running one on an instance. */
     waiting: 4,
   },
   clocks: {
@@ -158,7 +158,7 @@ export const limits = {
     // docs/contract/domain.md#l4-chain
     hops: 8,
     maxStreams: { max: 65_535, default: 100 },
-    /** How long diallers trust the former key of a certificate beside the new one. */
+    /** How long diallers trust the previous key of a certificate beside the new one. */
     pinOverlapMs: 10 * MINUTE,
     // docs/contract/domain.md#l3-network
     l3: {
@@ -178,13 +178,13 @@ export const limits = {
     /** How often one node may raise its generation. */
     generationRaises: { everyMs: MINUTE, perHour: 6 },
     // docs/contract/agent-protocol.md#configuration
-    /** When a rejected newest generation is offered again: so long after its first reject, then every so often. */
+    /** When a rejected newest generation is offered again: this long after its first reject, then at this interval. */
     rejectRetry: {
       afterMs: [MINUTE, 5 * MINUTE, 30 * MINUTE],
       everyMs: 60 * MINUTE,
-      /** Jitter of the times above, up or down. */
+      /** Jitter of these times, up or down. */
       jitter: 0.2,
-      /** On one instance. */
+      /** Per instance. */
       nodesPerSecond: 50,
     },
     /** How often one node may change its public addresses. */
@@ -206,9 +206,9 @@ export const limits = {
     admissionDelayMs: 2 * SECOND,
     nodeOffersPerSecond: 1,
     nodeOffersBurst: 10,
-    /** How long an address and a node that opened a session count as a proven pair, with a budget of failures of their own. */
+    /** How long a node and the address of its session count as a proven pair, with its own budget of failures. */
     provenPairMs: 24 * HOUR,
-    /** The number of faulty calls that ends their connection. */
+    /** The number of faulty calls after which their connection is closed. */
     faultyCallsPerConnection: 5,
     // docs/contract/agent-protocol.md#control
     ciphertextBytes: 65_535,
@@ -220,24 +220,24 @@ export const limits = {
     helloWithinMs: 10 * SECOND,
     closeGraceMs: 2 * SECOND,
     grpcMessageBytes: 66 * KiB,
-    /** A session may be this many times as old as the granted rekey interval. */
+    /** A session may be at most this many times as old as the granted rekey interval. */
     sessionAgeFactor: 1.15,
     duplicateWindowMs: 5 * MINUTE,
     duplicateShownMs: HOUR,
     // docs/contract/agent-protocol.md#heartbeats-commands-metrics
     commandsPerHeartbeat: 16,
-    /** Commands of a node that may wait, and that are kept to be shown. */
+    /** Commands that may wait for a node, and commands kept to be shown. */
     queuedCommands: 64,
     commandExpiryMs: 10 * MINUTE,
     // docs/contract/agent-protocol.md#control
     recordedErrorBytes: 16 * KiB,
-    /** Reading budget of one node: heartbeats, metrics and config requests, the entries in them, bytes of frames. */
+    /** Read budget of one node: heartbeats, metrics and config requests, the entries in them, bytes of frames. */
     reading: {
       payloads: { perSecond: 2, burst: 20 },
       entries: { perSecond: 4_000, burst: 40_000 },
       bytes: { perSecond: 512 * KiB, burst: 4 * MiB },
     },
-    /** Facts that one node can write into the log. */
+    /** Bytes of facts that one node can add to the log. */
     factBytes: { perMinute: 64 * KiB, burst: 512 * KiB },
     // docs/contract/agent-protocol.md#several-instances
     sessionsEndedWaitMs: 2 * SECOND,
@@ -259,7 +259,7 @@ export const limits = {
   /** Limits of the reference agent (`src/agent/control/session-loop.ts`). */
   agentControl: {
     // docs/contract/agent-protocol.md#the-reference-agent
-    /** The first wait is half to the whole of a second: 0.5 s at the least. */
+    /** The first wait is between half a second and a whole one. */
     reconnect: { firstMs: 1 * SECOND, maxMs: 30 * SECOND },
     // docs/contract/agent-protocol.md#control
     supersededWaitMs: 60 * SECOND,

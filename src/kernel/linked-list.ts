@@ -1,6 +1,6 @@
 /**
- * A list that takes a value out of its middle in constant time, for queues whose members leave in any order. A `Set` would
- * do the same, but finds its first member only after passing over all that were removed before it.
+ * A list that removes from the middle in constant time, for queues whose members leave in any order. A `Set` finds its
+ * first member only after passing over all that were removed before it.
  */
 export interface LinkedList<T> {
   first: Place<T> | undefined;
@@ -8,7 +8,7 @@ export interface LinkedList<T> {
   size: number;
 }
 
-/** Where a value stands in a list. */
+/** A value's place in a list. */
 export interface Place<T> {
   readonly value: T;
   /** Undefined once the value has left its list. */
@@ -21,7 +21,7 @@ export function linkedList<T>(): LinkedList<T> {
   return { first: undefined, last: undefined, size: 0 };
 }
 
-/** Puts a value at the end. */
+/** Adds a value at the end. */
 export function append<T>(list: LinkedList<T>, value: T): Place<T> {
   const place: Place<T> = { value, list, before: list.last, after: undefined };
   if (list.last === undefined) list.first = place;
@@ -31,7 +31,7 @@ export function append<T>(list: LinkedList<T>, value: T): Place<T> {
   return place;
 }
 
-/** Takes a value out of its list; nothing happens if it has left. */
+/** Removes a value from its list, if it is still in it. */
 export function remove<T>(place: Place<T>): void {
   const { list, before, after } = place;
   if (list === undefined) return;

@@ -1,11 +1,11 @@
-/** Callbacks for an occurrence. One that throws does not keep the others from being called. */
+/** Callbacks for an event. One that throws does not keep the others from being called. */
 export interface Listeners<T> {
   /** @returns a function that removes the listener */
   add(listener: (value: T) => void): () => void;
   tell(value: T): void;
 }
 
-/** @param onError is called with the error of a listener */
+/** @param onError receives the error of a listener */
 export function createListeners<T>(onError: (error: unknown) => void): Listeners<T> {
   const listeners = new Set<(value: T) => void>();
   return {

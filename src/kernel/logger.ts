@@ -1,6 +1,6 @@
 /**
- * The logger that every folder uses; pino fits. Fields first, then a sentence; never a secret in either. A field is a word,
- * a number or a short list of them: a body, a header, a request or a resource cannot be handed to it as it is.
+ * The logger that every folder uses; pino implements it. Fields first, then a sentence; never a secret in either. A
+ * field is a word, a number or a short list of them, so that nobody logs a whole body, header, request or resource.
  */
 export type LogValue =
   | string

@@ -1,10 +1,10 @@
 /**
- * Long work in pieces: a generator that yields where everything else may have its turn of the event loop. Who runs it
- * decides whether it pauses there. Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
+ * Long work in pieces: a generator that yields where other work may run on the event loop. The caller decides whether
+ * it pauses there. Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { yieldToEventLoop } from './background.js';
 
-/** The result of what is done in pieces, without a pause. */
+/** Runs all pieces without a pause. */
 export function withoutPause<R>(pieces: Generator<void, R>): R {
   for (;;) {
     const step = pieces.next();
@@ -12,7 +12,7 @@ export function withoutPause<R>(pieces: Generator<void, R>): R {
   }
 }
 
-/** The result, with a turn for everything else between two pieces. */
+/** Runs the pieces, and lets everything else run between two of them. */
 export async function withPauses<R>(pieces: Generator<void, R>): Promise<R> {
   for (;;) {
     const step = pieces.next();
@@ -21,7 +21,7 @@ export async function withPauses<R>(pieces: Generator<void, R>): Promise<R> {
   }
 }
 
-/** Does the same to each item, so many at a time. */
+/** Handles each item, in groups of a fixed size. */
 export function* forEach<T>(
   items: Iterable<T>,
   perPiece: number,
@@ -35,7 +35,7 @@ export function* forEach<T>(
   }
 }
 
-/** The result of work that is short: there is nothing to pause in. */
+/** Wraps the result of work too short to pause in. */
 export function* atOnce<R>(result: R): Generator<void, R> {
   yield* [];
   return result;

@@ -1,6 +1,6 @@
 /**
- * How long to wait before the next try: exponential backoff with jitter, with its policy as a value. Each caller
- * decides what it tries again and when it gives up.
+ * How long to wait before the next attempt: exponential backoff with jitter, with its policy as a value. Each caller
+ * decides what it retries and when it gives up.
  */
 export interface RetryPolicy {
   /** The upper end of the first wait. It doubles with every further attempt. */

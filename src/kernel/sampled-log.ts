@@ -1,8 +1,8 @@
 /**
- * A log of events that strangers can cause, or that repeat as long as their cause lasts. No flood can fill it: at most
- * one line a second for each reason and address, with the number left out since the last one, and a budget of bytes for
- * all lines together. Lines beyond the budget are summed up by reason in one line. Everything is counted by reason for
- * `/metrics`. Events that happen once, or only by an operator's hand, go to the logger.
+ * A log for events that strangers can trigger, or that repeat for as long as their cause lasts. No flood can fill it:
+ * it writes at most one line a second per reason and address, with the number of events left out since the last one,
+ * and has a byte budget for all lines together. Lines beyond the budget are summed up by reason in one line. All events
+ * are counted by reason for `/metrics`. Events that happen once, or only when an operator acts, go to the logger.
  */
 import { addressKey } from './addresses.js';
 import type { Clock } from './clock.js';
@@ -10,22 +10,22 @@ import type { LogFields, LogValue } from './logger.js';
 import { createTokenBucket } from './token-bucket.js';
 
 interface SampledEvent {
-  /** One of a small fixed set, in snake_case; the label of the counter. */
+  /** One of a small fixed set, in snake_case; also the label of the counter. */
   readonly reason: string;
   /** The peer's address, if there is one; an IPv6 address counts as its /64. */
   readonly address?: string;
-  /** More for the line; long texts are cut. Never a secret. */
+  /** More fields for the line; long texts are cut. Never a secret. */
   readonly [field: string]: LogValue;
 }
 
 export interface SampledLog {
-  /** Counts an event and, if the bounds allow, writes it with a sentence. */
+  /** Counts an event and, if the limits allow, writes it with a sentence. */
   note(event: SampledEvent, message: string): void;
-  /** All events by reason, the ones left out included. */
+  /** All events by reason, including those left out. */
   counts(): ReadonlyMap<string, number>;
-  /** Writes the numbers that no later line has told. Done every ten seconds. */
+  /** Reports counts that no later line has reported. Runs every ten seconds. */
   flush(): void;
-  /** Writes them a last time. */
+  /** Reports them one last time. */
   close(): void;
 }
 
@@ -47,9 +47,9 @@ const flushEveryMs = 10_000;
 /** All lines together: below 64 KiB a minute, after a burst of 16 KiB. */
 const bytesPerSecond = 1_000;
 const burstBytes = 16 * 1024;
-/** The bytes that a logger adds to the fields: level, time, the names of both. */
+/** The bytes that a logger adds to the fields: level, time, and their names. */
 const bytesAroundFields = 80;
-/** Only pairs of reason and address with a recent line are kept, so the budget keeps them far below this bound. */
+/** Only pairs of reason and address with a recent line are kept: the budget keeps them far below this bound. */
 const pairsMax = 1_024;
 const reasonsMax = 64;
 const otherReasons = 'other';
@@ -59,7 +59,7 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
   /** By reason and address, the oldest line first. */
   const lines = new Map<string, LastLine>();
   const counts = new Map<string, number>();
-  /** Counts that no line of their pair has told or will tell, by reason. */
+  /** Counts by reason that no line of their pair has reported or will report. */
   const untold = new Map<string, number>();
   const bytes = createTokenBucket(bytesPerSecond, burstBytes, clock.monotonic());
 
@@ -75,7 +75,7 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
   const countedReason = (reason: string): string =>
     counts.has(reason) || counts.size < reasonsMax ? reason : otherReasons;
 
-  /** Forgets the pairs without a line since `before`, and tells what they have left out. */
+  /** Forgets pairs without a line since `before`, and reports the events they left out. */
   const tell = (before: number): void => {
     for (const [pair, { at, reason, address, leftOut, message }] of lines) {
       if (at > before) break;
@@ -85,7 +85,7 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
       else leaveOut(reason, leftOut);
     }
     if (untold.size === 0) return;
-    writeCharged({ left_out: Object.fromEntries(untold) }, 'more was refused than is logged one by one');
+    writeCharged({ left_out: Object.fromEntries(untold) }, 'more was refused than is logged line by line');
     untold.clear();
   };
   const flush = (): void => tell(clock.monotonic() - lineEveryMs);

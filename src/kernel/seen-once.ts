@@ -1,11 +1,12 @@
 /**
- * Remembers keys until their time is up, to recognise repetitions. For messages that carry their own time: from then on
- * the check of that time refuses a repetition.
+ * Remembers keys until they expire, to recognise replays. For messages that carry their own time: after the expiry, the
+ * check of that time refuses a replay.
  */
 export interface SeenOnce {
   /**
-   * @param until when the key may be forgotten, within a bounded time from `now`; both milliseconds since the Unix epoch
-   * @returns full: the key was not remembered, so what it stands for must be refused
+   * @param until when the key may be forgotten, within a bounded time from `now`; both milliseconds since the Unix
+   *   epoch
+   * @returns full: the key was not remembered, so the message must be refused
    */
   note(key: string, until: number, now: number): 'new' | 'replayed' | 'full';
   readonly size: number;
@@ -13,7 +14,7 @@ export interface SeenOnce {
 
 export function createSeenOnce(maxEntries: number): SeenOnce {
   const seen = new Set<string>();
-  /** Keys by the second in which they expire, so that the cost of forgetting depends on the expired keys only. */
+  /** Keys by the second in which they expire, so that forgetting costs only as much as there are expired keys. */
   const bySecond = new Map<number, string[]>();
   let forgottenUpTo = 0;
 

@@ -1,19 +1,21 @@
 /**
- * A bounded number of places. Callers that find none wait in a bounded queue for a bounded time. Callers that say whose they are
- * share places and queue fairly: a place goes to another owner first, and a full queue gives up a place of the owner who has
- * most of it.
+ * A bounded number of permits. Callers that get none wait in a bounded queue for a bounded time. Callers that name an
+ * owner share fairly: a permit goes to a different owner first, and a full queue drops a caller of the owner with the
+ * most waiting.
  */
 interface Semaphore {
-  /** @returns a function that gives the place back; undefined when the queue is full, the wait too long, or it is closed */
+  /**
+   * @returns a function that returns the permit; undefined when the queue is full, the wait too long, or after `close`
+   */
   enter(owner?: string): Promise<(() => void) | undefined>;
   readonly taken: number;
-  /** Turns away all callers that wait, and all later ones. */
+  /** Turns away all waiting callers, and all later ones. */
   close(): void;
 }
 
 interface SemaphoreOptions {
   readonly places: number;
-  /** How many may wait; without a bound when absent. */
+  /** How many callers may wait; unbounded when absent. */
   readonly waiting?: number;
   readonly waitMs: number;
 }
@@ -29,7 +31,7 @@ export function createSemaphore(options: SemaphoreOptions): Semaphore {
   let closed = false;
   const queue = new Set<Waiting>();
 
-  /** The first, of another owner if there is one. */
+  /** The first caller of a different owner, or else the first caller. */
   const next = (owner: string | undefined): Waiting | undefined => {
     const [first] = queue;
     if (owner === undefined) return first;
@@ -42,13 +44,13 @@ export function createSemaphore(options: SemaphoreOptions): Semaphore {
       if (left) return;
       left = true;
       const waiting = next(owner);
-      // The place is handed over, not freed, so that no other caller can take it in between.
+      // The permit is handed over, not freed, so that no other caller can take it in between.
       if (waiting === undefined) taken -= 1;
       else waiting.settle(true);
     };
   };
 
-  /** Turns away the last caller of the owner who has most of the queue, unless that were no fairer. */
+  /** Turns away the last caller of the owner with the most waiting, unless that would be no fairer. */
   const makeRoom = (owner: string | undefined): boolean => {
     if (owner === undefined) return false;
     const callers = new Map<string | undefined, Waiting[]>();

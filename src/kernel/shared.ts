@@ -1,51 +1,51 @@
 /**
- * One value for many callers that takes a while to make: whoever asks gets one that was begun late enough, and at most
- * one is being made at a time. It holds one value; `lru.ts` holds many.
+ * One value, slow to make, that many callers share: a caller gets one whose making started late enough, and at most one
+ * is being made at a time. It holds one value; `lru.ts` holds many.
  */
 
-/** When a value was begun. */
-export interface Begun {
-  /** The value of `stamp` at that time. */
+/** One attempt to make the value. */
+export interface Attempt {
+  /** The value of `stamp` at its start. */
   readonly stamp: number;
-  /** The value of `now` at that time, in milliseconds. */
+  /** The value of `now` at its start, in milliseconds. */
   readonly begunAt: number;
-  /** How long it took, in milliseconds; undefined while it is being made. */
+  /** Undefined while it is running. */
   readonly tookMs: number | undefined;
 }
 
 export interface SharedOptions {
-  /** The state that a value depends on, as a number. */
+  /** A number that stands for the state the value depends on. */
   stamp(): number;
-  /** Whether a value begun at that time may still answer a caller who asks now. */
-  isFresh(begun: Begun): boolean;
+  /** Whether its value is fresh enough for a caller who asks now. */
+  isFresh(attempt: Attempt): boolean;
   now(): number;
 }
 
 /** @returns a function that gives a fresh value; it rejects with the error of `make`, and the next call tries again */
 export function createShared<T>(make: () => Promise<T>, { stamp, isFresh, now }: SharedOptions): () => Promise<T> {
-  let made: { readonly begun: Begun; readonly value: T } | undefined;
-  let running: { readonly begun: Begun; readonly value: Promise<T> } | undefined;
-  /** Begins as soon as the running one has ended, for all who came too late for that. */
+  let made: { readonly attempt: Attempt; readonly value: T } | undefined;
+  let running: { readonly attempt: Attempt; readonly value: Promise<T> } | undefined;
+  /** Starts as soon as the running one ends, for all who came too late for that one. */
   let next: Promise<T> | undefined;
 
   const start = (): Promise<T> => {
-    const begun = { stamp: stamp(), begunAt: now(), tookMs: undefined };
+    const attempt = { stamp: stamp(), begunAt: now(), tookMs: undefined };
     const value = make()
       .then((result) => {
-        made = { begun: { ...begun, tookMs: now() - begun.begunAt }, value: result };
+        made = { attempt: { ...attempt, tookMs: now() - attempt.begunAt }, value: result };
         return result;
       })
       .finally(() => {
         running = undefined;
       });
-    running = { begun, value };
+    running = { attempt, value };
     return value;
   };
 
   return async () => {
-    if (made !== undefined && isFresh(made.begun)) return made.value;
+    if (made !== undefined && isFresh(made.attempt)) return made.value;
     if (running === undefined) return start();
-    if (isFresh(running.begun)) return running.value;
+    if (isFresh(running.attempt)) return running.value;
     next ??= running.value
       .then(
         () => undefined,

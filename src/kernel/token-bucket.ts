@@ -1,17 +1,17 @@
 /**
- * A token bucket: refills steadily up to its burst. Has no clock: `now` is passed in, in milliseconds. A caller that
- * learns the cost only afterwards may take more than there is, and waits until the debt is paid.
+ * A token bucket: refills steadily up to its burst. It has no clock: `now` is passed in, in milliseconds. A caller that
+ * learns the cost only afterwards may take more than there is, and then waits until the debt is paid.
  */
 export interface TokenBucket {
-  /** Milliseconds until this many tokens are available, one by default; 0: now. With 0 tokens: until no debt is left. */
+  /** Milliseconds until this many tokens (default one) are available or, for 0, until no debt is left. */
   wait(now: number, tokens?: number): number;
-  /** Takes tokens, one by default, available or not. */
+  /** Takes tokens (default one), available or not. */
   take(now: number, tokens?: number): void;
   /** Returns one token. */
   give(now: number): void;
 }
 
-/** A class, because each node has six of them: as an object of functions each would take 300 bytes more. */
+/** A class, because each node has six of them, and an object of functions would take 300 bytes more. */
 class Bucket implements TokenBucket {
   readonly #perSecond: number;
   readonly #burst: number;
@@ -26,7 +26,7 @@ class Bucket implements TokenBucket {
   }
 
   wait(now: number, tokens = 1): number {
-    // It only refills meanwhile, so there is nothing to compute while there are enough.
+    // The level only grows until `now`, so there is nothing to compute while it is high enough.
     if (this.#level >= tokens) return 0;
     this.#refill(now);
     return this.#level >= tokens ? 0 : ((tokens - this.#level) * 1000) / this.#perSecond;
@@ -46,7 +46,7 @@ class Bucket implements TokenBucket {
   }
 }
 
-/** @param start the time at which it is full */
+/** @param start the time at which the bucket is full */
 export function createTokenBucket(perSecond: number, burst: number, start: number): TokenBucket {
   return new Bucket(perSecond, burst, start);
 }

@@ -1,6 +1,6 @@
-/** Waits for conditions that others bring about, each with a deadline. Their order means nothing. */
+/** Waits for conditions that others bring about, each with a deadline, in no particular order. */
 interface Waiters {
-  /** True once the condition holds; false after `timeoutMs`, when too many wait already, or when it is closed. */
+  /** True once the condition holds; false after `timeoutMs`, when too many are waiting already, or when closed. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
   /** Checks every condition again. */
   look(): void;

@@ -1,5 +1,5 @@
 /**
- * The text of an API token: made once, shown once, known afterwards by its hash alone. Its rules are in
+ * The text of an API token: generated once, shown once, afterwards known only by its hash. Its rules are in
  * `src/domain/accounts/api-token.ts`. Implements `docs/contract/automation.md#api-tokens`.
  */
 import { hash, randomBytes } from 'node:crypto';
@@ -21,10 +21,10 @@ export function generateApiToken(): NewApiToken {
   return { token, prefix: token.slice(0, prefixChars), token_sha256: hashOf(token) };
 }
 
-/** Whether a bearer token is meant as an API token. */
+/** Whether a bearer token looks like an API token. */
 export const isApiToken = (token: string): boolean => token.startsWith(mark);
 
-/** The hash under which the log knows the token; undefined for one that the service cannot have made. */
+/** The hash that identifies the token in the log; undefined for a token that the service cannot have issued. */
 export function apiTokenHash(token: string): string | undefined {
   return form.test(token) ? hashOf(token) : undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * TLS certificates and their private keys: read from PEM and written in one form, or made and signed by themselves. The result
- * of reading a chain contains nothing but certificates, so no key can hide in it. Callers judge validity in time with
- * their own clock. Implements `docs/contract/rest.md#credentials`.
+ * TLS certificates and their private keys: parsed from PEM and normalised, or generated and self-signed. A parsed chain
+ * contains nothing but certificates, so no key can hide in it. Callers check validity periods with their own clock.
+ * Implements `docs/contract/rest.md#credentials`.
  */
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
@@ -15,7 +15,7 @@ import { err, ok } from '../kernel/result.js';
 import { spkiPin } from '../channel/tls/spki-pin.js';
 import { promisify } from 'node:util';
 
-/** A certificate with the chain behind it. */
+/** A certificate and its chain. */
 export interface CertificateChain {
   /** Leaf first, then the issuer of each. */
   readonly pem: string;
@@ -38,14 +38,14 @@ const rsaBits = 2048;
 const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
 /**
- * Reads a certificate chain.
- * @returns a refusal that says what was expected, without the name of the field
+ * Parses a certificate chain.
+ * @returns a refusal that says what was expected, without the field name
  */
 export function readCertificateChain(text: string): Result<CertificateChain, string> {
   const blocks = pemBlocks(text);
   if (blocks === undefined || blocks.length === 0) return err(chainPem);
   const other = blocks.find(({ label }) => label !== 'CERTIFICATE');
-  if (other !== undefined) return err(`${chainPem}; it also has a block that is no certificate`);
+  if (other !== undefined) return err(`${chainPem}; it also has a block that is not a certificate`);
   const certificates: X509Certificate[] = [];
   for (const [index, { bytes }] of blocks.entries()) {
     const certificate = certificateOf(bytes);
@@ -70,8 +70,8 @@ export function readCertificateChain(text: string): Result<CertificateChain, str
 }
 
 /**
- * Reads one private key.
- * @returns a refusal that says what was expected, without the name of the field and without any part of the key
+ * Parses one private key.
+ * @returns a refusal that says what was expected, without the field name and without any part of the key
  */
 export function readPrivateKey(text: string): Result<PrivateKey, string> {
   const keys = (pemBlocks(text) ?? []).filter(({ label }) => label !== 'EC PARAMETERS');
@@ -106,7 +106,7 @@ function weakness({ asymmetricKeyType: type, asymmetricKeyDetails: details }: Ke
 function certificateOf(bytes: Uint8Array): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(bytes);
-    // Both read parts that may be malformed.
+    // Both getters parse parts that may be malformed.
     void certificate.publicKey;
     detailsOf(certificate);
     return certificate;
@@ -176,7 +176,7 @@ interface PemBlock {
 
 const boundary = /^-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----$/;
 
-/** The PEM blocks of a text, in linear time, without the text around them. Undefined when a block has no matching end. */
+/** The PEM blocks of a text, in linear time, without text around them. Undefined when a block has no matching end. */
 function pemBlocks(text: string): readonly PemBlock[] | undefined {
   const blocks: PemBlock[] = [];
   let open: { readonly label: string; readonly lines: string[] } | undefined;
@@ -225,10 +225,10 @@ interface SelfSigned {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const serialBytes = 16;
 
-/** Makes a key pair and its certificate. */
+/** Generates a key pair and its certificate. */
 export async function createSelfSigned(options: SelfSignedOptions): Promise<SelfSigned> {
   const { commonName, subjectAltNames, notBefore, notAfter } = options;
-  // Encoded during generation and never exported: Node 20 can deadlock when a garbage collection meets an export.
+  // Encoded during generation and never exported: in Node 20, an export can deadlock with garbage collection.
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
     namedCurve: algorithm.namedCurve,
     publicKeyEncoding: { type: 'spki', format: 'der' },
@@ -260,7 +260,7 @@ export async function createSelfSigned(options: SelfSignedOptions): Promise<Self
   return { certificatePem: `${certificate.toString('pem')}\n`, privateKeyPem };
 }
 
-/** Positive, and never with a leading zero byte, so that DER encodes it in full length. */
+/** Positive, and never with a leading zero byte, so that its DER encoding has full length. */
 function serialNumber(): string {
   const bytes = randomBytes(serialBytes);
   bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;

@@ -1,8 +1,8 @@
 /**
- * The keyring of an installation: it seals values with its newest key, and opens them with any key it holds. The log holds
- * it as one ciphertext, wrapped by the master key and bound to the installation and the version. This file makes keyrings
- * and their versions; `src/app/installation/keyring.ts` reads and writes the log.
- * Implements `docs/contract/domain.md#commands-and-events`, secrets.
+ * The keyring of an installation: it seals values with its newest key, and opens them with any key it holds. The log
+ * stores it as one ciphertext, wrapped with the master key and bound to the installation and the version. This file
+ * creates keyrings and their versions; `src/app/installation/keyring.ts` reads and writes the log. Implements
+ * `docs/contract/domain.md#commands-and-events`, secrets.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { aeadKeyBytes } from '../kernel/crypto/crypto.js';
@@ -30,11 +30,11 @@ export interface SealingKey {
 export interface KeyringContent {
   /** UUID. */
   readonly installationId: string;
-  /** Grows by one with each change, from 1. */
+  /** Starts at 1 and grows by one with each change. */
   readonly version: number;
-  /** The oldest first, at least one. */
+  /** Oldest first, at least one. */
   readonly sealing: readonly SealingKey[];
-  /** The key of the log chains' MACs, 32 bytes: the same in every version (`log-chain/log-chain.ts`). */
+  /** The MAC key of the log chains, 32 bytes: the same in every version (`log-chain/log-chain.ts`). */
   readonly logChain: Uint8Array;
 }
 
@@ -80,7 +80,7 @@ export function createKeyring({ installationId, sealing }: KeyringContent): Keyr
   };
 }
 
-/** A keyring as the log holds it; binary parts are base64url. */
+/** A keyring as the log stores it; binary parts are base64url. */
 export type WrappedKeyring = {
   readonly installation_id: string;
   readonly version: number;
@@ -91,7 +91,7 @@ export type WrappedKeyring = {
 
 /** Keys in base64url. */
 type Plain = {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly sealing: readonly (readonly [id: string, key: string])[];
   readonly log_chain: string;
 };
@@ -108,12 +108,12 @@ export function newKeyring(): KeyringContent {
   return { installationId: randomUUID(), version: 1, sealing: [newKey()], logChain: randomBytes(logChainKeyBytes) };
 }
 
-/** The next version with one more key, which seals from then on. */
+/** The next version, with one more key, which seals from then on. */
 export function withNewKey(content: KeyringContent): KeyringContent {
   return { ...nextVersion(content), sealing: [...content.sealing, newKey()] };
 }
 
-/** The next version, with the same keys, for another master key to wrap. */
+/** The next version with the same keys, for a new master key to wrap. */
 export function nextVersion(content: KeyringContent): KeyringContent {
   return { ...content, version: content.version + 1 };
 }
@@ -137,7 +137,7 @@ export function wrapKeyring(
   };
 }
 
-/** @returns undefined when another master key has wrapped it, or anything was altered */
+/** @returns undefined when it was wrapped with another master key, or altered */
 export function unwrapKeyring(masterKey: MasterKey, wrapped: WrappedKeyring): KeyringContent | undefined {
   const { installation_id: installationId, version, nonce, ct } = wrapped;
   const bytes = masterKey.unwrap(
@@ -159,7 +159,7 @@ export function digestOf(wrapped: WrappedKeyring): string {
     .digest('hex');
 }
 
-/** A keyring that is moved to another installation or version does not unwrap. */
+/** A keyring moved to another installation or version does not unwrap. */
 function binding(installationId: string, version: number): Uint8Array {
   return lengthPrefixed(['svc-keyring-v1', installationId, String(version)]);
 }

@@ -1,7 +1,7 @@
 /**
- * Limits failed sign-ins per address and per pair of address and name, and slows down a name that fails from many addresses.
- * Runs before the password is hashed. The queue of hashes is in `passwords.ts`, the refusal on the wire in REST.
- * Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Limits failed sign-ins per address and per pair of address and name, and slows down a name that fails from many
+ * addresses. Runs before the password is hashed. `passwords.ts` queues hashes; REST words the refusal. Implements
+ * `docs/contract/rest.md#authentication-and-roles`.
  *
  * An attempt in flight may fail, so it counts against the budget until it settles. When only attempts in flight use up
  * the budget, a new attempt waits for them: many correct sign-ins at once are not refused, and wrong ones gain nothing.
@@ -19,7 +19,7 @@ const entriesMax = 100_000;
 /** How many sign-ins may wait for attempts in flight, and for how long. */
 const waitingMax = 256;
 const waitMsDefault = 5_000;
-/** After this many failures from all addresses together, sign-ins with a name are delayed, each time for longer. */
+/** After this many failures from all addresses together, sign-ins with a name are delayed, longer each time. */
 const slowNameAfter = 5;
 const slowNameStepMs = 100;
 const slowNameMaxMs = 2_000;
@@ -70,7 +70,7 @@ export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
   const waiters = createWaiters(waitingMax);
   let closed = false;
 
-  /** @returns undefined when only attempts in flight stand in the way */
+  /** @returns undefined when only attempts in flight are in the way */
   const attempt = (source: string, name: string): LoginAdmission | undefined => {
     const now = clock.monotonic();
     const pair = budgetOf(pairs, `${source} ${name}`, now);

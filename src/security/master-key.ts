@@ -1,9 +1,9 @@
 /**
- * The master key: it wraps the keyring. Its bytes stay inside the returned
- * capability, so no log, error or object dump can show them. It is loaded from `SVC_MASTER_KEY`, from `SVC_MASTER_KEY_FILE`,
- * or from `<data>/master.key`, which the first start creates; the caller reads the environment. Every refusal is one sentence
- * that names the setting or the file and contains no character of the key.
- * Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/configuration.md#configuration`.
+ * The master key, which wraps the keyring. Its bytes stay inside the returned capability, so no log, error or object
+ * dump can show them. It is loaded from `SVC_MASTER_KEY`, from `SVC_MASTER_KEY_FILE`, or from `<data>/master.key`,
+ * which the first start creates; the caller reads the environment. Every refusal is one sentence that names the setting
+ * or the file and contains no character of the key. Implements `docs/contract/domain.md#commands-and-events` and
+ * `docs/contract/configuration.md#configuration`.
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
@@ -22,15 +22,15 @@ export interface WrappedBytes {
 }
 
 export interface MasterKey {
-  /** Identifies the key and reveals nothing of it; safe to log and store. */
+  /** Identifies the key without revealing anything about it; safe to log and store. */
   readonly keyId: string;
   wrap(plaintext: Uint8Array, associated: Uint8Array): WrappedBytes;
-  /** @returns undefined when another key wrapped the bytes, or anything was altered */
+  /** @returns undefined when the bytes were wrapped with another key, or altered */
   unwrap(wrapped: WrappedBytes, associated: Uint8Array): Uint8Array | undefined;
 }
 
 /**
- * Makes the capability from 32 bytes, and overwrites them.
+ * Creates the capability from 32 bytes, and overwrites them.
  * @throws RangeError on another length
  * @internal exported for tests
  */
@@ -59,7 +59,7 @@ export interface MasterKeySettings {
   /** The value of `SVC_MASTER_KEY_FILE`. */
   readonly file?: string | undefined;
   readonly dataDir: string;
-  /** False with external stores: the key must then be given. */
+  /** False with external stores: the key must then be set explicitly. */
   readonly mayCreate: boolean;
 }
 
@@ -74,10 +74,10 @@ const fileName = 'master.key';
 /** 32 bytes in base64; the padding may be missing. */
 const keyPattern = /^[A-Za-z0-9+/]{43}=?$/;
 
-/** Loads the master key, or creates it where that is allowed. */
+/** Loads the master key, or creates it where allowed. */
 export async function loadMasterKey(settings: MasterKeySettings): Promise<Result<LoadedMasterKey, string>> {
   if (settings.inline !== undefined && settings.file !== undefined) {
-    return err('SVC_MASTER_KEY and SVC_MASTER_KEY_FILE are both set: give one of them');
+    return err('SVC_MASTER_KEY and SVC_MASTER_KEY_FILE are both set: set only one of them');
   }
   if (settings.inline !== undefined) return loaded(settings.inline, 'SVC_MASTER_KEY', 'SVC_MASTER_KEY', false);
   if (settings.file !== undefined) {
@@ -109,8 +109,8 @@ async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<L
 }
 
 /**
- * Writes the file whole or not at all, even if the machine stops half way. If another process has written a key meanwhile,
- * that key stays.
+ * Writes the file completely or not at all, even if the machine crashes half way. If another process has written a key
+ * meanwhile, that key stays.
  * @returns whether this call wrote the file
  */
 async function writeNewKey(path: string): Promise<boolean> {
@@ -137,7 +137,7 @@ async function putInPlace(temporary: string, path: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    // Some file systems have no hard links. The lock of the data folder then keeps other processes away.
+    // Some file systems have no hard links. There, the lock of the data folder keeps other processes away.
     await rename(temporary, path);
     return true;
   }

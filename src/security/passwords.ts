@@ -1,8 +1,8 @@
 /**
- * Password hashes: Argon2id in PHC strings, and keyed hashes of request bodies that hold a password. Only a few Argon2id
- * hashes run at a time, because they share the thread pool with fsync. The rules for passwords are in REST's schema, the
- * limits of failed sign-ins in `login-limiter.ts`.
- * Implements `docs/contract/rest.md#authentication-and-roles` and `docs/contract/rest.md#consistency`, `Idempotency-Key`.
+ * Password hashes: Argon2id in PHC strings, and keyed hashes of request bodies that hold a password. Only a few
+ * Argon2id hashes run at a time, because they share the thread pool with fsync. REST's schema has the rules for
+ * passwords, `login-limiter.ts` the limits of failed sign-ins. Implements
+ * `docs/contract/rest.md#authentication-and-roles` and `docs/contract/rest.md#consistency`, `Idempotency-Key`.
  */
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
@@ -10,7 +10,7 @@ import { normalPassword } from '../domain/accounts/user.js';
 import { limits } from '../kernel/limits.js';
 import { createSemaphore } from '../kernel/semaphore.js';
 
-/** How many hashes may wait for a place, and for how long. */
+/** How many hashes may wait for their turn, and for how long. */
 const hashQueue = 64;
 const hashWaitMs = 5_000;
 
@@ -24,7 +24,7 @@ export interface PasswordHasher {
    * answers `mismatch`.
    */
   verify(phc: string | undefined, password: string): Promise<'match' | 'mismatch' | 'busy'>;
-  /** True when a stored hash is weaker than today's parameters; the next sign-in then replaces it. */
+  /** True when a stored hash is weaker than the current parameters; the next sign-in then replaces it. */
   needsRehash(phc: string): boolean;
   close(): void;
 }
@@ -51,7 +51,7 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
     try {
       return await verify(phc, password);
     } catch {
-      // A stored hash that cannot be parsed matches nobody, and takes the same time to refuse.
+      // A stored hash that cannot be parsed matches nobody, and takes just as long to refuse.
       await verify(unmatchable, password);
       return false;
     }
@@ -106,8 +106,9 @@ function unmatchablePhc(): string {
 }
 
 /**
- * Hashes bodies that hold a password once more, for the log. SHA-256 alone would let anybody who reads the log try passwords
- * millions of times faster than against a stored hash; a keyed hash only tells the service whether two bodies are equal.
+ * Rehashes, for the log, the hash of a request body that holds a password. With plain SHA-256, readers of the log could
+ * try passwords millions of times faster than against a stored hash; a keyed hash only tells the service whether two
+ * bodies are equal.
  * @param identity the private key of the service's identity, which is the same on every instance and never replaced
  * @returns a function from the hex hash of a body to another one
  */

@@ -1,7 +1,7 @@
 /**
- * Control PSKs on the service's side: issuing one, and the verifier, the only part of it that the service keeps. The text form
- * and the derived keys are in `src/channel/noise/control-psk.ts`; the handshake that uses the verifier is in
- * `src/channel/noise/`. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
+ * Control PSKs on the service's side: issues them and keeps only their verifiers. The text form, the derived keys and
+ * the handshake are in `src/channel/noise/`. Implements
+ * `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../channel/noise/control-psk.js';
@@ -9,7 +9,7 @@ import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
 import type { Keyring, Place } from './keyring.js';
 import type { OpenRefusal, OpenResult, SealedValue } from './sealing.js';
 
-/** The service recognises a node by it. Its holder can pose neither as the node nor as the service. */
+/** Lets the service recognise a node. Its holder can impersonate neither the node nor the service. */
 export interface PskVerifier {
   /** 32 bytes. */
   readonly nodeStaticPublic: Uint8Array;
@@ -65,8 +65,8 @@ export function openVerifier(
 }
 
 /**
- * A verifier that no PSK matches, created once per process. Handshakes for unknown nodes use it, so that they cost the same
- * work and get the same answer.
+ * A verifier that no PSK matches, created once per process. Handshakes for unknown nodes use it, so that they cost the
+ * same work and get the same answer.
  */
 export function createDummyVerifier(): PskVerifier {
   return { nodeStaticPublic: generateX25519().publicKey, psk: randomBytes(halfBytes) };

@@ -1,5 +1,5 @@
 /**
- * The form of a sealed value; seals and opens it with a given key. `keyring.ts` chooses the key. Pure except for the random
+ * The form of sealed values; seals and opens with a given key. `keyring.ts` chooses the key. Pure except for the random
  * nonce. Implements `docs/contract/domain.md#commands-and-events`, secrets.
  */
 import { randomBytes } from 'node:crypto';
@@ -94,7 +94,7 @@ function associatedData(context: SealContext): Uint8Array {
   return lengthPrefixed(['svc-sealed-v1', context.installationId, context.stream, context.resourceId, context.field]);
 }
 
-/** Each part with its length in front, so that no two lists of parts share an encoding. */
+/** Each part prefixed with its length, so that no two lists of parts share an encoding. */
 export function lengthPrefixed(parts: readonly string[]): Uint8Array {
   const lengths = parts.map((part) => Buffer.byteLength(part));
   const all = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, 0));

@@ -1,8 +1,8 @@
 /**
- * Access tokens: JWTs signed with Ed25519. A valid token may have ended: by a password change, which replaces the user's
- * `ver`, or by a sign-out of its `jti`. REST looks both up in the accounts on each request. The signing key is an Ed25519
- * seed, which `src/app/installation/service-identity.ts` seals and stores.
- * Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Access tokens: JWTs signed with Ed25519. A valid token may have been ended: by a password change, which replaces the
+ * user's `ver`, or by a sign-out of its `jti`. REST checks both against the accounts on each request. The signing key
+ * is an Ed25519 seed, which `src/app/installation/service-identity.ts` seals and stores. Implements
+ * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { createPrivateKey, createPublicKey, hash, randomBytes, randomUUID } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -10,9 +10,9 @@ import { createSigner, createVerifier } from 'fast-jwt';
 import type { Clock } from '../kernel/clock.js';
 import { createLru } from '../kernel/lru.js';
 
-/** PKCS #8 header of an Ed25519 private key (RFC 8410); the 32 bytes of the seed follow. */
+/** PKCS #8 header of an Ed25519 private key (RFC 8410); the 32-byte seed follows. */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
-/** Verified tokens held in memory: a verification takes a fifth of the time of a command. */
+/** Verified tokens cached in memory: verifying takes a fifth of the time of a command. */
 const cachedTokens = 10_000;
 /** Longer tokens are refused unread; the service's own have a few hundred characters. */
 const tokenChars = 4096;
@@ -41,14 +41,14 @@ export interface IssuedToken {
 
 export type VerifiedToken =
   | { readonly kind: 'valid'; readonly claims: TokenClaims }
-  /** `invalid` is any forged or malformed token; the caller answers 401 to both reasons. */
+  /** `invalid` is any forged or malformed token; the caller answers 401 in both cases. */
   | { readonly kind: 'refused'; readonly reason: 'invalid' | 'expired' };
 
 export interface Tokens {
   issue(subject: TokenSubject): IssuedToken;
   verify(token: string): VerifiedToken;
   /**
-   * Signs and verifies with another key from now on, so that every token of the earlier key is refused.
+   * Signs and verifies with a new key from now on, so that all earlier tokens are refused.
    * @param seed 32-byte Ed25519 seed
    * @throws RangeError when the seed is not 32 bytes
    */
@@ -66,7 +66,7 @@ export interface TokensOptions {
 const refused: VerifiedToken = { kind: 'refused', reason: 'invalid' };
 const expired: VerifiedToken = { kind: 'refused', reason: 'expired' };
 
-/** A signer and a verifier of one key. @throws RangeError unless the seed has 32 bytes */
+/** A signer and a verifier for one key. @throws RangeError unless the seed has 32 bytes */
 function signatureOf(seed: Uint8Array) {
   const keys = tokenKeysFrom(seed);
   return {
@@ -74,7 +74,7 @@ function signatureOf(seed: Uint8Array) {
       algorithm: 'EdDSA',
       key: keys.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
     }),
-    // Only one algorithm, so that a token cannot choose. Expiry is checked below, by the injected clock.
+    // A single algorithm, so that a token cannot choose. Expiry is checked below, with the injected clock.
     check: createVerifier({
       algorithms: ['EdDSA'],
       key: keys.publicKey.export({ format: 'pem', type: 'spki' }).toString(),
@@ -119,7 +119,7 @@ export function createTokens(options: TokensOptions): Tokens {
     },
     verify(token) {
       if (token.length > tokenChars) return refused;
-      // Keyed by their hash, so that the tokens themselves do not stay in memory.
+      // Keyed by hash, so that the tokens themselves do not stay in memory.
       const cacheKey = hash('sha256', token, 'base64');
       const claims = cache.get(cacheKey) ?? claimsOf(token);
       if (claims === undefined) return refused;
@@ -137,7 +137,7 @@ export function createTokens(options: TokensOptions): Tokens {
   };
 }
 
-/** Another release may have signed the token, so even after a valid signature the types are checked. */
+/** Another release may have signed the token, so the types are checked even after a valid signature. */
 function readClaims({ sub, role, ver, iat, exp, jti }: Record<string, unknown>): TokenClaims | undefined {
   if (typeof sub !== 'string' || typeof role !== 'string' || typeof ver !== 'string') return undefined;
   if (!isWhole(iat) || !isWhole(exp) || typeof jti !== 'string') return undefined;

@@ -1,12 +1,12 @@
 /**
- * Failures as the port of the read store promises them: whatever a library throws becomes `unavailable`, and a caller's
- * fault stays as it is. Does not retry. Implements `read-store.ts`.
+ * Translates failures into the ones that the read store's port promises: library errors become `unavailable`, and
+ * errors the caller made stay as they are. Does not retry. Implements `read-store.ts`.
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from './read-store.js';
 
-/** Wraps a method so that it fails with the port's errors. */
+/** Wraps a method so that it fails only with the port's errors. */
 export function answerUnavailable<A extends readonly unknown[], T>(
   method: (...args: A) => Promise<T>,
 ): (...args: A) => Promise<T> {
@@ -66,7 +66,7 @@ export function answeringCollection(collection: Collection): Collection {
 }
 
 /**
- * Makes the port's `collection` from an adapter's way to open one. The type of the fields is what the caller claims: a
+ * Makes the port's `collection` from an adapter's function that opens one. The caller asserts the type of the fields: a
  * store does not check them.
  */
 export function answeringCollections(open: (spec: CollectionSpec) => Promise<Collection>): ReadStore['collection'] {

@@ -1,5 +1,5 @@
 /**
- * The bounds of both ports. Every adapter keeps them, so that every store takes what one of them takes. The gateway keeps
+ * The bounds of both ports. Every adapter enforces them, so that all stores accept the same writes. The gateway has
  * smaller bounds for its groups of commands. Implements `event-store.ts` (append).
  */
 import { eventBytesMax } from '../kernel/event.js';
@@ -7,9 +7,9 @@ import { eventBytesMax } from '../kernel/event.js';
 export const bounds = {
   /** An append answers within this time (`event-store.ts`). */
   appendTimeoutMs: 10_000,
-  /** EventStoreDB's default bound of one append. */
+  /** EventStoreDB's default limit of one append. */
   appendBytes: 1024 * 1024,
-  /** Events of one command, which is one append; a batch of settings overrides stays far below. */
+  /** Events of one command, which is one append; a batch of settings overrides needs far fewer. */
   commandEvents: 10_000,
   /** Bounds of one item of a subscription. */
   itemEvents: 1000,
@@ -18,7 +18,7 @@ export const bounds = {
   leaseNameBytes: 512,
 } as const;
 
-/** @throws RangeError on a bad stream name, too few or too many events, or events too large alone or together */
+/** @throws RangeError on a bad stream name, a bad number of events, or events too large alone or together */
 export function assertAppendable(stream: string, sizes: readonly number[]): void {
   if (stream.length === 0 || stream.length > 256) throw new RangeError('a stream name has 1 to 256 characters');
   if (sizes.length === 0) throw new RangeError('an append needs at least one event');

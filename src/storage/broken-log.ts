@@ -1,14 +1,14 @@
 /**
- * What makes a log unreadable: incomplete commands, and events that this service cannot have written. Other programs may
- * write to the same server, so an adapter asks here of every event that it reads, before anything believes its types.
- * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "a stream is this service's by its exact name".
+ * Detects what makes a log unreadable: incomplete commands, and events that this service cannot have written. Other
+ * programs may write to the same server, so adapters check every event here before anything trusts its type. Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "a stream is this service's by its exact name".
  */
 import type { EventMetadata, ForeignEvent, RecordedEvent, StoredEvent } from '../kernel/event.js';
 import { isForeign } from '../kernel/event.js';
 import type { JsonObject } from '../kernel/json.js';
 import { bounds } from './bounds.js';
 
-/** The log cannot be read any further, and reading it again does not help: an operator must look at it. */
+/** The log cannot be read past this point, and retrying does not help: an operator must look at it. */
 export class BrokenLogError extends Error {
   constructor(message: string) {
     super(message);
@@ -16,10 +16,10 @@ export class BrokenLogError extends Error {
   }
 }
 
-/** The page for whoever finds an event of somebody else. */
+/** The help page for operators who find a foreign event. */
 export const foreignEventPage = 'docs/how-to/shared-eventstoredb.md';
 
-/** Somebody else has written into a stream whose events build on each other. */
+/** A foreign event is in a stream whose events build on each other. */
 export class ForeignEventError extends BrokenLogError {
   readonly event: ForeignEvent;
 
@@ -31,7 +31,7 @@ export class ForeignEventError extends BrokenLogError {
   }
 }
 
-/** The level at which a part tells what has stopped it. The store's watcher has told of a foreign event already. */
+/** The level at which a part logs what stopped it. The store's watcher has already reported a foreign event. */
 export const levelOf = (error: unknown): 'warn' | 'error' => (error instanceof ForeignEventError ? 'warn' : 'error');
 
 /** @throws ForeignEventError */
@@ -40,13 +40,13 @@ export function ownEvent(event: StoredEvent): RecordedEvent {
   return event;
 }
 
-/** An event as it was read, with content of any kind. */
+/** An event as read, with content of any shape. */
 interface ReadEvent extends Omit<RecordedEvent, 'data' | 'metadata'> {
   readonly data: unknown;
   readonly metadata: unknown;
 }
 
-/** The event as one of this service, unless the service cannot have written it. */
+/** The event as this service's own, unless the service cannot have written it. */
 export function storedEvent(event: ReadEvent): StoredEvent {
   const { id, type, stream, revision, position, data, metadata } = event;
   const foreign = strangenessOf(event);
@@ -55,16 +55,16 @@ export function storedEvent(event: ReadEvent): StoredEvent {
 }
 
 function strangenessOf({ type, data, metadata }: ReadEvent): string | undefined {
-  // Links and whatever else is the server's own.
-  if (type.startsWith('$')) return `it has the type ${type} of the server`;
+  // Links and other types of the server itself.
+  if (type.startsWith('$')) return `it has the server's type ${type}`;
   if (metadata === undefined || metadata === null) return 'it has no metadata';
-  if (!isObject(metadata)) return 'its metadata is no JSON object';
+  if (!isObject(metadata)) return 'its metadata is not a JSON object';
   const { command, actor, request_id, occurred_at, schema_version } = metadata;
   if (!isObject(command) || !isCommand(command)) return 'its metadata names no command';
   if (!isObject(actor) || !isActor(actor)) return 'its metadata names no actor';
   const marked = typeof request_id === 'string' && isTime(occurred_at) && Number.isSafeInteger(schema_version);
   if (!marked) return 'its metadata lacks the request, the time or the schema version';
-  return isObject(data) ? undefined : 'its data is no JSON object';
+  return isObject(data) ? undefined : 'its data is not a JSON object';
 }
 
 type Fields = { readonly [key: string]: unknown };

@@ -1,5 +1,5 @@
 /**
- * The JSON of an event and its size, made once for the gateway, the limits of an append and the adapter that writes it.
+ * The JSON of an event and its size, computed once for the gateway, the append limits and the adapter that writes it.
  * Cached by event object, which is immutable. Each adapter decides how it stores these texts.
  */
 import type { ProposedEvent } from '../kernel/event.js';
@@ -7,7 +7,7 @@ import type { ProposedEvent } from '../kernel/event.js';
 interface EventJson {
   readonly data: string;
   readonly metadata: string;
-  /** UTF-8 bytes of both. */
+  /** UTF-8 bytes of data and metadata. */
   readonly bytes: number;
 }
 
@@ -26,7 +26,7 @@ export function eventJson(event: ProposedEvent): EventJson {
 /** UTF-8 bytes of data and metadata as JSON. */
 export const eventBytes = (event: ProposedEvent): number => eventJson(event).bytes;
 
-/** UTF-8 bytes of the whole event as JSON: data and metadata, the id, the type and the keys around all four. */
+/** UTF-8 bytes of the whole event as JSON: data, metadata, id, type and the keys around them. */
 export function wholeEventBytes(event: ProposedEvent): number {
   const head = JSON.stringify({ id: event.id, type: event.type });
   return Buffer.byteLength(head) + ',"data":,"metadata":'.length + eventBytes(event);

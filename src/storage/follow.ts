@@ -1,7 +1,7 @@
 /**
- * Follows the log without end: subscribes again after a drop, discards repeats, assembles whole commands, and reports
- * when it has caught up. Projections and delivery read the log through it, whichever adapter holds it.
- * Implements `docs/contract/domain.md#commands-and-events`.
+ * Follows the log forever: resubscribes after a drop, discards repeats, assembles whole commands, and reports when it
+ * has caught up. Projections and delivery read the log through it, whichever adapter holds it. Implements
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -70,7 +70,7 @@ export function createCommandAssembler(): CommandAssembler {
 }
 
 /**
- * The commands of a stream behind a revision, to its end as it is now, a few hundred at a time. A command whose end is not
+ * The commands of a stream after a revision, up to its current end, a few hundred at a time. A command whose end is not
  * in the log yet is left out.
  * @throws ServiceError `unavailable`, BrokenLogError
  */
@@ -92,20 +92,20 @@ export async function* commandsAfter(
 }
 
 export interface FollowOptions extends SubscribeOptions {
-  /** Whether events of somebody else in a stream are passed over, instead of ending the log; by default where facts are kept. */
+  /** Whether foreign events in a stream are skipped instead of ending the log; by default in streams of facts. */
   passesOver?(stream: string): boolean;
 }
 
-/** What to hand out for an item of the log, and a foreign event behind it that ends the log for its reader. */
+/** What to deliver for an item of the log, and the foreign event after it, if any, that ends the log for its reader. */
 interface Handled {
   readonly items: readonly FollowItem[];
   readonly end?: ForeignEvent | undefined;
 }
 
-/** The progress over all subscriptions: commands handed out, and events that the current one still holds back. */
+/** The progress over all subscriptions: commands delivered, and events that the current one still holds back. */
 function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
   point(): ResumePoint | 'start';
-  /** Starts again at the point: the events of an incomplete command will be delivered again. */
+  /** Restarts at the point: the events of an incomplete command will be delivered again. */
   restart(): void;
   handle(item: LogItem): Handled;
 } {
@@ -134,7 +134,7 @@ function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
     }
     const passed = readable.at(-1)?.position ?? 0;
     if (passed > handedOut && !assembler.pending()) {
-      // Foreign facts: the next subscription begins behind them.
+      // Foreign facts: the next subscription starts after them.
       handedOut = passed;
       point = { commit: passed, prepare: passed };
       items.push({ kind: 'checkpoint', point });
@@ -163,7 +163,7 @@ function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
           point = item.point;
           return { items: [{ kind: 'checkpoint', point }] };
         case 'caught_up':
-          // In the middle of a command it is held back until the command is complete.
+          // In the middle of a command, it is held back until the command is complete.
           caughtUpHeldBack = assembler.pending();
           return { items: caughtUpHeldBack ? [] : [{ kind: 'caught_up' }] };
         default: {
@@ -177,10 +177,10 @@ function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
 
 /**
  * Yields whole commands after `after`, each once and in log order, until the signal aborts. A consumer that stops early
- * must abort the signal. Points are safe to store: everything up to them has been handed out. Events of somebody else are
- * passed over where facts are kept.
- * @throws BrokenLogError when the log holds an incomplete command, ForeignEventError when it holds an event of somebody
- *   else in another stream; drops are items, not errors
+ * must abort the signal. Points are safe to store: everything up to them has been delivered. Foreign events are skipped
+ * in streams of facts.
+ * @throws BrokenLogError when the log holds an incomplete command, ForeignEventError when another stream holds a
+ *   foreign event; drops are items, not errors
  */
 export async function* followLog(
   store: Pick<EventStore, 'subscribe'>,
@@ -209,19 +209,19 @@ export async function* followLog(
     }
     if (signal.aborted) return;
     yield { kind: 'dropped', cause };
-    // A store that drops a busy consumer is asked again at once; a failing store gets a pause.
+    // A store that drops a busy consumer is retried at once; a failing store gets a pause.
     failures = moved ? 0 : failures + 1;
     if (moved) await yieldToEventLoop();
     else await sleep(backoff(storeRetry, failures - 1), signal);
   }
 }
 
-/** An export, an import or a check of the log ends when a store is away for this long. */
+/** How long a store may be away before an export, an import or a check of the log gives up. */
 export const giveUpMs = 60_000;
 
 /**
- * Reads the log to its end at the time of the call, for an export or a check: yields batches of whole commands, and gives up
- * on a store that stays away. Ends early, without an error, when the signal aborts.
+ * Reads the log to its end at the time of the call, for an export or a check: yields batches of whole commands. Ends
+ * early, without an error, when the signal aborts.
  * @throws BrokenLogError, ServiceError `unavailable` when the store stays away
  */
 export async function* readWholeLog(
@@ -237,7 +237,7 @@ export async function* readWholeLog(
       if (item.kind === 'commands') yield item.commands;
       if (item.kind !== 'dropped') heard = performance.now();
       else if (performance.now() - heard > giveUpMs) {
-        throw new ServiceError('unavailable', 'the event store stays away', { cause: item.cause });
+        throw new ServiceError('unavailable', 'the event store is still away', { cause: item.cause });
       }
     }
   } finally {

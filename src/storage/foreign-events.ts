@@ -1,6 +1,6 @@
 /**
- * Tells and counts the events of somebody else in the streams of this service, each once, whoever meets it first: a log
- * whose subscriptions are looked at. What follows from one is decided by its reader (`follow.ts`). Implements
+ * Logs and counts foreign events in this service's streams, each once, whichever subscription sees it first: wraps a
+ * log and watches its subscriptions. Each reader decides what to do about one (`follow.ts`). Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "told once with stream, revision and id".
  */
 import { holdsFacts, isForeign } from '../kernel/event.js';
@@ -9,12 +9,12 @@ import type { Logger } from '../kernel/logger.js';
 import { foreignEventPage } from './broken-log.js';
 import type { EventStore } from './event-store.js';
 
-/** Lines for each stream: somebody who writes into it by mistake does so all the time. */
+/** Lines per stream: a program that writes into it by mistake does so all the time. */
 const linesPerStream = 100;
 
 export interface WatchedLog<Log> {
   readonly eventStore: Log;
-  /** Events of somebody else since the start, by stream. */
+  /** Foreign events since the start, by stream. */
   foreign(): ReadonlyMap<string, number>;
 }
 
@@ -23,7 +23,7 @@ export function watchForeignEvents<Log extends Pick<EventStore, 'subscribe'>>(
   logger: Logger,
 ): WatchedLog<Log> {
   const counts = new Map<string, number>();
-  /** Subscriptions go forward, and the read models' begins before all others: what is not newer has been told. */
+  /** Subscriptions go forward, and the read models' starts first: events that are not newer were reported before. */
   const newest = new Map<string, number>();
 
   function note({ stream, revision, id, type, foreign }: ForeignEvent): void {
@@ -32,7 +32,7 @@ export function watchForeignEvents<Log extends Pick<EventStore, 'subscribe'>>(
     const count = (counts.get(stream) ?? 0) + 1;
     counts.set(stream, count);
     if (count > linesPerStream) return;
-    const follows = holdsFacts(stream) ? 'it is passed over' : 'nothing behind it is read, and nothing is written';
+    const follows = holdsFacts(stream) ? 'it is skipped' : 'nothing after it is read, and nothing is written';
     logger.error(
       { stream, revision, event_id: id, type, reason: foreign, see: foreignEventPage },
       `somebody else has written into a stream of this service: ${follows}`,
@@ -40,7 +40,7 @@ export function watchForeignEvents<Log extends Pick<EventStore, 'subscribe'>>(
     if (count === linesPerStream) {
       logger.error(
         { stream, see: foreignEventPage },
-        'more events of somebody else are counted, and not told one by one',
+        'further events of somebody else are counted, but no longer logged one by one',
       );
     }
   }

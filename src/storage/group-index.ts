@@ -12,12 +12,12 @@ export interface IndexPlace {
 }
 
 const orderText = /^[ -~]{0,200}$/;
-/** Year 0000 to 9999, so that times compare as texts. */
+/** Year 0000 to 9999, so that times compare as strings. */
 const timeText = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * The place of a document in the index of its collection; undefined when it is in no group.
- * @throws RangeError when the order is no printable ASCII text, or the time no time, which is a fault of the declared index
+ * A document's place in the index of its collection; undefined when it is in no group.
+ * @throws RangeError when the order is not printable ASCII, or the time not a time: a mistake in the declared index
  */
 export function placeIn(index: IndexSpec | undefined, fields: Fields): IndexPlace | undefined {
   const value = index === undefined ? undefined : fields[index.group];
@@ -37,14 +37,14 @@ export function placeIn(index: IndexSpec | undefined, fields: Fields): IndexPlac
   return { groups, order, time };
 }
 
-/** @param time of a place in an index; undefined where the index has none */
+/** @param time of a place in an index; undefined if the index has none */
 export function isInTimes(time: string | undefined, times: GroupRange['times']): boolean {
   if (times === undefined) return true;
   const { from, to } = times;
   return time !== undefined && (from === undefined || time >= from) && (to === undefined || time <= to);
 }
 
-/** Whether a document with these fields is in a range. @throws RangeError as `placeIn` */
+/** Whether a document with these fields is in a range. @throws RangeError like `placeIn` */
 export function isInRange(index: IndexSpec | undefined, fields: Fields, range: GroupRange): boolean {
   const { groups, from, below, times } = range;
   const place = placeIn(index, fields);

@@ -1,6 +1,4 @@
-/**
- * Runs calls with the same key one after the other, even after a failure. Calls with other keys run at the same time.
- */
+/** Runs calls with the same key in order, even after a failure, and calls with other keys concurrently. */
 export function oneAtATime<K>(): <T>(key: K, work: () => Promise<T>) => Promise<T> {
   const newest = new Map<K, Promise<unknown>>();
   return async (key, work) => {

@@ -99,7 +99,7 @@ export async function openStores(settings: StoreSettings): Promise<OpenStores> {
   }
 }
 
-/** Opens the log alone, to read it beside running instances. @throws as `openStores` */
+/** Opens the log alone, to read it beside running instances. @throws like `openStores` */
 export async function openLog(
   settings: Omit<StoreSettings, 'mongoUrl'>,
 ): Promise<LogReader & { close(): Promise<void> }> {
@@ -121,8 +121,8 @@ function causeText(error: ServiceError): string {
 }
 
 /**
- * Tries until the store opens, as long as the settings allow; a bad setting fails at once. Logs when it begins to wait,
- * every half minute while it waits, and when it is done.
+ * Retries until the store opens, for as long as the settings allow; a bad setting fails at once. Logs when it starts to
+ * wait, every half minute while it waits, and when it is done.
  */
 async function openWhenThere<T>(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Checks the bounds of collections, documents and leases. They are the same for every adapter, so that every read store
- * takes what one of them takes. Implements `read-store.ts`.
+ * Checks the bounds of collections, documents and leases. They are the same for every adapter, so that all read stores
+ * accept the same writes. Implements `read-store.ts`.
  */
 import { bounds } from './bounds.js';
 import type { CollectionSpec } from './read-store.js';

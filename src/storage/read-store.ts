@@ -2,7 +2,7 @@
  * Port: read models, and the small shared state beside the log (telemetry, leases, last-good snapshots). No
  * transactions: writes of projected documents are guarded by log positions, a delete is a guarded tombstone, and the
  * checkpoint is written last, so any number of instances may project the same events. All other writes, except of
- * leases, are durable when they resolve. Documents are found by id, or by the one index of their collection. Implements
+ * leases, are durable when they resolve. Documents are found by id, or by their collection's only index. Implements
  * `docs/architecture.md#read-models`.
  */
 import type { Json } from '../kernel/json.js';
@@ -18,17 +18,17 @@ export interface StoredDocument<F extends Fields = Fields> {
   readonly fields: F;
 }
 
-/** The one index of a collection: documents in groups, ordered within each. See `group-index.ts`. */
+/** The only index of a collection: documents in groups, ordered within each. See `group-index.ts`. */
 export interface IndexSpec {
-  /** A field with a text or a list of texts: the names of the document's groups. With anything else it is in none. */
+  /** A field with a string or a list of strings: the document's groups. With any other value, it is in none. */
   readonly group: string;
-  /** A field with a printable ASCII text of at most 200 characters, by which each group is ordered; then by id. */
+  /** A field with a printable ASCII string of at most 200 characters, which orders each group; then by id. */
   readonly order: string;
-  /** A field with a time that a query may ask for as well, where the order is not by time: RFC 3339, UTC, milliseconds. */
+  /** A time field that queries may filter by, for an order that is not by time: RFC 3339, UTC, milliseconds. */
   readonly time?: string;
 }
 
-/** The documents that are in all of these groups, and whose order, and time, is within the bounds. */
+/** The documents that are in all of these groups, with order and time within the bounds. */
 export interface GroupRange {
   /** At least one. */
   readonly groups: readonly string[];
@@ -36,7 +36,7 @@ export interface GroupRange {
   readonly from?: string | undefined;
   /** Exclusive. */
   readonly below?: string | undefined;
-  /** Both inclusive. Each entry of the group within the bounds is walked, as with several groups. */
+  /** Both inclusive. Walks each entry of the group within the bounds, as with several groups. */
   readonly times?: { readonly from?: string | undefined; readonly to?: string | undefined } | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface CollectionSpec {
   /** `[a-z_]+`; together with `version` it names the physical collection. */
   readonly name: string;
   readonly version: number;
-  /** The same whenever this version is opened: another index needs another version. */
+  /** The same whenever this version is opened: a changed index needs a new version. */
   readonly index?: IndexSpec | undefined;
 }
 
@@ -65,42 +65,42 @@ export interface Collection<F extends Fields = Fields> {
   get(id: string): Promise<StoredDocument<F> | undefined>;
   /** In the order of `ids`, without missing documents and tombstones. */
   getMany(ids: readonly string[]): Promise<readonly StoredDocument<F>[]>;
-  /** Up to `limit` documents behind the id `after`, ordered by id. For walks through a whole collection. */
+  /** Up to `limit` documents after the id `after`, ordered by id. For walks through a whole collection. */
   list(after: string | undefined, limit: number): Promise<readonly StoredDocument<F>[]>;
   /**
-   * One page of the documents in the groups. A page of one group costs its skipped index entries and its own documents;
-   * with several groups, or times, the entries of the smallest one are walked and looked up in the others.
+   * One page of the documents in the groups. A page of one group costs its skipped index entries and its own documents.
+   * With several groups, or times, the entries of the smallest group are walked and looked up in the others.
    * @throws RangeError on a bad query, or without an index
    */
   find(query: GroupQuery): Promise<readonly StoredDocument<F>[]>;
-  /** The number of documents in the groups: one read for a whole group, else a walk like that of `find`. */
+  /** The number of documents in the groups: one read for a whole group, otherwise a walk like that of `find`. */
   count(range: GroupRange): Promise<number>;
   /**
-   * Applies, in order, each write whose position is above that of the stored document or tombstone, and skips the
+   * Applies, in order, each write whose position is above the one of the stored document or tombstone, and skips the
    * others as repeated or late. Visible when it resolves, and durable before any later write of another kind: writes
-   * that a crash of the machine undoes are written again from the log, behind the stored checkpoint.
+   * lost in a machine crash are repeated from the log, starting at the stored checkpoint.
    * @returns how many were applied
    */
   write(writes: readonly GuardedWrite<F>[]): Promise<number>;
   /** Unguarded puts at position 0; the last one wins. For telemetry and the like, never for a projected collection. */
   set(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<void>;
-  /** Puts, in one write, the documents whose ids do not exist; each is atomic. @returns the ids that it has put */
+  /** Puts, in one write, the documents whose ids do not exist yet; each is atomic. @returns the ids that were put */
   insert(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<readonly string[]>;
   /** Removes without tombstones: only for documents that no projection writes, or whose events have expired. */
   remove(ids: readonly string[]): Promise<void>;
-  /** Removes tombstones up to a position. Call it when every live instance has passed that position. */
+  /** Removes tombstones up to a position. Call it once every live instance has passed that position. */
   purgeTombstones(upTo: number): Promise<number>;
 }
 
 /**
- * A claim that expires by itself. Times are the store's, so instances need no common clock. A crash of the machine that holds
- * the store may undo the newest ones; in a store that one process alone can open, they end with the process.
+ * A claim that expires by itself. Times are the store's, so instances need no common clock. A crash of the machine that
+ * holds the store may undo the newest ones; in a store that only one process can open, they end with the process.
  */
 export interface Lease {
   readonly kind: string;
   readonly name: string;
   readonly holder: string;
-  /** Milliseconds left when it was read; above 0. */
+  /** Milliseconds left at the time of the read; above 0. */
   readonly remainingMs: number;
   readonly data: Json;
 }
@@ -113,13 +113,13 @@ export interface LeaseClaim {
 }
 
 export interface Leases {
-  /** Takes the lease from whoever holds it. */
+  /** Takes the lease, whoever holds it. */
   take(kind: string, claim: LeaseClaim): Promise<void>;
   /** Takes the lease if it is free, expired or already this holder's. @returns whether the holder has it now */
   acquire(kind: string, claim: LeaseClaim): Promise<boolean>;
   /** Extends the leases that their holders still have, expired or not. @returns the names of the others */
   renew(kind: string, claims: readonly LeaseClaim[]): Promise<readonly string[]>;
-  /** Ends the lease if the holder has it. */
+  /** Ends the lease if the holder still has it. */
   release(kind: string, name: string, holder: string): Promise<void>;
   /** Undefined for an expired lease. */
   get(kind: string, name: string): Promise<Lease | undefined>;
@@ -129,7 +129,7 @@ export interface Leases {
   purge(kind: string, olderThanMs: number): Promise<void>;
 }
 
-/** An event of the log that read models hold, to recognise the log by. */
+/** An event of the log, kept beside the read models to recognise the log by. */
 export interface Anchor {
   readonly stream: string;
   readonly revision: number;
@@ -137,7 +137,7 @@ export interface Anchor {
   readonly id: string;
 }
 
-/** How far read models are. */
+/** How far the read models have come. */
 export interface Checkpoint extends ResumePoint {
   readonly anchors: readonly Anchor[];
 }

@@ -1,7 +1,7 @@
 /**
- * Stored checkpoints of folds, which a start reads in place of the log: so each must be as hard to forge as the log. The
- * last line is a seal under the key of the installation's log chain. What the lines before it mean is each fold's own.
- * Implements `docs/contract/domain.md#commands-and-events`, "fold checkpoint", and `docs/log-chain.md`.
+ * Stored checkpoints of folds. A start reads them instead of the log, so they must be as hard to forge as the log. The
+ * last line is a seal under the key of the installation's log chain. Each fold defines the lines before it. Implements
+ * `docs/contract/domain.md#commands-and-events`, "fold checkpoint", and `docs/log-chain.md`.
  */
 import { createHash } from 'node:crypto';
 import { yieldToEventLoop } from '../kernel/background.js';
@@ -9,19 +9,19 @@ import type { Result } from '../kernel/result.js';
 import { err, ok } from '../kernel/result.js';
 import type { EventStore, FoldCheckpoint } from './event-store.js';
 
-/** What makes the seal; `LogChain` of `src/security` fits. */
+/** Computes the seal; `LogChain` of `src/security` implements it. */
 export interface Sealing {
   seal(text: string): string;
 }
 
-/** Which fold a checkpoint is of. */
+/** The fold that a checkpoint belongs to. */
 export interface CheckpointKind {
   readonly name: string;
   /** Raised when the fold's state or meaning changes: older checkpoints are then ignored. */
   readonly foldVersion: number;
 }
 
-/** A fold's state as lines of UTF-8, in slices, with the place in the log where it stands. */
+/** A fold's state as lines of UTF-8, in slices, with its position in the log. */
 export interface CapturedFold {
   readonly revision: number;
   readonly position: number;
@@ -52,7 +52,7 @@ export function openCheckpoint(
     : err("it was not sealed under the key of this installation's log chain");
 }
 
-/** Stores a fold; the event loop gets a turn after every slice. @throws ServiceError `unavailable` */
+/** Stores a fold, yielding to the event loop after every slice. @throws ServiceError `unavailable` */
 export async function storeCheckpoint(
   store: Pick<EventStore, 'saveFoldCheckpoint'>,
   kind: CheckpointKind,

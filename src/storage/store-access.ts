@@ -1,12 +1,12 @@
 /**
- * Errors of the access to an external store that waiting does not cure: a wrong password, missing rights, a certificate.
- * A store that is merely away is not one of them. See `docs/reference/faults.md#faults`.
+ * Errors in accessing an external store that waiting does not cure: a wrong password, missing permissions, a bad
+ * certificate. A store that is merely away is not one of them. See `docs/reference/faults.md#faults`.
  */
 import { ServiceError } from '../kernel/errors.js';
 
 /**
- * The message is one sentence that says what is wrong and what to do, without secrets and addresses. The service goes on
- * trying, because the store's side may be what is corrected.
+ * The message is a sentence that says what is wrong and what to do, without secrets and addresses. The service keeps
+ * trying, because the correction may happen on the store's side.
  */
 export class StoreAccessError extends ServiceError {
   constructor(sentence: string, cause?: unknown) {
@@ -30,7 +30,7 @@ export function textsOf(error: unknown): string {
 interface Store {
   /** `the event store` */
   readonly name: string;
-  /** The variable with its URL. */
+  /** The variable that holds its URL. */
   readonly variable: string;
 }
 
@@ -39,9 +39,7 @@ export function tlsError(error: unknown, { name, variable }: Store): StoreAccess
   const text = textsOf(error);
   const because = (sentence: string): StoreAccessError => new StoreAccessError(sentence, error);
   if (/ALTNAME|altnames/.test(text)) {
-    return because(
-      `the certificate of ${name} is for another name: use a name in ${variable} that the certificate has`,
-    );
+    return because(`the certificate of ${name} is for another name: use a name from the certificate in ${variable}`);
   }
   if (/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|certificate has expired|certificate is not yet valid/i.test(text)) {
     return because(`the certificate of ${name} is not valid at this time: renew it, or correct the clock`);

@@ -179,7 +179,7 @@ describe('UDP ENC', () => {
         resourceType: 'l4_chain',
         resourceId: 'c',
         path: 'hops[0].credential_id',
-        message: 'expected a private key of 32 bytes, and the public key that belongs to it',
+        message: 'expected a private key of 32 bytes, and the matching public key',
       },
     ]);
     await applied(gateway, 2, { udp: [encRule(held.port, generateX25519(), '127.0.0.1:9')] });

@@ -127,7 +127,7 @@ describe('dialling with TLS', () => {
           resource_id: 'c1',
           got: pinOf(one),
         },
-        message: 'connection refused: the key of the next hop is none of the pinned ones',
+        message: 'connection refused: the key of the next hop is not pinned',
       },
     ]);
   });

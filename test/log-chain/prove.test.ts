@@ -292,11 +292,11 @@ describe('a log whose end was cut off', () => {
     const kept = headAt(last - 3);
     expect(await missing(last, kept)).toEqual([]);
     expect(await missing(last, kept, true)).toEqual([
-      `svc-fleet goes on to revision ${headAt(last).revision} behind the expected head ${headText(kept)}`,
+      `svc-fleet continues to revision ${headAt(last).revision} after the expected head ${headText(kept)}`,
     ]);
     const other = { ...kept, mac: headAt(last).mac };
     expect(await missing(last, other)).toEqual([
-      `svc-fleet does not hold the expected head ${headText(other)}: it was written anew`,
+      `svc-fleet does not hold the expected head ${headText(other)}: it was rewritten`,
     ]);
   });
 

@@ -360,7 +360,7 @@ describe('an installation', () => {
     });
     expect(await run('keys-rotate-signing', [], inFolder(copy))).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^Tokens are signed by a new key now; every earlier token has ended\./),
+      out: expect.stringMatching(/^Tokens are now signed with a new key; all earlier tokens have ended\./),
     });
     const quiet = await run('admin-reset-password', ['admin', '--stdin'], inFolder(copy), `${typed}\n`);
     expect(quiet).toMatchObject({ code: 0, out: expect.not.stringContaining(typed) });
@@ -403,7 +403,7 @@ describe('wrong arguments', () => {
       [
         'log-export',
         ['a', '--up-to', 'svc-fleet'],
-        '"svc-fleet" is no place: expected STREAM@REVISION, with one of svc-fleet, svc-accounts, svc-service.',
+        '"svc-fleet" is not a place: expected STREAM@REVISION, with one of svc-fleet, svc-accounts, svc-service.',
       ],
       ['log-verify', ['--all'], '--all is not an option of this command.'],
       ['projections-rebuild', ['users'], 'There is no read model "users".'],
@@ -442,14 +442,14 @@ describe('wrong arguments', () => {
 
 describe('the progress of a command', () => {
   it('is printed with its rate and the time left', () => {
-    const state = { share: 0.5, count: 6_000, elapsedMs: 2_000, begunShare: 0.25, begunCount: 2_000 };
+    const state = { share: 0.5, count: 6_000, elapsedMs: 2_000, startShare: 0.25, startCount: 2_000 };
     expect(progressLine('importing', 'events', state, 10)).toBe(
       'importing [#####-----]  50 %  6,000 events  2,000/s  4 s left',
     );
     expect(progressLine('importing', 'events', { ...state, share: 1 }, 0)).toBe(
       'importing 100 %  6,000 events  2,000/s',
     );
-    const nothing = { share: 0, count: 0, elapsedMs: 0, begunShare: 0, begunCount: 0 };
+    const nothing = { share: 0, count: 0, elapsedMs: 0, startShare: 0, startCount: 0 };
     expect(progressLine('x', 'events', nothing, 4)).toBe('x [----]   0 %  0 events  0/s');
     expect([5, 65, 3_725].map(durationText)).toEqual(['5 s', '1 min 05 s', '1 h 02 min']);
   });

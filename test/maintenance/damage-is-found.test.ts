@@ -156,7 +156,7 @@ describe('a log', () => {
     expect(problems(fleet.slice(0, large + 1))).toEqual([expect.stringMatching(/has 1 of \d+ events.*the log ends/)]);
     const without = fleet.toSpliced(large + count - 1, 1);
     expect(problems(without).join('\n')).toMatch(/has \d+ of \d+ events, up to revision \d+, followed by/);
-    expect(problems(fleet.toSpliced(large, 1)).join('\n')).toMatch(/begins at .* with its event 2 of/);
+    expect(problems(fleet.toSpliced(large, 1)).join('\n')).toMatch(/starts at .* with its event 2 of/);
   });
 
   it('is reported when this release does not know an event, and is exported all the same', async () => {

@@ -117,7 +117,10 @@ describe('an agent', () => {
   ])('with %s meets the target', async (_what, wrong, noted) => {
     const before = reality.listener.accepted.length;
     const opened = await reality.open(wrong);
-    expect(opened).toMatchObject({ ok: false, error: expect.stringContaining('neither that of the service') });
+    expect(opened).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('neither the certificate of the service'),
+    });
     expect(reality.listener.accepted.length).toBe(before);
     expect(reality.listener.refusals.map(({ reason }) => reason)).toEqual(noted);
   });
@@ -273,7 +276,7 @@ describe('with a target that is no TLS server', () => {
       (socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
       async (fixture) => {
         const opened = await fixture.open();
-        expect(opened).toEqual({ ok: false, error: 'the answer is not that of TLS 1.3' });
+        expect(opened).toEqual({ ok: false, error: 'the answer is not TLS 1.3' });
         expect(fixture.listener.refusals.map(({ reason }) => reason)).toEqual(['reality_unusable_target']);
       },
     );

@@ -170,7 +170,7 @@ describe.skipIf(noOpenssl)('a server with a copied chain', () => {
         () => undefined,
       );
     });
-    expect(await told(server)).toBe(`somebody answered with a certificate of ${name} whose key it does not have`);
+    expect(await told(server)).toBe(`the answering server shows a certificate of ${name} whose key it does not have`);
     await eventually(() => got).toEqual([recordType.alert, 2, alert.decryptError]);
   });
 });

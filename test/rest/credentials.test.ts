@@ -345,7 +345,7 @@ describe('a body is refused:', () => {
       'a key in the certificate',
       () => ({ ...tls, certificate_pem: leaf.cert + leaf.key, private_key_pem: leaf.key }),
       'certificate_pem: expected',
-      'a block that is no certificate',
+      'a block that is not a certificate',
     ],
     [
       'a key that is no PEM',

@@ -40,7 +40,7 @@ describe('of every resource', () => {
         ]);
         const put = await rest.call('PUT', `${path}/${id}`, { body: { name } });
         // Some keep the name that they were given.
-        if (put.json().error === 'invalid_request: name: not a field of this request') continue;
+        if (put.statusCode === 405 || /not a field of this request/.test(put.json().error)) continue;
         updated.add(path);
         expect([path, name, put.statusCode, put.json().error]).toEqual([
           path,

@@ -108,7 +108,7 @@ describe('a certificate chain', () => {
     ['that is empty', () => '', 'expected PEM certificates'],
     ['that has no end', () => leaf.cert.split('-----END')[0] ?? '', 'expected PEM certificates'],
     ['that ends as another block', () => leaf.cert.replace('END CERTIFICATE', 'END X'), 'expected PEM certificates'],
-    ['with a private key in it', () => leaf.cert + leaf.key, 'a block that is no certificate'],
+    ['with a private key in it', () => leaf.cert + leaf.key, 'a block that is not a certificate'],
     [
       'that is no DER',
       () => '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',

@@ -135,7 +135,7 @@ describe('the keyring', () => {
     const data = wrapKeyring(testMasterKey(), withNewKey(stored.content));
     const { id: _id, ...event } = second!;
     await fixture.stores.eventStore.append(streams.keyring, 'any', [{ ...event, data, id: randomIds.next() }]);
-    await expect(storedKeyring(options())).rejects.toThrow(/of another content/);
+    await expect(storedKeyring(options())).rejects.toThrow(/with different content/);
   });
 
   it('shows no key in the log', async () => {

@@ -1,4 +1,4 @@
-/** Frames that no service sends: forged, repeated, out of order, torn. Nothing of them may have an effect. */
+/** Frames that no service sends: forged, repeated, out of order, truncated. None of them may have an effect. */
 import { ServicePayload } from '../../../src/gen/svc/control/v1/session.js';
 import type { SecureFrame } from '../../../src/gen/svc/control/v1/session.js';
 import { snapshotUpdate } from '../node.js';
@@ -29,7 +29,7 @@ const badFrames: readonly BadFrame[] = [
   {
     what: 'a frame that came before',
     send(session, plaintext) {
-      // A payload that says nothing, twice; then what must not be taken any more.
+      // An empty payload, twice; nothing may be accepted after the repeat.
       session.sendFrame(session.sendPlaintext(Buffer.of(0)));
       session.sendPlaintext(plaintext);
     },
@@ -56,7 +56,7 @@ async function refuses(play: Play, session: PlayedSession, { what, send }: BadFr
   const ended = await node.until(() => (session.endedAt === undefined ? undefined : true), 5_000);
   const reports = saidOf(session, 'applyReport').some(({ generation }) => generation === snapshot.generation);
   check('badFrame', !reports, `it applied a snapshot after ${what}`);
-  if (!check('badFrame', ended !== undefined, `the session goes on after ${what}`)) throw new CannotGoOn(what);
+  if (!check('badFrame', ended !== undefined, `the session continues after ${what}`)) throw new CannotGoOn(what);
   return nextSession(play, known, 'badFrame');
 }
 

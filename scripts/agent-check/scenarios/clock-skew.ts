@@ -1,4 +1,4 @@
-/** Clocks that differ: the agent takes the service's time from the refusal, once, and keeps it. */
+/** Clocks that differ: the agent adopts the service's time from the refusal, once, and keeps it. */
 import { status } from '@grpc/grpc-js';
 import { limits } from '../../../src/kernel/limits.js';
 import type { OpenAttempt } from '../node.js';
@@ -7,9 +7,9 @@ import type { Play, Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
 const hourMs = 3_600_000;
-/** "At once", on a machine that has other things to do. */
+/** "At once", on a busy machine. */
 const atOnceMs = 1_000;
-/** A service that refuses every offer for its clock; the agent may try twice per wait. */
+/** How long the service refuses every offer because of its clock; the agent may try twice per wait. */
 const stubbornMs = 3_000;
 const stubbornAttempts = 12;
 
@@ -35,14 +35,14 @@ export const clockSkew: Scenario = {
     node.plays.clockOffsetMs = hourMs;
     await accepted(play, from);
     await firstSession(play);
-    // An agent that has had no answer would wait longer each time.
+    // Without an answer, an agent would wait longer each time.
     await applied(play, makeSnapshot(node, play.site));
     const known = node.sessions.length;
     play.cut(liveSession(play).granted.peer);
     await nextSession(play, known);
     const offer = node.opens.findLast(({ granted }) => granted);
     const isKept = offer !== undefined && !isSkewed(offer, hourMs) && node.opens.length === from + 3;
-    check('skewOffset', isKept, 'the next connection began without the offset');
+    check('skewOffset', isKept, 'the next connection started without the offset');
     node.plays.clockOffsetMs = 2 * hourMs;
     node.plays.refuse = () => ({
       code: status.FAILED_PRECONDITION,
@@ -53,6 +53,6 @@ export const clockSkew: Scenario = {
     play.cut(liveSession(play).granted.peer);
     await node.until(() => node.opens[before + stubbornAttempts], stubbornMs);
     const attempts = node.opens.length - before;
-    check('backoff', attempts < stubbornAttempts, `${attempts} offers in ${stubbornMs / 1000} s while each is refused`);
+    check('backoff', attempts < stubbornAttempts, `${attempts} offers in ${stubbornMs / 1000} s while all are refused`);
   },
 };

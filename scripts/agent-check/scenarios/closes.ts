@@ -7,11 +7,11 @@ import type { SentenceName } from '../sentences.js';
 import type { PlayedSession } from '../session.js';
 import { makeSnapshot } from '../site.js';
 
-/** The shortest wait that a backoff of 0.5 s may come to, with room for a clock of another grain. */
+/** The shortest wait that a backoff of 0.5 s may produce, allowing for a coarser clock. */
 const leastBackoffMs = 350;
-/** A first wait is not longer than a second; on a busy machine this still tells it from one that has doubled for long. */
+/** A first wait is at most a second; on a busy machine, this still tells it from one that has doubled often. */
 const mostBackoffMs = 8_000;
-/** A reason that only a later service gives. */
+/** A reason that only a later service sends. */
 const reasonOfLater = 77 as Reason;
 
 interface Ending {
@@ -34,7 +34,7 @@ const bare = (code: number): Ending => ({
   end: (session) => session.drop(code),
 });
 
-/** After each of them the agent has had an answer, so its backoff begins anew. */
+/** After each of them, the agent has had an answer, so its backoff restarts. */
 async function comesBack(play: Play, endings: readonly Ending[]): Promise<void> {
   const { node, site, check } = play;
   let session = await firstSession(play);
@@ -88,7 +88,7 @@ interface Away {
   readonly leastMs: number;
 }
 
-/** How long a quick run looks. A backoff after a live session is over long before. */
+/** How long a quick run watches. A backoff after a live session is over long before. */
 const lookMs = 5_000;
 
 function away(name: string, { reason, code, sentence, leastMs }: Away): readonly Scenario[] {
@@ -120,7 +120,7 @@ function away(name: string, { reason, code, sentence, leastMs }: Away): readonly
       const session = await begin(play);
       const known = play.node.sessions.length;
       await closed(play, session, leastMs - 500);
-      // Jitter comes on top.
+      // Plus jitter.
       await nextSession(play, known, sentence, leastMs / 2 + 30_000);
     },
   };

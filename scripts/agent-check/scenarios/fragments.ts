@@ -1,4 +1,4 @@
-/** Messages in fragments: of the largest and the smallest size, slowly, and of 16 MiB. */
+/** Messages in fragments of the largest and the smallest size, sent slowly, and a message of 16 MiB. */
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { ServicePayload } from '../../../src/gen/svc/control/v1/session.js';
 import { limits } from '../../../src/kernel/limits.js';
@@ -11,12 +11,12 @@ import { freePort, makeSnapshot } from '../site.js';
 const padding = 2_000;
 const kibibyte = 1_024;
 
-/** A payload with a snapshot, padded to a size by a field that agents do not know. */
+/** A payload with a snapshot, padded to a size with a field that agents do not know. */
 async function padded(play: Play, bytes: number): Promise<{ readonly generation: bigint; readonly payload: Buffer }> {
   const snapshot = makeSnapshot(play.node, play.site, { ports: [await freePort()] });
   play.node.watch.sent(snapshot);
   const encoded = ServicePayload.encode({ payload: snapshotUpdate(snapshot) }).finish();
-  // The tag and the length of the padding take some bytes too.
+  // The tag and length of the padding take some bytes too.
   const filler = new BinaryWriter()
     .tag(padding, 2)
     .bytes(Buffer.alloc(Math.max(0, bytes - encoded.length - 8)))

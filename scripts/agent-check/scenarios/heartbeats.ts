@@ -1,15 +1,15 @@
-/** Heartbeats: their intervals, the commands in their answers, and what it means when answers are missing. */
+/** Heartbeats: their intervals, the commands in their answers, and the effect of missing answers. */
 import { Command } from '../../../src/gen/svc/control/v1/command.js';
 import { applied, expectOf, firstSession, nextSession, saidOf } from '../play.js';
 import type { Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
-/** A command that only a later service gives. */
+/** A command that only a later service sends. */
 const commandOfLater = 77 as Command;
 /** The fourth heartbeat is not sent when three are unanswered. */
 const mostUnanswered = 4;
 const seconds = { granted: 4, told: 2 };
-/** Of several heartbeats after the new interval two must be closer than this: a machine that is late delays one, not all. */
+/** Of several heartbeats after the new interval, two must be closer than this: a slow machine delays one, not all. */
 const mostGapMs = 3_200;
 const looked = 2;
 
@@ -37,14 +37,14 @@ export const heartbeats: Scenario = {
       .slice(told)
       .map((at, index, all) => at - (all[index - 1] ?? 0));
     const gapMs = Math.min(...gaps.slice(1));
-    const observed = `no two of ${gaps.length} heartbeats are within ${mostGapMs / 1000} s, and the interval is ${seconds.told} s`;
+    const observed = `no two of ${gaps.length} heartbeats are within ${mostGapMs / 1000} s, although the interval is ${seconds.told} s`;
     check('intervals', gapMs < mostGapMs, observed);
 
     node.plays.answers = false;
     const answered = beats().length;
     const known = node.sessions.length;
     const over = (): true | undefined => (session.endedAt === undefined ? undefined : true);
-    await expectOf(play, 'unanswered', 'the session goes on without answers', over, 15_000);
+    await expectOf(play, 'unanswered', 'the session continues without answers', over, 15_000);
     const unanswered = beats().length - answered;
     const isInTime = unanswered >= 3 && unanswered <= mostUnanswered;
     check('unanswered', isInTime, `it gave up after ${unanswered} heartbeats without an answer`);

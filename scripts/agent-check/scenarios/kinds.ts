@@ -1,4 +1,4 @@
-/** One snapshot of each kind of rule: an agent runs it, or rejects it with the field that asks for what it cannot run. */
+/** One snapshot of each kind of rule: an agent runs it, or rejects it and names the field that it cannot run. */
 import { snapshotFixtures } from '../../agent-fixtures/snapshots.js';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
@@ -7,7 +7,7 @@ import { firstSession, reportOn } from '../play.js';
 import type { Scenario } from '../play.js';
 import { freePort } from '../site.js';
 
-/** What the rules of a snapshot come from, and the settings, which multiplexing comes from. */
+/** The origins of a snapshot's rules, and the settings, which multiplexing comes from. */
 function originsOf({ gateway, l3 }: RuntimeConfigSnapshot): ReadonlySet<string> {
   const rules: readonly { readonly origin: RuleOrigin | undefined }[] = [
     ...(gateway?.tcpProxyRules ?? []),

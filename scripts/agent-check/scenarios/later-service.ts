@@ -6,7 +6,7 @@ import { applied, expectOf, firstSession, saidOf } from '../play.js';
 import type { Scenario } from '../play.js';
 import { freePort, makeSnapshot } from '../site.js';
 
-/** Numbers that no message has. */
+/** Numbers that no message uses. */
 const unknownNumber = 1_000;
 const unknownText = new BinaryWriter().tag(unknownNumber, 2).bytes(Buffer.from('from a later service')).finish();
 const unknownCount = new BinaryWriter()
@@ -15,7 +15,7 @@ const unknownCount = new BinaryWriter()
   .finish();
 const unknown = Buffer.concat([unknownText, unknownCount]);
 
-/** A message as a field of another one, with unknown fields in it. */
+/** A message as a field of another message, with unknown fields in it. */
 const nested = (number: number, bytes: Uint8Array): Buffer =>
   Buffer.from(
     new BinaryWriter()
@@ -38,7 +38,7 @@ export const laterService: Scenario = {
     session.sendBytes(unknown);
     session.sendBytes(Buffer.alloc(0));
     session.sendBytes(Buffer.concat([nested(configUpdate, Buffer.alloc(0)), unknown]));
-    // What comes after them is still taken up, on the same session.
+    // Later messages are still handled, on the same session.
     await applied(play, makeSnapshot(node, site));
     const goesOn = (): boolean => session.endedAt === undefined && session === node.sessions.at(-1);
     check('unknownPayload', goesOn(), 'the session ended after payloads that the agent does not know');

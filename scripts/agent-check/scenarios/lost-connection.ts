@@ -1,4 +1,4 @@
-/** A connection that is reset under the session: what runs goes on, and the next session says what is held. */
+/** A connection that is reset under the session: everything keeps running, and the next session reports it. */
 import { applied, firstSession, liveSession, nextSession, reportOn } from '../play.js';
 import type { Scenario } from '../play.js';
 import { unchanged } from '../node.js';
@@ -6,7 +6,7 @@ import { freePort, makeSnapshot, openClient, relays } from '../site.js';
 
 export const lostConnection: Scenario = {
   name: 'lost-connection',
-  about: 'the connection is reset, twice, while a client is being relayed; later nothing new is to be had',
+  about: 'the connection is reset, twice, while a client is being relayed; later there is nothing new',
   async play(play) {
     const { node, site, check } = play;
     await firstSession(play);
@@ -24,7 +24,7 @@ export const lostConnection: Scenario = {
     }
     check('keepsRunning', (await client?.echoes()) ?? false, 'a connection through the agent ended with the session');
     liveSession(play).send(unchanged(0n));
-    // What comes after it shows that it has been taken up.
+    // The answer to a later snapshot shows that it was handled.
     await reportOn(play, newest);
     check('keepsOnUnchangedZero', (await client?.echoes()) ?? false, 'a connection ended after `unchanged` 0');
     client?.close();

@@ -1,11 +1,11 @@
-/** OpenSession refused, slow, or answered by somebody who does not hold the service's key. */
+/** OpenSession that is refused, slow, or answered by somebody without the service's key. */
 import { randomBytes } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
 import { CannotGoOn, applied, expectOf, firstSession } from '../play.js';
 import type { Play, Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
-/** Several waits of half a second and more that double: more attempts than this in so long are no backoff. */
+/** Waits of half a second and more double, so more attempts than this within the window show a missing backoff. */
 const windowMs = 2_000;
 const attemptsInWindow = 8;
 
@@ -40,8 +40,8 @@ export const refusals: Scenario = {
 };
 
 /**
- * Waits for what an agent does after an answer that it must not believe: it tries again, or it attaches the session.
- * @param opens the attempts before the one that is answered so
+ * Waits for the agent's reaction to an answer that it must not believe: it tries again, or it attaches the session.
+ * @param opens the number of attempts before the one with that answer
  * @returns whether it attached
  */
 async function attaches(play: Play, opens: number): Promise<boolean> {
@@ -70,13 +70,13 @@ export const falseService: Scenario = {
     const observed = 'it attached a session whose message 2 does not verify';
     if (!check('serviceProven', !(await attaches(play, from)), observed)) throw new CannotGoOn(observed);
     const foreign = await attaches(play, from + 1);
-    check('sessionId', !foreign, 'it attached a session whose id is not that of the handshake');
+    check('sessionId', !foreign, 'it attached a session whose id does not match the handshake');
     await firstSession(play);
     await applied(play, makeSnapshot(node, site));
   },
 };
 
-/** The last byte is another. */
+/** Changes the last byte. */
 function forged(message: Buffer): Buffer {
   const changed = Buffer.from(message);
   changed.writeUInt8(changed.readUInt8(changed.length - 1) ^ 1, changed.length - 1);

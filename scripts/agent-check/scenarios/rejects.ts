@@ -1,4 +1,4 @@
-/** Snapshots that cannot be applied: nothing of them runs, and what ran goes on. */
+/** Snapshots that cannot be applied: no part of them runs, and everything that ran continues. */
 import { status } from '@grpc/grpc-js';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
 import { CannotGoOn, applied, firstSession, liveSession, nextSession, nextTable, reportOn } from '../play.js';
@@ -11,7 +11,7 @@ const tooMany = 1_100;
 export const rejects: Scenario = {
   name: 'rejects',
   about:
-    'a certificate that is none, beside a rule that could run; later 1,100 of them; then an older generation that can run',
+    'an invalid certificate, beside a rule that could run; later 1,100 of them; then an older generation that can run',
   async play(play) {
     const { node, site, check } = play;
     node.plays.grant.heartbeatIntervalSecs = 2;
@@ -32,9 +32,9 @@ export const rejects: Scenario = {
       resourceType === 'l4_chain' && resourceId === `chain-${bad}`,
       `the first error is about "${named}"`,
     );
-    check('origin', (path ?? '').startsWith('hops[1].'), `path "${path ?? ''}" is no field of hop 1`);
+    check('origin', (path ?? '').startsWith('hops[1].'), `path "${path ?? ''}" is not a field of hop 1`);
     check('keepsWhatRan', (message ?? '') !== '', 'an error without a message');
-    check('keepsWhatRan', await relays(port), `port ${port} ran before and does not after a reject`);
+    check('keepsWhatRan', await relays(port), `port ${port} ran before, but not after a reject`);
     check('applyWhole', !(await relays(fresh)), `a part of the rejected snapshot runs: port ${fresh}`);
     const table = await nextTable(play);
     check('keepsWhatRan', table.join() === String(port), `the table has [${table.join(', ')}] after a reject`);
@@ -44,7 +44,7 @@ export const rejects: Scenario = {
     check('errorsBound', bounded.errors.length <= 1_000, `${bounded.errors.length} errors in one report`);
     const known = node.sessions.length;
     liveSession(play).drop(status.UNAVAILABLE);
-    // The next session repeats the reject and names what runs: `watch.ts` checks both.
+    // The next session repeats the reject and names what runs; `watch.ts` checks both.
     await nextSession(play, known, 'bareStatus');
 
     const lower = makeSnapshot(node, site, { ports: [port, later], generation: between });

@@ -7,9 +7,9 @@ import type { PlayedSession } from '../session.js';
 import { makeSnapshot } from '../site.js';
 
 const rekeySeconds = 2;
-/** A tenth of jitter, and time to open the session on a busy machine. */
+/** A tenth for jitter, and time to open the session on a busy machine. */
 const inTimeMs = { least: rekeySeconds * 1_000 * 0.9 - 50, most: 10_000 };
-/** The service takes so long to end the old stream. */
+/** How long the service takes to end the old stream. */
 const endDelayMs = 400;
 const refusalsInARow = 2;
 /** Two seconds, on a busy machine. The kit itself ends the stream later. */
@@ -26,7 +26,7 @@ export const rekey: Scenario = {
     const { node, site, check } = play;
     node.plays.grant.rekeyAfterSecs = rekeySeconds;
     node.plays.endDelayMs = endDelayMs;
-    // The first connection of a scenario may have come with another grant.
+    // The scenario's first connection may still have an earlier grant.
     node.plays.grant.heartbeatIntervalSecs = 2;
     const session = await firstSession(play);
     await applied(play, makeSnapshot(node, site, {}));
@@ -49,7 +49,7 @@ export const rekey: Scenario = {
       return refused <= refusalsInARow ? { code: status.UNAVAILABLE } : undefined;
     };
     const beats = saidOf(second, 'heartbeat').length;
-    const missing = 'the rekey was refused, and not tried again';
+    const missing = 'the refused rekey was not retried';
     const third = await expectOf(play, 'rekeyRefused', missing, () => node.sessions[known + 1], 15_000);
     const heard = saidOf(second, 'heartbeat').length - beats;
     check(

@@ -1,10 +1,10 @@
-/** A service that reads slowly: it says nothing for a while and catches up. */
+/** A service that reads slowly: it is silent for a while and then catches up. */
 import { sleep } from '../../../src/kernel/background.js';
 import { applied, expectOf, firstSession, saidOf } from '../play.js';
 import type { Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
-/** One or two heartbeats wait for their answers meanwhile; with three the agent would be right to leave. */
+/** One or two heartbeats wait for their answers meanwhile; after three, the agent would be right to leave. */
 const pauseMs = 3_000;
 
 export const slowService: Scenario = {
@@ -20,7 +20,7 @@ export const slowService: Scenario = {
     const before = saidOf(session, 'heartbeat').length;
     await sleep(pauseMs);
     session.resume();
-    await expectOf(play, 'heartbeat', 'no heartbeat of the pause', () => saidOf(session, 'heartbeat')[before + 1]);
+    await expectOf(play, 'heartbeat', 'no heartbeat from the pause', () => saidOf(session, 'heartbeat')[before + 1]);
     const observed = 'it left a service that read late, with fewer than three answers missing';
     check('unanswered', session.endedAt === undefined && node.sessions.at(-1) === session, observed);
     await applied(play, makeSnapshot(node, site, {}));

@@ -6,7 +6,7 @@ import { applied, firstSession, liveSession, nextSession, reportOn, saidOf, stay
 import type { Scenario } from '../play.js';
 import { freePort, makeSnapshot, openClient, relays } from '../site.js';
 
-/** Within this an agent that takes a snapshot up reports on it. */
+/** An agent that handles a snapshot reports on it within this time. */
 const noReportMs = 1_500;
 const burst = 20;
 
@@ -33,9 +33,9 @@ export const snapshots: Scenario = {
     check(
       'applyWhole',
       again.status === ConfigApplyStatus.APPLIED,
-      'the snapshot that it runs was rejected when it came again',
+      'the snapshot that it runs was rejected when it was sent again',
     );
-    check('staysOpen', (await client?.echoes()) ?? false, 'a connection ended when the same snapshot came again');
+    check('staysOpen', (await client?.echoes()) ?? false, 'a connection ended when the same snapshot was sent again');
     client?.close();
 
     const many = Array.from({ length: burst }, () => makeSnapshot(node, site, { ports: [port] }));
@@ -44,7 +44,7 @@ export const snapshots: Scenario = {
     await applied(play, last);
     check('newestReplaces', await relays(other), `the newest of ${burst + 1} snapshots does not run`);
 
-    // Another session asks for what the newest one is, by generation and checksum.
+    // A new session shows which snapshot is the newest, by generation and checksum.
     const known = node.sessions.length;
     liveSession(play).drop(status.UNAVAILABLE);
     await nextSession(play, known, 'bareStatus');

@@ -1,4 +1,4 @@
-/** An agent that is stopped and started again: it says goodbye, and the new process holds nothing. */
+/** An agent that is stopped and started again: it says goodbye, and the new process has no configuration. */
 import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
 import { CannotGoOn, applied, expectOf, firstSession, saidOf } from '../play.js';
 import type { Scenario } from '../play.js';
@@ -24,16 +24,16 @@ export const stopping: Scenario = {
     node.watch.forget();
     await agent?.start();
     const next = await expectOf(play, 'helloFirst', 'no session', () => node.sessions[known], play.patienceMs);
-    const missing = 'no ConfigRequest of the new process';
+    const missing = 'no ConfigRequest from the new process';
     const request = await expectOf(play, 'request', missing, () => saidOf(next, 'configRequest')[0]);
     const isEmpty = request.configVersion === 0n;
-    check('nothingOnDisk', isEmpty, `the new process began with generation ${request.configVersion}`);
+    check('nothingOnDisk', isEmpty, `the new process started with generation ${request.configVersion}`);
     if (!isEmpty) throw new CannotGoOn('it kept its configuration');
     const fresh = saidOf(next, 'hello')[0]?.processId;
     const isOther = processId === undefined || fresh === undefined || !fresh.equals(processId) || fresh.length === 0;
     check('processId', isOther, 'another process has the same process_id');
     const find = () => saidOf(next, 'applyReport')[0];
-    await expectOf(play, 'report', 'no report of the new process', find);
+    await expectOf(play, 'report', 'no report from the new process', find);
     check('relays', await relays(port), `the new process does not relay on port ${port}`);
   },
 };

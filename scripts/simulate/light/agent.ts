@@ -1,7 +1,7 @@
 /**
- * One light agent: keeps a session with the service and confirms what it gets, without a data plane. It reconnects,
- * rekeys and backs off as the reference agent does, by the same rules (`src/agent/reconnect.ts`).
- * Implements the agent's side of `docs/contract/agent-protocol.md#configuration`,
+ * One light agent: keeps a session with the service and confirms what it receives, without a data plane. It reconnects,
+ * rekeys and backs off like the reference agent, by the same rules (`src/agent/control/reconnect.ts`). Implements the
+ * agent's side of `docs/contract/agent-protocol.md#configuration`,
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics` and `docs/contract/agent-protocol.md#rekey`.
  */
 import { createReconnectPace, rekeyDelay } from '../../../src/agent/control/reconnect.js';
@@ -36,11 +36,11 @@ const slowWindowBytes = 1024;
 export interface Behaviour {
   /** Rejects every snapshot but its first. */
   rejects: boolean;
-  /** Reads nothing until it is told to, after the first answer. Its heartbeats continue. */
+  /** Reads nothing after the first answer until told to. Its heartbeats continue. */
   slow: boolean;
 }
 
-/** What the owner of agents wants to know. */
+/** Events for the agents' owner. */
 export interface AgentEvents {
   /** The service has answered on the first session of a connection. */
   onConnected(): void;
@@ -53,7 +53,7 @@ export interface AgentEvents {
 }
 
 export interface Beating {
-  /** Instead of the interval that the service tells; 0: no heartbeats. */
+  /** Instead of the service's interval; 0: no heartbeats. */
   everyMs: number | undefined;
   tables: Tables;
 }
@@ -64,7 +64,7 @@ export interface AgentOptions {
   readonly behaviour: Behaviour;
   /** Shared by agents; read at each heartbeat. */
   readonly beating: Beating;
-  /** Where in the tables this agent begins. */
+  /** The table that this agent starts with. */
   readonly firstTable: number;
   readonly rekeySeconds: number;
   readonly random: () => number;
@@ -74,14 +74,14 @@ export interface AgentOptions {
 
 export interface LightAgent {
   readonly connected: boolean;
-  /** The generation applied last; undefined before the first. */
+  /** The generation last applied; undefined before the first. */
   readonly applied: number | undefined;
   start(): void;
-  /** Cuts the connection without a word. The agent comes back after its backoff. */
+  /** Cuts the connection silently. The agent comes back after its backoff. */
   cut(): void;
-  /** Begins its heartbeats anew, at a random time within the interval. */
+  /** Restarts its heartbeats, at a random time within the interval. */
   beatAnew(): void;
-  /** A slow reader reads what its window holds, once. */
+  /** A slow reader reads the content of its window, once. */
   readOnce(): void;
   /** Changes how it reads and answers. */
   behave(behaviour: Behaviour): void;
@@ -147,7 +147,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     open(true);
   };
 
-  /** Makes the session the agent's. @param answered called at the service's first payload */
+  /** Makes the session the agent's current one. @param answered called at the service's first payload */
   const attach = (
     on: Connection,
     opened: LightSession,
@@ -248,7 +248,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
   const beat = (): void => {
     const now = session;
     if (now === undefined) return;
-    // A slow reader has not read the answers that it got.
+    // A slow reader has not read the answers it received.
     if (unanswered >= limits.agentControl.missedHeartbeats && !behaviour.slow) {
       return connection?.destroy(`${unanswered} heartbeats in a row were not answered`);
     }
@@ -358,7 +358,7 @@ const endOf = (status: number | undefined, detail: string): ConnectionEnd =>
 const closeOf = (reason: SessionCloseReason) =>
   ({ $case: 'close', value: { reason, message: '', retryAfterMs: 0 } }) as const;
 
-/** What a rejecting agent has against a snapshot: its first rule. */
+/** A rejecting agent's objection to a snapshot: its first rule. */
 function objectionTo({ gateway }: RuntimeConfigSnapshot): ConfigApplyError {
   const origin = gateway?.tcpProxyRules[0]?.origin;
   return {

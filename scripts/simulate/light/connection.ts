@@ -1,8 +1,8 @@
 /**
- * The client's end of one HTTP/2 connection that carries gRPC, by hand over a socket: a few kilobytes and microseconds
- * where a library takes ten times as much, so that one process can hold thousands. Only what an agent needs: no
- * dynamic header tables, no priorities, no pushes, no compression. Whatever else the peer sends ends the connection.
- * Follows RFC 9113 and the gRPC protocol over HTTP/2.
+ * The client's end of one HTTP/2 connection for gRPC, hand-written on a socket: it takes a few kilobytes and
+ * microseconds, a tenth of what a library takes, so that one process can hold thousands. Only what an agent needs: no
+ * dynamic header tables, priorities, pushes or compression. Anything else from the peer ends the connection. Follows
+ * RFC 9113 and the gRPC protocol over HTTP/2.
  */
 import { connect } from 'node:net';
 import { FrameType, endHeaders, endStream, frame, headerList, rstStream, uint32 } from '../../stack/http2-frames.js';
@@ -23,12 +23,12 @@ export interface CallEnd {
 export interface CallHandlers {
   /** One gRPC message. Its bytes are overwritten after the call. */
   onMessage(message: Buffer): void;
-  /** Called once, the last call. */
+  /** Called once, as the last call. */
   onEnd(end: CallEnd): void;
 }
 
 export interface Call {
-  /** Queues a message; without window it waits here. After the end it is dropped. */
+  /** Queues a message; without window, it waits here. After the end, it is dropped. */
   send(message: Uint8Array): void;
   /** No further messages follow. */
   halfClose(): void;
@@ -37,7 +37,7 @@ export interface Call {
 
 export interface Connection {
   call(path: string, handlers: CallHandlers): Call;
-  /** Whether what arrives is credited, so that the peer may send more. The connection itself stays alive. */
+  /** Whether received bytes are credited, so that the peer may send more. The connection itself stays alive. */
   reading(on: boolean): void;
   /** Closes the socket at once; calls end without a status. */
   destroy(detail: string): void;
@@ -47,13 +47,13 @@ interface ConnectionOptions {
   readonly endpoint: HostPort;
   /** How many bytes of one stream the peer may send before they are credited. */
   readonly windowBytes: number;
-  /** Called once, when the connection is gone, whatever the reason. */
+  /** Called once, when the connection is gone, for whatever reason. */
   readonly onClosed: (detail: string) => void;
 }
 
-/** How many bytes a peer may send ahead, by default of HTTP/2. */
+/** How many bytes a peer may send ahead by default in HTTP/2. */
 export const defaultWindow = 65_535;
-/** Unsent bytes at which a connection is given up. */
+/** Unsent bytes at which the connection is given up. */
 const sendQueueBytes = 4 * 1024 * 1024;
 const maxFrameBytes = 16_384;
 const frameHead = 9;
@@ -61,7 +61,7 @@ const grpcHead = 5;
 const ack = 0x1;
 const settingIds = { headerTableSize: 1, enablePush: 2, initialWindowSize: 4 } as const;
 
-/** All connections of a process read into the same memory, because a read is handled before the next one begins. */
+/** All connections of a process read into the same memory, because each read is handled before the next one starts. */
 const readBuffer = Buffer.allocUnsafe(64 * 1024);
 
 function openingOf(windowBytes: number): Buffer {
@@ -80,7 +80,7 @@ function openingOf(windowBytes: number): Buffer {
 
 const headerBlocks = new Map<string, Buffer>();
 
-/** The same for each call of a path to a host, so it is made once. */
+/** Created once, because it is the same for each call of a path on a host. */
 function headersOf(authority: string, path: string): Buffer {
   const key = `${authority}${path}`;
   const known = headerBlocks.get(key);
@@ -101,15 +101,15 @@ function headersOf(authority: string, path: string): Buffer {
 interface Stream {
   readonly id: number;
   readonly handlers: CallHandlers;
-  /** What the peer lets this end send. */
+  /** How much the peer allows this end to send. */
   sendWindow: number;
-  /** Bytes of messages that wait for a window. */
+  /** Message bytes waiting for a window. */
   waiting: Buffer[];
   ending: boolean;
   endSent: boolean;
-  /** Received and not credited yet. */
+  /** Received, but not credited yet. */
   uncredited: number;
-  /** The beginning of a message. */
+  /** The start of a message. */
   partial: Buffer | undefined;
 }
 
@@ -165,7 +165,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     if (first !== undefined) socket.write(out.length === 1 ? first : Buffer.concat(out));
     out = [];
   };
-  /** Everything that is written in one turn goes out in one packet. */
+  /** Everything written in one turn is sent in one packet. */
   const write = (bytes: Buffer): void => {
     out.push(bytes);
     if (flushing) return;
@@ -173,7 +173,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     queueMicrotask(flush);
   };
 
-  /** Sends as much of what waits as both windows allow. */
+  /** Sends as much of the waiting bytes as both windows allow. */
   const pump = (stream: Stream): void => {
     for (let next = stream.waiting[0]; next !== undefined; next = stream.waiting[0]) {
       const length = Math.min(next.length, maxFrameBytes, stream.sendWindow, sendWindow);
@@ -198,7 +198,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     if (closed || stream.ending || !streams.has(stream.id)) return;
     const length = grpcHead + message.length;
     if (stream.waiting.length === 0 && length <= Math.min(maxFrameBytes, stream.sendWindow, sendWindow)) {
-      // The usual case, without the copies of the other: both heads and the message in one piece.
+      // The usual case, without the copies of the general one: both heads and the message in one piece.
       const bytes = Buffer.allocUnsafe(frameHead + length);
       bytes.writeUIntBE(length, 0, 3);
       bytes.writeUInt16BE(FrameType.data << 8, 3);
@@ -309,7 +309,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       case FrameType.continuation:
         return close('received headers of a form that this agent does not read');
       default:
-        // GOAWAY announces what closes the connection afterwards; unknown types are ignored.
+        // GOAWAY announces the reason for closing the connection afterwards; unknown types are ignored.
         return;
     }
   };

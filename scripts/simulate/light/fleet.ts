@@ -1,6 +1,4 @@
-/**
- * Many light agents in one process, and what they count together. Used by the simulator and the benchmarks.
- */
+/** Many light agents in one process, and their joint counts. Used by the simulator and the benchmarks. */
 import { AgentConfigError } from '../../../src/agent/config.js';
 import type { ConnectionEnd } from '../../../src/agent/control/reconnect.js';
 import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
@@ -22,21 +20,21 @@ export interface LightCredentials {
 
 export interface Heartbeats {
   readonly table?: TableSize;
-  /** Milliseconds, instead of the interval that the service tells; 0: none at all. */
+  /** Milliseconds, instead of the service's interval; 0: no heartbeats. */
   readonly everyMs?: number;
 }
 
 export interface LightFleetOptions {
   readonly endpoint: HostPort;
   readonly agents: readonly LightCredentials[];
-  /** How many connect at the same time; `connectingAtOnce` of `turns.ts` by default. */
+  /** How many may connect at the same time; by default `connectingAtOnce` of `turns.ts`. */
   readonly connectingAtOnce?: number;
-  /** An empty table at the intervals that the service tells by default. */
+  /** By default, an empty table at the service's intervals. */
   readonly heartbeats?: Heartbeats;
   readonly rekeySeconds?: number;
-  /** How many of the agents, from the first on, reject every snapshot but their first. */
+  /** How many agents, from the first one on, reject every snapshot but their first. */
   readonly rejecting?: number;
-  /** How many of the agents, from the last on, read slowly. */
+  /** How many agents, from the last one backwards, read slowly. */
   readonly slow?: number;
   /** False: nobody connects before `start`. */
   readonly startNow?: boolean;
@@ -50,11 +48,11 @@ export interface FleetCounts {
   connects: number;
   /** Connections that ended after the service had answered on them. */
   losses: number;
-  /** Attempts that ended before that, without a status: refused or cut sockets, and timeouts. */
+  /** Attempts that ended before that without a status: refused or cut sockets, and timeouts. */
   failedDials: number;
-  /** Refusals of OpenSession by their gRPC status. */
+  /** Refusals of OpenSession by gRPC status. */
   readonly refusals: Record<string, number>;
-  /** Encrypted closes of the service by their reason. */
+  /** Encrypted closes from the service, by reason. */
   readonly closes: Record<string, number>;
   applies: number;
   rejects: number;
@@ -67,7 +65,7 @@ export interface LightFleet {
   readonly size: number;
   readonly counts: FleetCounts;
   connected(): number;
-  /** The generation that a node's agent has applied last. */
+  /** The generation that a node's agent applied last. */
   applied(nodeId: string): number | undefined;
   /** How many have applied a configuration. */
   configured(): number;
@@ -76,7 +74,7 @@ export interface LightFleet {
   start(): void;
   /** Changes all agents' heartbeats, at random times within their interval. */
   beat(heartbeats: Heartbeats): void;
-  /** Slow agents read what their window holds, once. */
+  /** Slow agents read the content of their window, once. */
   readOnce(): void;
   /** All agents read and accept from now on. */
   relent(): void;
@@ -87,7 +85,7 @@ export interface LightFleet {
 const lightFleetMax = 20_000;
 
 /**
- * Starts the agents; they connect as their turn comes.
+ * Starts the agents; they connect when it is their turn.
  * @throws AgentConfigError for a malformed PSK, RangeError for more agents than `lightFleetMax`
  */
 export function startLightFleet(options: LightFleetOptions): LightFleet {

@@ -1,6 +1,6 @@
 /**
- * The payloads of light agents: heartbeats from tables that are encoded once for all agents, and what an agent needs of a
- * service's payload, read without decoding a whole snapshot. Everything else uses `src/gen`.
+ * The payloads of light agents: heartbeats from tables that are encoded once for all agents, and the parts that an
+ * agent needs from a service's payload, read without decoding a whole snapshot. Everything else uses `src/gen`.
  * Implements `docs/contract/wire.md#configuration` from the agent's side.
  */
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
@@ -9,7 +9,7 @@ import { HeartbeatRequest, HeartbeatResponse } from '../../../src/gen/svc/contro
 import type { RuntimeListener, RuntimeRoute } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import { SessionClose } from '../../../src/gen/svc/control/v1/session.js';
 
-/** Different tables that changing heartbeats go through. */
+/** How many different tables changing heartbeats go through. */
 const changingTables = 16;
 
 export interface TableSize {
@@ -33,7 +33,7 @@ const route = (listener: number, index: number): RuntimeRoute => ({
   state: '',
 });
 
-/** A table as a busy gateway reports it. @param version makes the counters differ; @internal exported for tests */
+/** A table like a busy gateway's. @param version makes the counters differ; @internal exported for tests */
 export function runtimeTable(size: TableSize, version: number): readonly RuntimeListener[] {
   return Array.from({ length: size.listeners }, (_, listener) => ({
     transport: 'tcp',
@@ -89,7 +89,7 @@ export type Heard =
       readonly kind: 'snapshot';
       readonly generation: number;
       readonly checksum: Buffer;
-      /** Decodes all of it, for an agent that looks closer. */
+      /** Decodes everything, for an agent that looks closer. */
       decode(): RuntimeConfigSnapshot;
     }
   | { readonly kind: 'unchanged'; readonly generation: number }

@@ -1,8 +1,7 @@
 /**
- * A session of a light agent: OpenSession with the real handshake, then payloads as encrypted frames on the Control stream.
- * When to open, what to say and how to react is the agent's (`agent.ts`).
- * Implements the agent's side of `docs/contract/agent-protocol.md#opensession` and
- * `docs/contract/agent-protocol.md#control`.
+ * A session of a light agent: OpenSession with the real handshake, then payloads as encrypted frames on the Control
+ * stream. The agent (`agent.ts`) decides when to open one, what to send and how to react. Implements the agent's side
+ * of `docs/contract/agent-protocol.md#opensession` and `docs/contract/agent-protocol.md#control`.
  */
 import { randomBytes } from 'node:crypto';
 import { SecureAgentServiceService } from '../../../src/gen/svc/control/v1/secure_agent_service.js';
@@ -45,7 +44,7 @@ export interface LightSession {
   /** Opens the Control stream. Called once. */
   attach(handlers: SessionHandlers): void;
   say(payload: NonNullable<AgentPayload['payload']>): void;
-  /** Sends an AgentPayload that is encoded already. */
+  /** Sends an already encoded AgentPayload. */
   sayBytes(payload: Uint8Array): void;
   /** Half-closes the stream; the service then ends it. */
   halfClose(): void;
@@ -67,7 +66,7 @@ const empty = Buffer.alloc(0);
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /**
- * Opens a session on the connection. Exactly one of the two answers is called.
+ * Opens a session on the connection. Exactly one of the two callbacks is called.
  * @param now the service's time as the agent knows it, in Unix milliseconds
  */
 export function openSession(connection: Connection, identity: LightIdentity, now: number, answer: OpenAnswer): void {
@@ -92,7 +91,7 @@ export function openSession(connection: Connection, identity: LightIdentity, now
         const finished = initiated.value.finish(response.handshake);
         if (!finished.ok) throw new Error(finished.error);
         const sessionId = sessionIdOf(finished.value.handshakeHash);
-        if (!response.sessionId.equals(sessionId)) throw new Error('another session id than that of the handshake');
+        if (!response.sessionId.equals(sessionId)) throw new Error('a session id that does not match the handshake');
         opened = sessionOn(connection, finished.value, asBuffer(sessionId));
       } catch (error) {
         fault = `unusable answer to OpenSession: ${errorText(error)}`;
@@ -139,7 +138,7 @@ function sessionOn(
     }
   };
 
-  /** The payload that a frame completes; undefined if more follow. @throws Error for a frame that must not be */
+  /** The payload that a frame completes; undefined if more fragments follow. @throws Error for an invalid frame */
   const read = (message: Buffer): Heard | undefined => {
     const frame = SecureFrame.decode(message);
     const plaintext = noise.receive.decrypt(frame.sequence, frame.ciphertext);

@@ -1,16 +1,16 @@
 /**
- * What a light agent reads of an answer's header lists: `grpc-status` and `server-time-ms`. Not an HPACK decoder: the
- * connection allows the service no dynamic table, so each list can be read alone, and only the characters of those two
- * fields are known. Follows RFC 7541, sections 5 and 6 and appendix B.
+ * The fields that a light agent reads from an answer's header lists: `grpc-status` and `server-time-ms`. Not an HPACK
+ * decoder: the connection allows the service no dynamic table, so each list can be read alone, and only the characters
+ * of those two fields are known. Follows RFC 7541, sections 5 and 6 and appendix B.
  */
 
-/** Undefined: the list does not name it, or names it in a way that is not understood. */
+/** Undefined: the list does not name it, or names it in an unknown encoding. */
 export interface Trailers {
   readonly grpcStatus: number | undefined;
   readonly serverTimeMs: number | undefined;
 }
 
-/** Huffman codes by their length, in the order of their values. */
+/** Huffman codes by length, in the order of their values. */
 const codesByLength: readonly (readonly [bits: number, first: number, characters: string])[] = [
   [5, 0x00, '012ace'],
   [5, 0x06, 'iost'],
@@ -30,7 +30,7 @@ const longestCode = 7;
 /** The text of a Huffman-coded string of lower-case letters, digits and hyphens; undefined for any other. */
 function huffmanText(bytes: Uint8Array): string | undefined {
   let text = '';
-  // A leading 1 keeps the zeros of a code.
+  // A leading 1 preserves a code's leading zeros.
   let code = 1;
   let bits = 0;
   for (const byte of bytes) {

@@ -2,10 +2,10 @@
 
 export const connectingAtOnce = 128;
 
-/** Calls back when it is the caller's turn; the callback calls `done` when it has connected, or has failed. */
+/** Calls back when it is the caller's turn; the callback calls `done` when it has connected or failed. */
 export type Turns = (connect: (done: () => void) => void) => void;
 
-/** Lets `atOnce` connect at the same time, in the order in which they ask. */
+/** Lets `atOnce` callers connect at the same time, first come, first served. */
 export function createTurns(atOnce: number): Turns {
   const waiting: ((done: () => void) => void)[] = [];
   let next = 0;

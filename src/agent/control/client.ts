@@ -1,7 +1,7 @@
 /**
  * The gRPC channel to the service and the handshake on it. Its sessions are open but not attached yet: the Control
- * stream is in `stream.ts`, and `session-loop.ts` decides when to connect.
- * Implements the agent's side of `docs/contract/agent-protocol.md#opensession`.
+ * stream is in `stream.ts`, and `session-loop.ts` decides when to connect. Implements the agent's side of
+ * `docs/contract/agent-protocol.md#opensession`.
  */
 import { randomBytes } from 'node:crypto';
 import { Metadata, credentials } from '@grpc/grpc-js';
@@ -26,14 +26,14 @@ import type { ControlStream, StreamHandlers } from './stream.js';
 /** How long OpenSession may take. */
 export const openTimeoutMs = 10_000;
 /**
- * What may be on its way from the service. With the 64 KiB that HTTP/2 begins with, a snapshot of 16 MiB takes 256 round trips, and
- * more than the 30 seconds that a message may take where one takes over 120 ms.
+ * How many bytes may be in flight from the service. With HTTP/2's initial 64 KiB, a snapshot of 16 MiB would take 256
+ * round trips, which exceeds a message's 30 seconds where a round trip takes over 120 ms.
  */
 const windowBytes = 1024 * 1024;
 const keepaliveMs = 30_000;
 const keepaliveTimeoutMs = 10_000;
 
-/** Service time minus local time. Outlives connections, so that a skewed clock costs one refusal in all. */
+/** Service time minus local time. Outlives connections, so that a skewed clock costs only one refusal in total. */
 interface ClockOffset {
   milliseconds: number;
 }
@@ -47,7 +47,7 @@ interface ControlClientOptions {
   readonly offset: ClockOffset;
 }
 
-/** Why a session was refused. The agent never takes it as final, because a refusal is not authenticated. */
+/** Why a session was refused. The agent never treats it as final, because a refusal is not authenticated. */
 export interface OpenRefusal {
   readonly status: number;
   readonly detail: string;

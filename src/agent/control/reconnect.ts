@@ -1,7 +1,7 @@
 /**
- * How long an agent waits before the next connection, depending on how the last one ended, and when it rekeys. Sets no timers.
- * Implements SUPERSEDED in `docs/contract/agent-protocol.md#control`, `docs/contract/agent-protocol.md#rekey`, the backoff
- * and `retry_after_ms` of `docs/contract/agent-protocol.md#the-reference-agent`, and
+ * How long an agent waits before the next connection, depending on how the last one ended, and when it rekeys. Sets no
+ * timers. Implements SUPERSEDED of `docs/contract/agent-protocol.md#control`, `docs/contract/agent-protocol.md#rekey`,
+ * the backoff and `retry_after_ms` of `docs/contract/agent-protocol.md#the-reference-agent`, and
  * `docs/agent-protocol.md#how-a-session-ends`.
  */
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
@@ -10,7 +10,7 @@ import { limits } from '../../kernel/limits.js';
 import { backoff } from '../../kernel/retry.js';
 import type { StreamEnd } from './stream.js';
 
-/** A longer `retry_after_ms` counts as this one. */
+/** The longest `retry_after_ms` that is honoured. */
 const retryAfterMaxMs = 60 * 60_000;
 
 export type ConnectionEnd =
@@ -25,13 +25,13 @@ export interface ReconnectPace {
   answered(): void;
   /**
    * @param end of the connection
-   * @returns milliseconds until the next one: the backoff, 0.5 to 30 s, or longer if an encrypted close asks for it
+   * @returns milliseconds until the next one: the backoff of 0.5 to 30 s, or longer if an encrypted close asks for it
    */
   after(end: ConnectionEnd): number;
 }
 
 export function createReconnectPace(random: () => number): ReconnectPace {
-  /** Connections in a row that brought no answer. */
+  /** Connections in a row without an answer. */
   let attempt = 0;
   let revoked = false;
   return {
@@ -66,7 +66,7 @@ function leastAfter(end: ConnectionEnd, revoked: boolean): number {
           return Math.max(requestedMs, supersededWaitMs);
         case SessionCloseReason.REVOKED:
           return Math.max(requestedMs, revokedRetryMs);
-        // This agent is at fault, and would only repeat it.
+        // This agent is at fault, and would only do it again.
         case SessionCloseReason.PROTOCOL_ERROR:
           return Math.max(requestedMs, protocolErrorWaitMs);
         default:
@@ -79,7 +79,7 @@ function leastAfter(end: ConnectionEnd, revoked: boolean): number {
 }
 
 /**
- * When to replace a session: the smaller of both intervals with 10 % jitter, so that a fleet does not rekey all at once.
+ * When to replace a session: after the smaller of both intervals, with 10 % jitter to spread a fleet's rekeys.
  * @returns milliseconds since the session was opened
  */
 export function rekeyDelay(configuredSeconds: number, grantedSeconds: number, random: () => number): number {

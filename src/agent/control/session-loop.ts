@@ -1,7 +1,7 @@
 /**
  * Keeps one live session with the service for as long as the agent runs: connects, waits after a loss, and replaces the
- * session before its keys are too old. A disconnect changes nothing on the node.
- * Implements the agent's side of `docs/contract/agent-protocol.md#rekey`, and its reactions to a session's end in
+ * session before its keys are too old. A disconnect changes nothing on the node. Implements the agent's side of
+ * `docs/contract/agent-protocol.md#rekey`, and its reactions to a session's end from
  * `docs/contract/agent-protocol.md#control`.
  */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
@@ -24,7 +24,7 @@ import { startSession } from './session.js';
 import type { Session, SessionDependencies } from './session.js';
 import { createSoon } from './soon.js';
 
-/** Heartbeats beside the regular ones. The service reads two payloads a second, 20 at once, and the regular ones are among them. */
+/** Heartbeats beside the regular ones. The service reads two payloads a second, 20 at once, regular ones included. */
 const extraHeartbeats = { perSecond: 1, burst: 10 } as const;
 // docs/contract/agent-protocol.md#the-reference-agent
 const extraMetrics = { perSecond: 1 / 5, burst: 1 } as const;
@@ -65,7 +65,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   let connected = false;
   const pace = createReconnectPace(random);
   let sequence = 0n;
-  // The next session begins with a heartbeat of its own.
+  // The next session starts with its own heartbeat.
   const heartbeat = createSoon(extraHeartbeats, clock, () => {
     current?.beat();
     return true;
@@ -170,7 +170,7 @@ type Next =
 
 /**
  * Waits until the session ends, the agent stops, or a rekey has opened a new session, whichever comes first.
- * @param rekeyMs until the rekey begins
+ * @param rekeyMs until the rekey starts
  */
 async function untilReplaced(
   { logger, random }: Pick<SessionLoopOptions, 'logger' | 'random'>,
@@ -227,8 +227,8 @@ interface Applier {
 }
 
 /**
- * Applies snapshots one after the other. While one is being applied, at most one waits, and a newer one replaces it. Outlives
- * sessions, so a lost connection does not interrupt an apply.
+ * Applies snapshots one after the other. While one is being applied, at most one waits, and a newer one replaces it.
+ * Outlives sessions, so that a lost connection does not interrupt an apply.
  * @param onReport called after each apply
  * @param onError called if the gateway threw, which leaves its configuration unknown
  */

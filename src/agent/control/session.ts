@@ -1,7 +1,7 @@
 /**
- * One attached session from its hello to its end: the first payloads, heartbeats, metrics, and the reactions to what the
- * service sends. When to open, replace or retry a session is decided in `session-loop.ts`.
- * Implements the agent's side of `docs/contract/agent-protocol.md#configuration` and
+ * One attached session from its hello to its end: the first payloads, heartbeats, metrics, and the reactions to
+ * messages from the service. `session-loop.ts` decides when to open, replace or retry a session. Implements the agent's
+ * side of `docs/contract/agent-protocol.md#configuration` and
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { Command } from '../../gen/svc/control/v1/command.js';
@@ -29,7 +29,7 @@ export interface SessionDependencies {
   readonly usage: () => HostUsage;
   /** Called for each session, because addresses may have changed. */
   readonly hello: () => AgentHello;
-  /** The next number of a sequence that lasts as long as the process. */
+  /** The next number of a sequence that continues for the lifetime of the process. */
   readonly nextSequence: () => bigint;
   readonly lastReport: () => ConfigApplyReport | undefined;
   readonly onSnapshot: (snapshot: RuntimeConfigSnapshot) => void;
@@ -45,13 +45,13 @@ export interface Session {
   /** Sends a MetricsReport beside the regular ones. @returns false if the session is over */
   measure(): boolean;
   /**
-   * Sends SessionClose and waits up to `limits.agentControl.closeWaitMs` for the service to end the stream. Before NORMAL it
-   * sends the counters once more, because the process ends with the session.
+   * Sends SessionClose and waits up to `limits.agentControl.closeWaitMs` for the service to end the stream. Before
+   * NORMAL, it sends the counters once more, because the process ends with the session.
    */
   close(reason: SessionCloseReason): Promise<void>;
 }
 
-/** Attaches the session and sends hello, the last apply report once more, and a ConfigRequest. */
+/** Attaches the session and sends a hello, the last apply report again, and a ConfigRequest. */
 export function startSession(opened: OpenedSession, dependencies: SessionDependencies): Session {
   const { gateway, clock, logger } = dependencies;
   const started = clock.monotonic();
@@ -148,7 +148,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   const last = dependencies.lastReport();
   if (last !== undefined) stream.send({ $case: 'applyReport', value: last });
   requestConfig(false);
-  // The time is random, so that agents that reconnect together do not send their heartbeats together.
+  // A random delay, so that agents that reconnect together do not send their heartbeats together.
   heartbeats.start(dependencies.random() * Math.min(intervals.heartbeat, firstHeartbeatWithinMs));
   metrics.start(intervals.metrics);
 
@@ -176,11 +176,11 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   };
 }
 
-/** @param reload requests the whole configuration */
+/** @param reload requests the full configuration */
 function obey(command: Command, { gateway, logger }: SessionDependencies, reload: () => void): void {
   switch (command) {
     case Command.RELOAD_CONFIG:
-      logger.info({}, 'command RELOAD_CONFIG: requesting the whole configuration');
+      logger.info({}, 'command RELOAD_CONFIG: requesting the full configuration');
       return reload();
     case Command.RUN_DIAGNOSTICS:
       return logger.info({ diagnostics: JSON.stringify(gateway.diagnostics()) }, 'command RUN_DIAGNOSTICS');

@@ -1,21 +1,21 @@
 /**
- * Something that is to be done at once, but only so often: what is asked for too soon is done once, as soon as it may be. Not the
- * regular intervals, which are in `session.ts`.
+ * Rate-limits an action that should happen at once: requests that come too soon are merged into one, done as soon as
+ * allowed. Regular intervals are in `session.ts`.
  */
 import type { Clock } from '../../kernel/clock.js';
 import { createTokenBucket } from '../../kernel/token-bucket.js';
 
 export interface Soon {
-  /** Asks for it. What could not be done stays asked for. */
+  /** Requests the action. A request that could not be carried out stays pending. */
   ask(): void;
-  /** Does what could not be done when it was asked for. */
+  /** Carries out a pending request. */
   retry(): void;
   close(): void;
 }
 
 /**
  * @param rate how often it may be done, and how often in a row
- * @param act does it; returns false if it cannot be done now
+ * @param act does it; returns false if that is impossible now
  */
 export function createSoon(
   rate: { readonly perSecond: number; readonly burst: number },

@@ -22,7 +22,7 @@ export interface StreamHandlers {
 export type StreamEnd =
   /** The service sent a SessionClose under the session's keys. */
   | { readonly kind: 'closed'; readonly close: SessionClose }
-  /** Anything else, including a bare gRPC status. */
+  /** Any other end, including a bare gRPC status. */
   | { readonly kind: 'lost'; readonly detail: string };
 
 export interface ControlStream {
@@ -35,12 +35,12 @@ export interface ControlStream {
   cut(detail: string): void;
 }
 
-/** Payloads that may wait to be sent, and their bytes. */
+/** How many payloads, and how many bytes, may wait to be sent. */
 const queuePayloads = 256;
 const queueBytes = 16 * 1024 * 1024;
 const empty = Buffer.alloc(0);
 
-/** @param handlers get what the service sends, until the session ends */
+/** @param handlers receive what the service sends, until the session ends */
 export function attachStream(
   call: ClientDuplexStream<SecureFrame, SecureFrame>,
   noise: NoiseSession,
@@ -81,7 +81,7 @@ export function attachStream(
     switch (joined.kind) {
       case 'more':
         completion ??= setTimeout(
-          () => lose('a message of the service was not completed in time'),
+          () => lose('a message from the service was not completed in time'),
           limits.agent.messageCompleteMs,
         );
         return;
@@ -101,7 +101,7 @@ export function attachStream(
     try {
       message = ServicePayload.decode(bytes).payload;
     } catch {
-      return lose('a payload of the service does not parse');
+      return lose('a payload from the service does not parse');
     }
     if (message === undefined) return;
     if (message.$case === 'close') return finish({ kind: 'closed', close: message.value });

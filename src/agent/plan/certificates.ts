@@ -1,5 +1,5 @@
 /**
- * The certificates of TLS rules as contexts that can terminate TLS. A certificate that stays keeps its context, so that
+ * The certificates of TLS rules, as contexts that terminate TLS. An unchanged certificate keeps its context, so that
  * clients can resume their TLS sessions; live connections keep theirs anyway. Keys are in memory only.
  */
 import { constants, createHash } from 'node:crypto';
@@ -13,8 +13,8 @@ import type { Result } from '../../kernel/result.js';
 export type ContextOf = (credentialId: string) => Result<SecureContext, string>;
 
 /**
- * @returns a function to call once for each snapshot; it returns a function that makes the context of a credential, or says
- *   why it cannot. A context of the snapshot before is reused if certificate and key are the same.
+ * @returns a function to call once per snapshot. It returns a function that makes the context of a credential, or says
+ *   why it cannot. Reuses a context of the previous snapshot if certificate and key are the same.
  */
 export function createCertificates(): (certificates: readonly TlsCertificate[]) => ContextOf {
   let last = new Map<string, SecureContext>();
@@ -41,9 +41,9 @@ export function createCertificates(): (certificates: readonly TlsCertificate[]) 
 }
 
 function makeContext(cert: string, key: string): SecureContext {
-  // Without these, OpenSSL would make a context that fails each handshake.
+  // Without both, OpenSSL would make a context that fails every handshake.
   if (cert === '' || key === '') throw new Error('expected both in PEM');
-  // Renegotiation would let a client demand the expensive part of a handshake again and again.
+  // With renegotiation, a client could demand the expensive part of a handshake again and again.
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
   return createSecureContext({ cert, key, minVersion: 'TLSv1.2', secureOptions });
 }

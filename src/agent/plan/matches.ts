@@ -1,8 +1,8 @@
 /**
- * Which rule of a listener takes a connection or a request. By server name: an exact name before a wildcard, whose `*`
- * stands for exactly one label. By HTTP request: the exact host, then the longest path prefix that ends where a segment of
- * the path does (`/api` holds `/api` and `/api/x`, not `/apix`); paths are compared as they were sent, neither decoded nor
- * resolved. Pure. Implements `docs/contract/domain.md#listeners-and-collisions` and `HttpProxyRule` of
+ * Which rule of a listener serves a connection or a request. By server name: an exact name before a wildcard, whose `*`
+ * stands for exactly one label. By HTTP request: the exact host, then the longest path prefix that ends at a segment
+ * boundary (`/api` matches `/api` and `/api/x`, not `/apix`); paths are compared as sent, neither decoded nor resolved.
+ * Pure. Implements `docs/contract/domain.md#listeners-and-collisions` and `HttpProxyRule` of
  * `docs/contract/wire.md#configuration`.
  */
 
@@ -11,10 +11,10 @@ export interface NameTable<Rule> {
   match(serverName: string): Rule | undefined;
 }
 
-/** @param rules names as in the configuration, each once */
+/** @param rules names as in the configuration, without duplicates */
 export function createNameTable<Rule>(rules: Iterable<readonly [string, Rule]>): NameTable<Rule> {
   const exact = new Map<string, Rule>();
-  /** By what follows the `*`, with its dot. */
+  /** By the part after the `*`, including its dot. */
   const wildcards = new Map<string, Rule>();
   for (const [text, rule] of rules) {
     const name = text.toLowerCase();
@@ -29,7 +29,7 @@ export function createNameTable<Rule>(rules: Iterable<readonly [string, Rule]>):
   };
 }
 
-/** @typeParam R what a request is relayed by */
+/** @typeParam R how a request is relayed */
 export interface HttpRoute<R> {
   readonly host: string;
   readonly pathPrefix: string;

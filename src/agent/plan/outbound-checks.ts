@@ -1,6 +1,6 @@
 /**
- * Checks the dialling half of a rule: the next hop, and whether this agent can dial it as the rule asks. Pure.
- * Implements `Outbound` in `docs/contract/wire.md#configuration`.
+ * Checks the dialling half of a rule: the next hop, and whether this agent can dial it as the rule demands. Pure.
+ * Implements `Outbound` of `docs/contract/wire.md#configuration`.
  */
 import { OuterTransport, SecurityLayer } from '../../gen/svc/control/v1/transport.js';
 import type { Outbound } from '../../gen/svc/control/v1/transport.js';
@@ -12,7 +12,7 @@ import type { Cluster, DialSecurity, NextHop } from './plan.js';
 /** Reports an error at a field of the rule's resource, named as in the REST API. */
 export type ReportError = (field: string, message: string) => void;
 
-/** Something that this agent cannot run, and the field that asks for it, named as in the REST API. */
+/** A feature that this agent cannot run, and the field that asks for it, named as in the REST API. */
 export interface Unsupported {
   readonly what: string;
   readonly field: string;
@@ -21,7 +21,7 @@ export interface Unsupported {
 interface CheckedOutbound {
   readonly next: NextHop | undefined;
   readonly security: DialSecurity;
-  /** The endpoint or the endpoints of the cluster, for people. */
+  /** The endpoint or the cluster's endpoints, for people. */
   readonly nextHopText: string;
   /** Why this agent cannot dial the next hop. */
   readonly unsupported: Unsupported | undefined;
@@ -30,7 +30,7 @@ interface CheckedOutbound {
 interface DiallingRule {
   readonly ruleId: string;
   readonly outbound: Outbound | undefined;
-  /** In base64; a rule that cannot dial with TLS has none. */
+  /** In base64; missing in a rule that cannot dial with TLS. */
   readonly upstreamTlsSpkiPinsSha256?: readonly string[];
 }
 

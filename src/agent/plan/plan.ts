@@ -1,4 +1,4 @@
-/** The demands of a snapshot on the data plane, as data: `target.ts` makes these, `../runtime.ts` carries them out. */
+/** What a snapshot demands of the data plane, as data: made by `target.ts`, carried out by `../runtime.ts`. */
 import type { SecureContext } from 'node:tls';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
@@ -31,7 +31,7 @@ export interface UpstreamTls {
   readonly pins: ReadonlySet<string>;
 }
 
-/** How the next hop is dialled: TLS and REALITY over TCP, Noise (ENC) over UDP. */
+/** How the next hop is dialled: with TLS or REALITY over TCP, or Noise (ENC) over UDP. */
 export type DialSecurity =
   | { readonly kind: 'raw' }
   | ({ readonly kind: 'tls' } & UpstreamTls)
@@ -48,20 +48,20 @@ export interface RelayRoute {
 
 /** The listening side of a REALITY rule. */
 export interface RealityHop extends RealityServer {
-  /** Of the rule: a hop of the same rule is followed by this one. */
+  /** The rule's id: this hop replaces an older hop of the same rule. */
   readonly ruleId: string;
-  /** Differs as soon as anything else of it does but the rule. */
+  /** Changes whenever anything but the rule changes. */
   readonly id: string;
 }
 
-/** How a client is taken whose server name selects a rule. */
+/** How to treat a client whose server name selects a rule. */
 export type Accept =
   /** The ClientHello is passed on with everything else. */
   | { readonly kind: 'pass' }
   | { readonly kind: 'tls'; readonly context: SecureContext }
   | { readonly kind: 'reality'; readonly hop: RealityHop };
 
-/** A rule that is chosen by a server name. */
+/** A rule selected by a server name. */
 export interface NamedRule {
   readonly route: RelayRoute;
   readonly accept: Accept;
@@ -80,12 +80,12 @@ export type PlainService =
 
 export type TcpService =
   | PlainService
-  /** A REALITY rule alone: every client is its own, whatever it says. */
+  /** A lone REALITY rule: every client belongs to it, whatever it sends. */
   | { readonly kind: 'reality'; readonly rule: RealityRule }
   | {
       readonly kind: 'names';
       readonly names: NameTable<NamedRule>;
-      /** Serves connections that select no rule by a name: a REALITY rule by its target. If undefined, they are closed. */
+      /** Serves connections that select no rule by name; with REALITY, by its target. If undefined, they are closed. */
       readonly fallback: PlainService | { readonly kind: 'reality'; readonly rule: RealityRule } | undefined;
       /** All REALITY rules. */
       readonly hops: readonly RealityHop[];
@@ -93,7 +93,7 @@ export type TcpService =
       readonly rawFirst: boolean;
     };
 
-/** An ENC rule of a UDP socket, which a handshake selects by its key. */
+/** An ENC rule of a UDP socket, selected by the key of a handshake. */
 export interface EncRule {
   readonly keys: X25519KeyPair;
   readonly route: RelayRoute;
@@ -101,9 +101,9 @@ export interface EncRule {
 
 export interface UdpService {
   readonly enc: readonly EncRule[];
-  /** Serves everything that is not ENC's; if undefined, that is dropped. */
+  /** Serves everything but ENC; if undefined, that is dropped. */
   readonly fallback: RelayRoute | undefined;
-  /** A saved policy puts RAW before Noise: what looks like a handshake and is none is RAW's. */
+  /** A saved policy puts RAW before Noise: a datagram that only looks like a handshake belongs to RAW. */
   readonly rawFirst: boolean;
 }
 
@@ -117,7 +117,7 @@ interface ListenerPlace {
   readonly routes: readonly RuntimeRoute[];
 }
 
-/** Without a service no socket is opened, and the listener is reported as `unsupported`. */
+/** Without a service, no socket is opened, and the listener is reported as `unsupported`. */
 export type ListenerPlan = ListenerPlace &
   (
     | { readonly transport: 'tcp'; readonly service: TcpService | undefined }
@@ -144,16 +144,16 @@ export function hopsOf({ service }: Pick<ListenerPlan, 'service'>): readonly Rea
 export interface HealthCheck {
   readonly everyMs: number;
   readonly endpoints: readonly HostPort[];
-  /** As a rule that dials it has it; undefined: none. */
+  /** TLS settings of a rule that dials it; undefined: none. */
   readonly tls: UpstreamTls | undefined;
 }
 
 export interface Target {
   readonly listeners: ReadonlyMap<string, ListenerPlan>;
   readonly clusters: ReadonlyMap<string, Cluster>;
-  /** By cluster. One that is disabled, or that only UDP rules dial, has none: a UDP service may not listen on TCP. */
+  /** By cluster. Disabled clusters, and those dialled only by UDP rules, have none: a UDP service may not use TCP. */
   readonly checks: ReadonlyMap<string, HealthCheck>;
-  /** By rule id: how each rule that dials with TLS does it. */
+  /** By rule id: the TLS settings of each rule that dials with TLS. */
   readonly pins: ReadonlyMap<string, UpstreamTls>;
   /** The parts that this agent leaves out, for its log. */
   readonly unsupported: readonly ConfigApplyError[];

@@ -1,5 +1,5 @@
 /**
- * Checks the rules of a snapshot, of every kind, and brings them to one shape. Rules that this agent cannot run are
+ * Checks the rules of a snapshot, of every kind, and brings them into one shape. Rules that this agent cannot run are
  * checked too, and carry the reason why they are left out. Pure. Implements `docs/contract/wire.md#configuration`.
  */
 import { createHash } from 'node:crypto';
@@ -30,12 +30,12 @@ export interface CheckedRule {
   /** True if the rule cannot share its listener. */
   readonly exclusive: boolean;
   readonly routes: readonly RuntimeRoute[];
-  /** The listener's part of the rule; undefined for an invalid rule and for one that this agent cannot run. */
+  /** The rule's part of the listener; undefined for an invalid rule and for one that this agent cannot run. */
   readonly action: RuleAction | undefined;
   readonly unsupported: Unsupported | undefined;
 }
 
-/** The addition of one rule to its listener. */
+/** What one rule adds to its listener. */
 export type RuleAction =
   /** Serves connections that no name selects. */
   | { readonly kind: 'relay'; readonly route: RelayRoute }
@@ -44,7 +44,7 @@ export type RuleAction =
   | { readonly kind: 'http'; readonly host: string; readonly pathPrefix: string; readonly route: RelayRoute };
 
 /**
- * An error at a field of the resource that the rule was made from: a hop of a chain or route, or an L3 network.
+ * An error at a field of the resource that the rule came from: a hop of a chain or route, or an L3 network.
  * @param field of this hop, of the resource, or, after `next.`, of the hop that this one dials
  */
 export function applyError(origin: RuleOrigin, field: string, message: string): ConfigApplyError {
@@ -59,7 +59,7 @@ export function applyError(origin: RuleOrigin, field: string, message: string): 
   return { resourceType: origin.resourceType, resourceId: origin.resourceId, path, message: message.slice(0, 500) };
 }
 
-/** Fields of the resource itself, not of one of its hops. */
+/** Fields of the resource itself rather than of one of its hops. */
 const resourceFields: ReadonlySet<string> = new Set(['target', 'target.upstream_id', 'target.tls', 'backend', 'host']);
 
 /** Checks every rule. A rule without an origin is reported by its id. */
@@ -101,7 +101,7 @@ export function checkRules(
   ];
 }
 
-/** The context of the check of one rule. */
+/** The context in which one rule is checked. */
 interface Context {
   readonly origin: RuleOrigin;
   readonly reportError: ReportError;
@@ -179,7 +179,7 @@ function checkUdp(rule: UdpRule, { origin, reportError, clusters }: Context): Ch
 function noiseKeys(rule: UdpRule, reportError: ReportError): X25519KeyPair | undefined {
   const keys = rule.noisePrivateKey.length === 32 ? x25519PairOf(rule.noisePrivateKey) : undefined;
   if (keys !== undefined && rule.noisePublicKey.equals(keys.publicKey)) return keys;
-  reportError('credential_id', 'expected a private key of 32 bytes, and the public key that belongs to it');
+  reportError('credential_id', 'expected a private key of 32 bytes, and the matching public key');
   return undefined;
 }
 
@@ -241,7 +241,7 @@ function checkL3(rule: L3TunnelRule, { origin, reportError }: Context): Checked 
   };
 }
 
-/** How far the clock of a client may differ, and how long its hello is remembered. */
+/** How far a client's clock may be off, and how long its hello is remembered. */
 const maxTimeDiffMs = 120_000;
 
 function checkReality(

@@ -1,8 +1,8 @@
 /**
- * Reads a snapshot as one target (listeners, what each relays to, clusters) or lists everything that is wrong with it.
- * Opens no socket: the whole target is known to be valid before one is touched. Pure. Implements
- * `docs/contract/agent-protocol.md#the-reference-agent`, `docs/contract/domain.md#listeners-and-collisions` and section 3
- * of `docs/contract/service-specification.txt`.
+ * Turns a snapshot into one target (listeners, what each relays to, clusters) or lists everything that is wrong with
+ * it. Opens no socket: the whole target is known to be valid before a socket is touched. Pure. Implements
+ * `docs/contract/agent-protocol.md#the-reference-agent`, `docs/contract/domain.md#listeners-and-collisions` and section
+ * 3 of `docs/contract/service-specification.txt`.
  */
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
 import type { ListenerPolicy } from '../../gen/svc/control/v1/gateway.js';
@@ -106,7 +106,7 @@ function pinsOf(rules: readonly CheckedRule[]): Map<string, UpstreamTls> {
 }
 
 function readClusters(snapshot: RuntimeConfigSnapshot, errors: ConfigApplyError[]): Map<string, Cluster> {
-  // A registered upstream's cluster has the upstream's id as its name; only the rule names the cluster of a route's hop.
+  // A registered upstream's cluster is named by the upstream's id; only the rule names the cluster of a route's hop.
   const routes = new Map<string, RuleOrigin>();
   for (const { upstreamCluster, origin } of snapshot.gateway?.httpProxyRules ?? []) {
     if (origin !== undefined) routes.set(upstreamCluster, origin);
@@ -177,7 +177,7 @@ function originsOf(group: readonly CheckedRule[]): ListenerPlan['origins'] {
   return [...byResource.values()];
 }
 
-/** Before the kind that a RAW fallback can be confused with: TLS, or Noise over UDP. */
+/** Before the kind that RAW could be mistaken for: TLS, or Noise over UDP. */
 function putsRawFirst({ transport, priorityOrder }: ListenerPolicy): boolean {
   const [raw, other] = [priorityOrder.indexOf('raw'), priorityOrder.indexOf(transport === 'udp' ? 'noise' : 'tls')];
   return raw !== -1 && raw < other;
@@ -200,7 +200,7 @@ function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpServi
         http.push(action);
         break;
       case 'enc':
-        // Of UDP sockets alone.
+        // Only on UDP sockets.
         break;
       default:
         action satisfies never;

@@ -1,7 +1,7 @@
 /**
- * A ClientHello with the offers of a widespread browser, so that an agent does not stand out among the target's visitors.
- * Its session id is left empty for REALITY to fill. The values follow what Chrome sends since 2024: GREASE
- * (RFC 8701), extensions in random order, a hybrid key share, a pretended Encrypted Client Hello.
+ * A ClientHello with the offers of a common browser, so that an agent does not stand out among the target's visitors.
+ * Its session id is left empty for REALITY to fill. The values follow Chrome since 2024: GREASE (RFC 8701), extensions
+ * in random order, a hybrid key share, a fake Encrypted Client Hello.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { sessionIdBytes } from '../../channel/reality/auth.js';
@@ -10,10 +10,10 @@ import type { ClientShares } from '../../channel/tls/key-exchange.js';
 import { extensionField, message, uint, vector } from '../../channel/tls/vectors.js';
 
 export interface BrowserHello {
-  /** The message, its session id 32 zeros. */
+  /** The message, with 32 zeros as its session id. */
   readonly bytes: Buffer;
   readonly random: Buffer;
-  /** Where the session id begins in `bytes`. */
+  /** Offset of the session id in `bytes`. */
   readonly sessionIdAt: number;
 }
 
@@ -23,12 +23,12 @@ const cipherSuites = [
 ];
 const signatureAlgorithms = [0x0403, 0x0804, 0x0401, 0x0503, 0x0805, 0x0501, 0x0806, 0x0601];
 const groupsBesideKnown = [0x0017, 0x0018];
-/** Type, length and version of the message, its random, and the length of the session id come before it. */
+/** Preceded by the message's type, length and version, its random, and the length of the session id. */
 const sessionIdAt = 4 + 2 + 32 + 1;
 
 const uint16s = (values: readonly number[]): Buffer => Buffer.concat(values.map((value) => uint(2, value)));
 
-/** One of the sixteen values that mean nothing and must be ignored. */
+/** One of the sixteen meaningless values that must be ignored. */
 const grease = (): number => randomInt(16) * 0x1010 + 0x0a0a;
 
 export function buildBrowserHello(serverName: string, shares: ClientShares): BrowserHello {
@@ -61,7 +61,7 @@ export function buildBrowserHello(serverName: string, shares: ClientShares): Bro
     ),
     extensionField(0x002d, vector(1, Uint8Array.of(1))),
     extensionField(extension.supportedVersions, vector(1, uint16s([versionGrease, tls13, legacyVersion]))),
-    // Takes certificates compressed with Brotli.
+    // Accepts Brotli-compressed certificates.
     extensionField(0x001b, vector(1, uint(2, 2))),
     extensionField(0x44cd, vector(2, h2)),
     extensionField(0xfe0d, pretendedEch()),
@@ -80,7 +80,7 @@ export function buildBrowserHello(serverName: string, shares: ClientShares): Bro
 
 const share = (id: number, key: Uint8Array): readonly Buffer[] => [uint(2, id), vector(2, key)];
 
-/** A browser without a key for an Encrypted Client Hello sends this: HKDF-SHA256 with AES-128-GCM, and random bytes. */
+/** What a browser without a key for Encrypted Client Hello sends: HKDF-SHA256 with AES-128-GCM, and random bytes. */
 function pretendedEch(): Buffer {
   const payload = randomBytes(144 + 32 * randomInt(4));
   return Buffer.concat([

@@ -1,8 +1,9 @@
 /**
- * The certificates that a server shows to an agent: how they are read, which browsers also take compressed (RFC 8446,
- * section 4.4.2; RFC 8879), whether browsers would accept them for a name, and whether the server has the key of its own (section
- * 4.4.3). For a target that only decides the text of an error and how the agent leaves: nothing is entrusted to it. But an
- * agent that took a copied chain for the target's, as no browser does, would give itself away.
+ * The certificates that a server shows to an agent: parses them, also in the compressed form that browsers accept (RFC
+ * 8446, section 4.4.2; RFC 8879), and checks whether browsers would trust them for a name and whether the server has
+ * the key of its own (section 4.4.3). For a target, the result only decides the text of an error and how the agent
+ * leaves; nothing is entrusted to the target. But an agent that mistook a copied chain for the target's, as no browser
+ * does, would give itself away.
  */
 import { X509Certificate, constants, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -14,7 +15,7 @@ import { Malformed, createReader, unlessMalformed } from '../../channel/tls/vect
 const brotli = 2;
 const uncompressedMax = 256 * 1024;
 
-/** The certificates in DER, the server's own first; undefined if the message is malformed or holds none. */
+/** The certificates in DER, the server's own first; undefined if the message is malformed or contains none. */
 export function readCertificates(type: number, body: Buffer): readonly Buffer[] | undefined {
   const plain = type === messageType.compressedCertificate ? decompress(body) : body;
   return plain && unlessMalformed(() => read(plain));
@@ -69,7 +70,7 @@ export function readProof(body: Buffer): Proof | undefined {
   });
 }
 
-/** The schemes of the agent's hello that TLS 1.3 allows, by the type of key that each needs. */
+/** The schemes of the agent's hello that TLS 1.3 allows, with the key type that each needs. */
 const schemes: ReadonlyMap<number, { readonly key: string; readonly hash: string | null }> = new Map([
   [0x0403, { key: 'ec', hash: 'sha256' }],
   [0x0503, { key: 'ec', hash: 'sha384' }],
@@ -81,7 +82,7 @@ const schemes: ReadonlyMap<number, { readonly key: string; readonly hash: string
 /**
  * Whether the server has the key of its certificate.
  * @param certificate DER
- * @param content what its CertificateVerify signs
+ * @param content the bytes that its CertificateVerify signs
  */
 export function hasItsKey(certificate: Buffer, content: Uint8Array, { scheme, bytes }: Proof): boolean {
   const { key: type, hash } = schemes.get(scheme) ?? {};
@@ -101,7 +102,7 @@ const knownRoots = (): readonly X509Certificate[] =>
   (parsedRoots ??= rootCertificates.map((pem) => new X509Certificate(pem)));
 
 /**
- * Whether browsers accept this chain of certificates for a name; then the target answered instead of the service.
+ * Whether browsers trust this certificate chain for a name; if they do, the target answered instead of the service.
  * @param chain DER, the server's own first
  * @param now milliseconds since the Unix epoch
  * @param roots authorities; by default those that Node knows

@@ -1,4 +1,4 @@
-/** Lets gRPC speak inside REALITY: the handshake follows the TCP connection, and HTTP/2 goes through the stream inside. */
+/** Lets gRPC run inside REALITY: the handshake follows the TCP connection, and HTTP/2 uses the stream inside. */
 import type { Socket } from 'node:net';
 import { ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
@@ -38,7 +38,7 @@ class RealityCredentials extends ChannelCredentials {
       connect: async (socket) => {
         const opened = await openReality(socket, this.#access, this.#clock, handshakeMs);
         if (!opened.ok) throw new Error(`REALITY: ${opened.error}`);
-        // HTTP/2 takes any stream; the library's type is narrower than its code.
+        // HTTP/2 accepts any stream; the library's type is narrower than its code.
         return { socket: opened.value as Socket, secure: false };
       },
     };

@@ -1,6 +1,6 @@
 /**
- * The agent's side of REALITY on a TCP connection: an ordinary-looking TLS 1.3 handshake whose certificate shows whether the
- * service answered, or the target. Implements the client of `docs/reality.md`.
+ * The agent's side of REALITY on a TCP connection: an ordinary-looking TLS 1.3 handshake whose certificate shows
+ * whether the service or the target answered. Implements the client of `docs/reality.md`.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { KeyObject, X509Certificate } from 'node:crypto';
@@ -44,11 +44,11 @@ import type { RealityAccess } from '../../channel/reality/endpoint.js';
 
 /** The client's program version, as stated in its claim. */
 const version: SessionClaim['version'] = [1, 0, 0];
-/** Bounds a message of the service's flight; a target's certificates are the largest. */
+/** The largest message of the service's flight; a target's certificates are the largest. */
 const flightMessageMax = 128 * 1024;
 const uselessRecordsMax = 32;
 
-/** Why the handshake cannot go on, and the alert with which a browser would say so; without one it says nothing more. */
+/** Why the handshake cannot go on, and the alert that a browser would send; without one, nothing more is sent. */
 interface Fault {
   readonly text: string;
   readonly alert?: number;
@@ -62,7 +62,7 @@ interface Flight {
   readonly protocol: string | undefined;
   /** DER, the server's own first. */
   readonly certificates: readonly Buffer[];
-  /** Hash of the transcript up to the certificate, which CertificateVerify signs. */
+  /** Hash of the transcript up to the certificate; CertificateVerify signs it. */
   readonly certificateHash: Buffer;
   readonly certificateVerify: Buffer;
 }
@@ -95,10 +95,10 @@ async function open(
   const shares = createClientShares();
   const hello = buildBrowserHello(access.serverName, shares);
   const authKey = authKeyOf(shares.x25519, access.publicKey, hello.random);
-  if (authKey === undefined) return err('pbk is no usable X25519 public key');
+  if (authKey === undefined) return err('pbk is not a usable X25519 public key');
   const claim = { version, seconds: Math.floor(clock.now() / 1000), shortId: shortIdFromHex(access.shortId) };
   hello.bytes.set(sealClaim(authKey, hello.random, hello.bytes, claim), hello.sessionIdAt);
-  // The version of the first record is TLS 1.0, as browsers write it.
+  // The first record has the version of TLS 1.0, as browsers write it.
   socket.write(Buffer.concat([uint(1, recordType.handshake), uint(2, 0x0301), vector(2, hello.bytes)]));
 
   const records = createRecordReader();
@@ -111,7 +111,7 @@ async function open(
   const shared = shares.finish(serverHello);
   if (shared === undefined) {
     socket.write(plainAlert(alert.illegalParameter));
-    return err('the key share of the answer leads to no secret');
+    return err('the key share of the answer is invalid');
   }
   const transcript = createTranscript(suite);
   transcript.add(hello.bytes);
@@ -133,11 +133,11 @@ async function open(
   }
   if (key === undefined && !isTrusted(flight.certificates, access.serverName, clock.now(), roots)) {
     alertWith(alert.badCertificate);
-    return err('somebody answered whose certificate is neither that of the service nor of a known authority');
+    return err('the answering server has neither the certificate of the service nor one of a known authority');
   }
   if (key === undefined && !provesChain(flight)) {
     alertWith(alert.decryptError);
-    return err(`somebody answered with a certificate of ${access.serverName} whose key it does not have`);
+    return err(`the answering server shows a certificate of ${access.serverName} whose key it does not have`);
   }
   const finished = message(messageType.finished, finishedMac(suite, secrets.client, transcript.hash()));
   socket.write(Buffer.concat([changeCipherSpecRecord, sendHandshake.seal(recordType.handshake, finished)]));
@@ -173,10 +173,9 @@ async function readHello(socket: Duplex, records: RecordReader): Promise<ServerH
   for (;;) {
     const record = await nextRecord(socket, records);
     if (record === 'gone') return fault('the connection ended before an answer');
-    if (record === 'malformed') return fault('the answer is not that of TLS 1.3', alert.decodeError);
+    if (record === 'malformed') return fault('the answer is not TLS 1.3', alert.decodeError);
     if (record.type === recordType.alert) return fault('the other side refused the hello');
-    if (record.type !== recordType.handshake)
-      return fault('the answer is not that of TLS 1.3', alert.unexpectedMessage);
+    if (record.type !== recordType.handshake) return fault('the answer is not TLS 1.3', alert.unexpectedMessage);
     messages.push(record.bytes.subarray(recordHeaderBytes));
     const message = messages.next();
     if (message === 'incomplete') continue;
@@ -185,9 +184,9 @@ async function readHello(socket: Duplex, records: RecordReader): Promise<ServerH
   }
 }
 
-/** An answer that only the target can have given: the service never gives one that this client cannot take. */
+/** An answer that only the target can have given: the service always gives one that this client accepts. */
 function otherAnswer(hello: Buffer | undefined): Fault {
-  const text = 'the answer agrees on no TLS 1.3 with X25519 or X25519MLKEM768';
+  const text = 'the answer does not agree on TLS 1.3 with X25519 or X25519MLKEM768';
   const what = hello === undefined ? 'malformed' : whatElse(hello);
   switch (what) {
     case 'retry':
@@ -201,7 +200,7 @@ function otherAnswer(hello: Buffer | undefined): Fault {
   }
 }
 
-/** Reads up to the server's Finished, and checks that; the transcript ends with it. @returns otherwise the fault */
+/** Reads up to the server's Finished, and verifies it; the transcript ends with it. @returns otherwise the fault */
 async function readFlight(
   socket: Duplex,
   records: RecordReader,
@@ -231,7 +230,7 @@ async function readFlight(
     }
     const record = await nextRecord(socket, records);
     if (record === 'gone') return fault('the connection ended within the handshake');
-    if (record === 'malformed') return fault('what came within the handshake is not TLS 1.3', alert.decodeError);
+    if (record === 'malformed') return fault('bytes received within the handshake are not TLS 1.3', alert.decodeError);
     if (record.type === recordType.changeCipherSpec) {
       useless += 1;
       if (useless > uselessRecordsMax) return fault('too many records without content', alert.unexpectedMessage);
@@ -286,7 +285,7 @@ function finishFlight(
   if (certificates === undefined || certificateHash === undefined || certificateVerify === undefined || partial)
     return fault('the handshake ended without a certificate and its proof', alert.unexpectedMessage);
   if (finished.body.length !== expected.length || !timingSafeEqual(finished.body, expected))
-    return fault('the handshake was altered on its way', alert.decryptError);
+    return fault('the handshake was altered in transit', alert.decryptError);
   transcript.add(finished.bytes);
   return { protocol, certificates, certificateHash, certificateVerify };
 }
@@ -313,7 +312,7 @@ const leaveMs = 1_000;
 const pageBytesMax = 256 * 1024;
 
 /**
- * Looks at the target's first page, as a visitor would, and leaves: a client that ended the connection at once would stand
+ * Loads the target's first page, as a visitor would, and leaves: a client that ended the connection at once would stand
  * out. Never fails; the stream is closed afterwards.
  */
 async function visit(stream: Duplex, serverName: string, protocol: string | undefined): Promise<void> {
@@ -322,7 +321,7 @@ async function visit(stream: Duplex, serverName: string, protocol: string | unde
   await leave(stream);
 }
 
-/** Ends a connection in order: what was said last, such as an alert, arrives before the end. */
+/** Ends a connection in order: what was sent last, such as an alert, arrives before the end. */
 async function leave(stream: Duplex): Promise<void> {
   if (!stream.destroyed) stream.end();
   stream.resume();

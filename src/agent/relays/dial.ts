@@ -1,6 +1,6 @@
 /**
  * Opens the connection to a next hop: tries one endpoint after the other, each within a time limit, with TLS and pins
- * or REALITY if the route asks for them. The endpoints are chosen in `upstreams.ts`.
+ * or REALITY if the route requires them. `upstreams.ts` chooses the endpoints.
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -59,7 +59,7 @@ export async function dialNextHop(
   return { kind: 'failed', timedOut };
 }
 
-/** A TCP connection that is paused. */
+/** Opens a TCP connection, which is paused. */
 export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | 'timeout' | 'failed'> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve('failed');
@@ -94,7 +94,7 @@ interface Secured {
   readonly signal: AbortSignal;
 }
 
-/** The connection, inside TLS or REALITY if the route asks for it; undefined if the peer did not prove what it must. */
+/** The connection, inside TLS or REALITY if the route requires it; undefined if the peer did not prove its key. */
 async function secure(socket: Socket, of: Secured): Promise<Side | undefined> {
   const { security } = of.route;
   switch (security.kind) {
@@ -109,7 +109,7 @@ async function secure(socket: Socket, of: Secured): Promise<Side | undefined> {
       return undefined;
     }
     case 'noise':
-      // Of UDP rules alone.
+      // Only in UDP rules.
       socket.destroy();
       return undefined;
     default:
@@ -129,7 +129,7 @@ async function secureTls(socket: Socket, tls: UpstreamTls, of: Secured): Promise
       return outcome.side;
     case 'wrong_pin': {
       const got = outcome.pin ?? 'no certificate';
-      const sentence = 'connection refused: the key of the next hop is none of the pinned ones';
+      const sentence = 'connection refused: the key of the next hop is not pinned';
       refuse(of, { reason: 'wrong_pin', got }, sentence);
       return undefined;
     }
@@ -141,7 +141,7 @@ async function secureTls(socket: Socket, tls: UpstreamTls, of: Secured): Promise
   }
 }
 
-/** Counts a next hop that did not prove what it must, and tells the log. */
+/** Counts and logs a next hop that did not prove its key. */
 function refuse(
   { route: { origin }, endpoint, dependencies }: Secured,
   why: { readonly reason: string; readonly [field: string]: string },

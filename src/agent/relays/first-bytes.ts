@@ -1,22 +1,19 @@
 /**
- * Reads the server name (SNI) of a TLS connection without consuming its first bytes: until there is a ClientHello, the bytes
- * cannot become one, or time is up. Everything read is put back, so that the connection is served from its start. Bounded,
- * and takes any bytes. The message itself is read in `src/channel/tls/client-hello.ts`.
+ * Reads the server name (SNI) of a TLS connection without consuming its first bytes: until there is a ClientHello, the
+ * bytes cannot become one, or time is up. Everything read is put back, so that the connection is served from its start.
+ * Bounded, and accepts any bytes. `src/channel/tls/client-hello.ts` parses the message itself.
  */
 import type { Socket } from 'node:net';
 import { readHelloFields } from '../../channel/tls/client-hello.js';
 import { messageType, recordHeaderBytes, recordType } from '../../channel/tls/codes.js';
 
-/** Largest ClientHello, with the headers of its records. */
+/** The largest ClientHello, including its record headers. */
 const clientHelloBytes = 16 * 1024;
 
 export interface Peeked {
-  /** Undefined for anything but a whole ClientHello with a name, in time. */
+  /** Undefined unless a whole ClientHello with a name arrived in time. */
   readonly serverName: string | undefined;
-  /**
-   * The bytes of a client that has already ended its direction, in which case nothing can be put back. Undefined: the
-   * bytes are in the socket again.
-   */
+  /** Bytes of a client that has already ended its direction: they cannot be put back. Undefined: they were. */
   readonly ended: Buffer | undefined;
 }
 
@@ -75,7 +72,7 @@ export function peek(socket: Socket, waitMs: number): Promise<Peeked | undefined
 }
 
 export type FirstBytes =
-  /** These bytes could still become a ClientHello, but not before there are `total` of them. */
+  /** These bytes may still become a ClientHello, but not before there are `total` of them. */
   | { readonly kind: 'more'; readonly total: number }
   /** A whole ClientHello; its name is in lower case, without a final dot. */
   | { readonly kind: 'hello'; readonly serverName: string | undefined }
@@ -88,7 +85,7 @@ const recordMax = 16_384;
 /**
  * @internal
  * @param bytes everything that the client has sent so far
- * @param maxBytes of the ClientHello with the headers of its records; more is `other`
+ * @param maxBytes of the ClientHello with its record headers; more is `other`
  */
 export function readClientHello(bytes: Uint8Array, maxBytes: number): FirstBytes {
   const parts: Uint8Array[] = [];
@@ -96,7 +93,7 @@ export function readClientHello(bytes: Uint8Array, maxBytes: number): FirstBytes
   /** Length of the handshake message with its header, once known. */
   let wanted: number | undefined;
   for (let at = 0; ;) {
-    // A record begins with its type and a version 3.x: anything else is recognised at once.
+    // A record starts with its type and a version 3.x: anything else is recognised at once.
     if (bytes.length > at && bytes[at] !== recordType.handshake) return other;
     if (bytes.length > at + 1 && bytes[at + 1] !== 3) return other;
     if (bytes.length < at + recordHeaderBytes) return more(at + recordHeaderBytes, maxBytes);
@@ -137,7 +134,7 @@ function readMessage(message: Buffer): FirstBytes {
 
 const namePattern = /^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
-/** An invalid name matches no rule, just as no name does. */
+/** An invalid name matches no rule, just like a missing name. */
 function readName(sent: string): string | undefined {
   const name = sent.toLowerCase().replace(/\.$/, '');
   return namePattern.test(name) ? name : undefined;

@@ -1,6 +1,7 @@
 /**
- * Checks upstream clusters without traffic, each at its own interval: a TCP connection to one of its endpoints, with TLS
- * and pins where the rule that dials it has them. Implements `docs/contract/agent-protocol.md#the-reference-agent`.
+ * Checks upstream clusters without traffic, each at its own interval: opens a TCP connection to one of its endpoints,
+ * with TLS and pins if the rule that dials it has them. Implements
+ * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { sleep } from '../../kernel/background.js';
@@ -10,7 +11,7 @@ import { connectTls } from './tls.js';
 import type { Upstreams } from './upstreams.js';
 
 export interface HealthChecks {
-  /** Replaces what is checked. A new or changed check runs at once; one that stays keeps its rhythm. */
+  /** Replaces the set of checks. A new or changed check runs at once; an unchanged one keeps its rhythm. */
   set(checks: ReadonlyMap<string, HealthCheck>): void;
   close(): Promise<void>;
 }
@@ -54,7 +55,7 @@ export function createHealthChecks(upstreams: Pick<Upstreams, 'checked'>): Healt
   };
 }
 
-/** Whether one of the endpoints accepts a connection, and proves one of the pinned keys if TLS is asked for. */
+/** Whether one of the endpoints accepts a connection, and proves a pinned key if TLS is required. */
 async function reachable({ endpoints, tls }: HealthCheck, signal: AbortSignal): Promise<boolean> {
   for (const endpoint of endpoints) {
     const socket = await dial(endpoint, signal);

@@ -1,10 +1,10 @@
 /**
- * The headers of a request or answer on their way through this proxy, which removes those of one connection and adds what the
- * next hop must know. Lists are flat as in Node's `rawHeaders`: name, value, name, value. Pure.
- * Implements RFC 9110, sections 7.2 and 7.6.1, and RFC 9112, section 3.2.
+ * The headers of a request or response passing through this proxy, which removes hop-by-hop headers and adds what the
+ * next hop must know. Lists are flat as in Node's `rawHeaders`: name, value, name, value. Pure. Implements RFC 9110,
+ * sections 7.2 and 7.6.1, and RFC 9112, section 3.2.
  */
 
-/** Headers that concern one connection. The trailer is not passed on, so it is not announced either. */
+/** Hop-by-hop headers. Trailers are not passed on, so they are not announced either. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -17,7 +17,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Headers that a message cannot lose because its `Connection` header names them. */
+/** Headers that `Connection` cannot remove from a message. */
 const kept: ReadonlySet<string> = new Set(['host', 'content-length', 'date']);
 
 type Header = readonly [name: string, value: string];
@@ -50,13 +50,13 @@ function endToEnd(raw: readonly string[]): readonly Header[] {
 export interface RequestTarget {
   /** In lower case, without port and final dot. */
   readonly host: string;
-  /** The target for the next hop: a path that begins with a slash, or `*`. */
+  /** The target for the next hop: a path that starts with a slash, or `*`. */
   readonly path: string;
-  /** The `Host` header that the next hop gets. */
+  /** The `Host` header for the next hop. */
   readonly authority: string;
 }
 
-/** Reads what a request asks for; undefined if it does not name exactly one host. */
+/** Parses the target of a request; undefined if it does not name exactly one host. */
 export function readTarget(url: string, rawHeaders: readonly string[]): RequestTarget | undefined {
   const hosts = valuesOf(rawHeaders, 'host');
   if (hosts.length > 1) return undefined;
@@ -85,7 +85,7 @@ interface ForwardedRequest {
 /** Methods whose requests usually have no body. */
 const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'DELETE']);
 
-/** The headers that the next hop gets. `Expect` is gone: this proxy has answered it. */
+/** The headers for the next hop. `Expect` is removed: this proxy has answered it. */
 export function requestHeaders(request: ForwardedRequest): string[] {
   const { rawHeaders, authority, clientAddress, upgrade } = request;
   const headers = endToEnd(rawHeaders).filter(([name]) => !replaced.has(name.toLowerCase()));
@@ -96,14 +96,14 @@ export function requestHeaders(request: ForwardedRequest): string[] {
   ];
   if (!has('x-forwarded-host')) added.push(['X-Forwarded-Host', authority]);
   if (!has('x-forwarded-proto')) added.push(['X-Forwarded-Proto', 'http']);
-  // The length of the body is stated again, because Node would guess it from the method.
+  // The body's framing is stated again, because Node would otherwise guess it from the method.
   if (valuesOf(rawHeaders, 'transfer-encoding').length > 0) added.push(['Transfer-Encoding', 'chunked']);
   else if (!has('content-length') && !withoutBody.has(request.method)) added.push(['Content-Length', '0']);
   if (upgrade !== undefined) added.push(['Connection', 'Upgrade'], ['Upgrade', upgrade]);
   return [...headers, ...added].flat();
 }
 
-/** The headers of an answer that the client gets. */
+/** The headers of a response, for the client. */
 export function responseHeaders(rawHeaders: readonly string[]): string[] {
   return endToEnd(rawHeaders).flat();
 }

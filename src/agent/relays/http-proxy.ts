@@ -1,6 +1,6 @@
 /**
- * Proxies the HTTP requests of a listener's legacy routes on node:http: each request takes its own route and its own
- * connection to the next hop; bodies stream both ways with backpressure. A WebSocket is handed to `http-upgrade.ts`.
+ * Proxies the HTTP requests of a listener's legacy routes on node:http: each request has its own route and its own
+ * connection to the next hop; bodies stream both ways with backpressure. `http-upgrade.ts` handles WebSockets.
  * Implements `HttpProxyRule` of `docs/contract/wire.md#configuration`.
  */
 import { createServer, request as sendRequest, STATUS_CODES } from 'node:http';
@@ -21,11 +21,11 @@ import type { RelayDependencies } from './relay.js';
 import { reset } from './splice.js';
 
 const headerBytes = 16 * 1024;
-/** Requests that one connection may have under way. */
+/** Requests in flight that one connection may have. */
 const maxRequestsPerConnection = 32;
 
 export interface HttpProxy {
-  /** Sets the routes of all requests from now on; undefined for no routes. */
+  /** Sets the routes of all later requests; undefined for no routes. */
   route(routes: HttpRoutes<RelayRoute> | undefined): void;
   /** Serves all requests of a connection. Resolves when it is closed. */
   serve(client: Socket): Promise<void>;
@@ -38,7 +38,7 @@ interface Connection {
   /** Counts the bytes since the last call. */
   readonly count: () => void;
   inFlight: number;
-  /** Called when the connection is closed: Node does not tell a response that waits for its turn. */
+  /** Called when the connection is closed: Node does not notify a response that waits for its turn. */
   readonly onClose: Set<() => void>;
   /** Ends the connection if the next request's headers take too long. */
   timer: NodeJS.Timeout | undefined;
@@ -48,7 +48,7 @@ function asksForWebSocket({ method, rawHeaders }: IncomingMessage): boolean {
   return method === 'GET' && upgradeOf(rawHeaders) === 'websocket';
 }
 
-/** Newer releases of Node ask before they treat a request as an upgrade; older ones, and the types, do not know it. */
+/** Newer releases of Node ask before they treat a request as an upgrade; older ones, and the types, do not. */
 const onlyWebSockets: object = { shouldUpgradeCallback: asksForWebSocket };
 
 /** One request, counted as a session of the listener. */
@@ -65,7 +65,7 @@ interface Context {
   readonly draining: () => boolean;
 }
 
-/** A request's next hop: connected, with the path and the `Host` header that it gets. */
+/** A request's next hop: connected, with the path and the `Host` header to send. */
 type Reached = Extract<Dialled, { kind: 'connected' }> & { readonly path: string; readonly authority: string };
 
 /** @param meter of the listener: each request is one of its sessions */
@@ -80,7 +80,7 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
     keepAliveTimeout: relayLimits.httpKeepAliveMs,
     ...onlyWebSockets,
   });
-  // Node would silently drop headers beyond a number of them; their size is bounded.
+  // Node would silently drop headers above a number of them; their size is bounded anyway.
   server.maxHeadersCount = 0;
   server.requestTimeout = 0;
 
@@ -89,7 +89,7 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
     connection.timer = setTimeout(() => connection.socket.destroy(), ms);
   };
 
-  /** Undefined for a connection that asks for too much at once; it is closed. */
+  /** Undefined for a connection with too many requests at once; it is closed. */
   const begin = (socket: Duplex): Session | undefined => {
     const connection = connections.get(socket);
     if (connection === undefined) return undefined;
@@ -123,15 +123,15 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
   });
   server.on('upgrade', (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
     const socket = connections.get(duplex)?.socket;
-    // Answers still to come would be mixed with the bytes that follow the upgrade.
+    // Pending answers would be mixed with the bytes that follow the upgrade.
     if (socket === undefined || (connections.get(duplex)?.inFlight ?? 0) > 0) return void duplex.destroy();
     if (asksForWebSocket(request)) {
       const session = begin(socket);
       if (session !== undefined) joinWebSocket(request, socket, head, session, context).catch(() => socket.destroy());
       return;
     }
-    // Servers may ignore any other offer. Releases of Node without `onlyWebSockets` bring it here, and the request is read again
-    // without it.
+    // Servers may ignore any other offer. Releases of Node without `onlyWebSockets` bring it here, and the request is
+    // parsed again without it.
     socket.unshift(Buffer.concat([sendHead(request, withoutUpgrade(request.rawHeaders)), head]));
     server.emit('connection', socket);
     socket.resume();
@@ -225,7 +225,7 @@ async function passOn(
     // The next hop may answer before it has read the whole request, and leave the rest unread.
     if (!response.writableEnded) fail(502);
   });
-  // A next hop that switches protocols unasked: Node closes its connection without an error.
+  // When a next hop switches protocols unasked, Node closes its connection without an error.
   outgoing.once('close', () => {
     if (!gone.signal.aborted && !response.headersSent) fail(502);
   });
@@ -240,19 +240,19 @@ async function passOn(
       connection.count();
       countLink();
     });
-    // A next hop that breaks off must not look like an end: the client's connection is destroyed as well.
+    // A response that breaks off must not look complete: the client's connection is destroyed as well.
     pipeline(incoming, response, () => undefined);
   });
   request.on('data', () => {
     connection.count();
     countLink();
   });
-  // The head goes now, because the body may come much later, or only after the next hop has spoken.
+  // Sends the head now, because the body may come much later, or only after the next hop has spoken.
   if (!request.complete) outgoing.flushHeaders();
   request.pipe(outgoing);
 }
 
-/** Proxies a request for a WebSocket, which takes the connection over. */
+/** Proxies a WebSocket request, which takes over the connection. */
 async function joinWebSocket(
   request: IncomingMessage,
   socket: Socket,
@@ -285,7 +285,7 @@ async function joinWebSocket(
   }
 }
 
-/** Finds the route of a request and connects to its next hop; or the status to answer with. */
+/** Finds the route of a request and connects to its next hop; or returns the status to answer with. */
 async function reach(
   request: IncomingMessage,
   { dependencies, routes }: Context,
@@ -310,7 +310,7 @@ async function reach(
   }
 }
 
-/** Sends the head of a request to its next hop. @param upgrade the protocol to upgrade to, if that is passed on */
+/** Sends the head of a request to its next hop. @param upgrade the protocol to upgrade to, if passed on */
 function forward(request: IncomingMessage, reached: Reached, upgrade: string | undefined): ClientRequest {
   const method = request.method ?? 'GET';
   const { rawHeaders } = request;

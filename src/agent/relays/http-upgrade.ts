@@ -1,6 +1,6 @@
 /**
- * Handles a client's connection beside node:http: a WebSocket, which becomes a relay once the next hop has switched,
- * and answers written by hand where there is no ServerResponse.
+ * Handles client connections outside node:http: a WebSocket, which becomes a relay once the next hop has switched, and
+ * hand-written answers where there is no ServerResponse.
  */
 import { STATUS_CODES } from 'node:http';
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -16,7 +16,7 @@ function headText(firstLine: string, headers: readonly string[]): Buffer {
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
-/** The head of a request as bytes, with other headers. */
+/** The head of a request as bytes, with the given headers. */
 export function sendHead(request: IncomingMessage, headers: readonly string[]): Buffer {
   return headText(`${request.method ?? ''} ${request.url ?? ''} HTTP/${request.httpVersion}`, headers);
 }
@@ -27,7 +27,7 @@ export function answer(socket: Socket, status: number): void {
   const body = `${status} ${reason}\n`;
   const headers = ['Content-Type', 'text/plain', 'Content-Length', String(body.length), 'Connection', 'close'];
   socket.end(Buffer.concat([headText(`HTTP/1.1 ${status} ${reason}`, headers), Buffer.from(body)]));
-  // Briefly reads and drops further bytes of the client, so that a reset does not lose the answer.
+  // Briefly reads and drops further bytes from the client, so that a reset does not lose the answer.
   socket.resume();
   socket.setTimeout(relayLimits.httpHeadersMs, () => socket.destroy());
 }
@@ -44,7 +44,7 @@ interface Upgrade {
 }
 
 /**
- * Sends the request and joins both connections if the next hop switches protocols; passes its answer on if it does not.
+ * Sends the request and joins both connections if the next hop switches protocols; otherwise passes its answer on.
  * @returns true if the WebSocket, or the answer, ended regularly
  */
 export function joinUpgraded({ socket, head, side, outgoing, count }: Upgrade): Promise<boolean> {

@@ -1,9 +1,9 @@
 /**
- * Limits of the data plane that several files keep to, or that tests shorten. The others stand beside their use, and those
- * that the contract states are in `src/kernel/limits.ts`.
+ * Limits of the data plane that several files use or that tests shorten. Other limits are next to their use;
+ * `src/kernel/limits.ts` has those that the contract states.
  */
 export const relayLimits = {
-  /** How long a connect to one endpoint may take, and the lookup of its name. */
+  /** How long a connect to one endpoint may take, including the lookup of its name. */
   connectTimeoutMs: 10_000,
   tcpKeepaliveMs: 60_000,
   /** How long a ClientHello may take. */
@@ -13,21 +13,21 @@ export const relayLimits = {
   tlsHandshakeMs: 10_000,
   /** How long the target of a REALITY hop is watched after a handshake. */
   realityProbeMs: 5_000,
-  /** Connections of a listener in the ClientHello or the TLS handshake; one more ends the oldest of them. */
+  /** Connections of a listener in the ClientHello or the TLS handshake; one more closes the oldest of them. */
   tcpUndecidedPerListener: 4096,
   /** How long a connection that met an unknown key waits for its pin. */
   newPinMs: 3_000,
   /** How long the headers of a request may take. */
   httpHeadersMs: 15_000,
   httpKeepAliveMs: 60_000,
-  /** Silence of the next hop before its answer begins. */
+  /** How long the next hop may be silent before its answer starts. */
   httpAnswerMs: 60_000,
-  /** Answers 1xx of the next hop before its answer. */
+  /** 1xx answers of the next hop before its final answer. */
   httpInterimAnswers: 32,
-  /** Silence of the next hop within its answer. */
+  /** How long the next hop may be silent within its answer. */
   httpIdleMs: 10 * 60_000,
   /** Links that are measured. */
   links: 4096,
-  /** Connect times that a percentile is taken of. */
+  /** Connect times from which percentiles are computed. */
   latencySamples: 512,
 } as const;

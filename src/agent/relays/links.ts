@@ -1,6 +1,6 @@
 /**
- * Measurements of each link: a rule's resource and an endpoint that it dials. The TCP connect gives the round trip. Above a
- * limit, traffic of new links is relayed but not measured.
+ * Measurements of each link: a rule's resource and an endpoint that it dials. The TCP connect gives the round-trip
+ * time. Above a limit, traffic of new links is relayed but not measured.
  */
 import type { LinkMetric } from '../../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../gen/svc/control/v1/transport.js';
@@ -22,7 +22,7 @@ export interface Link {
 
 export interface Links {
   of(origin: RuleOrigin, endpoint: HostPort, transport: Transport): Link;
-  /** Forgets the links of all other resources that no session uses any more. */
+  /** Forgets links of all other resources once no session uses them. */
   keep(resourceIds: ReadonlySet<string>): void;
   metrics(): readonly LinkMetric[];
 }

@@ -1,7 +1,7 @@
 /**
  * The node's listening sockets: switches them from one target to the next as a whole, or leaves them as they were.
- * Listeners that are in both targets are not touched, nor are their connections.
- * Implements `docs/contract/agent-protocol.md#configuration` ("as one target").
+ * Listeners that are in both targets are untouched, and so are their connections. Implements
+ * `docs/contract/agent-protocol.md#configuration` ("as one target").
  */
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
@@ -20,8 +20,8 @@ const drainMs = 10_000;
 interface ListenerSet {
   get(key: string): RelayListener | undefined;
   /**
-   * Opens the new listeners. On success traffic is not affected yet: `commit` routes the new listeners and closes those
-   * that are no longer wanted. On failure everything is as before, and the errors name the resources concerned.
+   * Opens the new listeners. On success, traffic is not affected yet: `commit` routes the new listeners and closes the
+   * obsolete ones. On failure, everything is as before, and the errors name the resources concerned.
    */
   prepare(plans: ReadonlyMap<string, ListenerPlan>): Promise<Result<{ commit(): void }, readonly ConfigApplyError[]>>;
   /** Closes all listeners and their live connections. */
@@ -30,7 +30,7 @@ interface ListenerSet {
 
 interface OpenListener {
   readonly listener: RelayListener;
-  /** Serves what a plan with the same key asks for. */
+  /** Serves as a plan with the same key demands. */
   serve(plan: ListenerPlan): void;
 }
 
@@ -62,7 +62,7 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
       const obsolete = [...running.values()].filter(
         ({ plan }) => !wanted.has(plan.key) || added.some(({ key }) => key === plan.key),
       );
-      // An old listener whose address overlaps that of a new one has to release the port first.
+      // An old listener whose address overlaps a new one's must release the port first.
       const overlapping = obsolete.filter(({ plan }) => added.some((other) => overlaps(plan, other)));
       const opened = new Map<string, OpenListener>();
       const errors: ConfigApplyError[] = [];
@@ -125,7 +125,7 @@ function overlaps(a: ListenerPlan, b: ListenerPlan): boolean {
   return covers(a.addr, b.addr) || covers(b.addr, a.addr);
 }
 
-/** The REST field that has to change for the bind to succeed. */
+/** The REST field that must change for the bind to succeed. */
 function fieldOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT' || code === 'EINVAL' ? 'listen_addr' : 'listen_port';

@@ -1,6 +1,6 @@
 /**
- * Measures traffic: counters of bytes and sessions, the bytes of a socket that other code reads and writes, and the
- * latest measurements with their percentiles.
+ * Measures traffic: counts bytes and sessions, also the bytes of a socket that other code reads and writes, and keeps
+ * the latest measurements with their percentiles.
  */
 import type { Socket } from 'node:net';
 
@@ -11,11 +11,11 @@ export interface Counters {
   activeSessions: number;
   totalSessions: number;
   errorSessions: number;
-  /** TLS handshakes, of either side. */
+  /** TLS handshakes, on either side. */
   handshakeFailures: number;
 }
 
-/** Counts into its own counters and into its parent's: the node's totals, which outlive the listener. */
+/** Counts for itself and for its parent: the node's totals, which outlive the listener. */
 export interface Meter {
   readonly values: Readonly<Counters>;
   /** Counts bytes from the client. */
@@ -23,11 +23,11 @@ export interface Meter {
   /** Counts bytes to the client. */
   sent(bytes: number): void;
   /**
-   * Counts a session that begins.
+   * Counts a session that starts.
    * @returns a function that ends the session; only its first call counts
    */
   begin(): (failed: boolean) => void;
-  /** Counts a session that was refused before it began. */
+  /** Counts a session refused before it started. */
   refused(): void;
   handshakeFailed(): void;
 }
@@ -106,8 +106,8 @@ export function createSamples(capacity: number): Samples {
 
 /**
  * Counts the bytes of a socket that other code reads and writes.
- * @param received called with the bytes read since the last time
- * @param sent called with the bytes written since the last time
+ * @param received called with the bytes read since the last call
+ * @param sent called with the bytes written since the last call
  * @returns a function that counts: call it after bytes were moved, and once when the socket is closed
  */
 export function followBytes(

@@ -1,18 +1,18 @@
 /**
- * The pins of the running configuration. When a next hop's certificate is replaced, that node may run the new one a moment
- * before this node has its pin. A connection that meets an unknown key therefore waits a moment for its pin.
+ * The pins of the running configuration. When a next hop's certificate is replaced, that node may use the new one a
+ * moment before this node has its pin. So a connection that meets an unknown key briefly waits for its pin.
  */
 import { createWaiters } from '../../kernel/waiters.js';
 import type { UpstreamTls } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
 
-/** Connections that may wait for a pin at a time. */
+/** How many connections may wait for a pin. */
 const maxWaiting = 1024;
 
 export interface Pins {
   /** Replaces all pins, by rule id. */
   set(pins: ReadonlyMap<string, UpstreamTls>): void;
-  /** Waits until a rule trusts this key; undefined if it does not in time. */
+  /** Waits until a rule trusts this key; undefined if that does not happen in time. */
   arrival(ruleId: string, pin: string): Promise<UpstreamTls | undefined>;
   /** Ends all waits. */
   close(): void;

@@ -1,8 +1,9 @@
 /**
- * The REALITY hops of one TCP listener: tells the clients that hold a hop's key from strangers, who are joined to the target
- * within bounds of bytes and silence. A hop that follows another one takes its clients as soon as it knows its target, so that none of
- * them waits; one that no rule has any more takes nobody new, and ends when its handshakes have.
- * The handshake is that of `src/transport/listener/reality/`. Implements the listening side of `docs/data-plane.md#reality`.
+ * The REALITY hops of one TCP listener: tells clients that hold a hop's key from strangers, who are joined to the
+ * target within limits of bytes and silence. A hop that replaces another takes over its clients as soon as it knows its
+ * target, so that none of them waits; a hop that no rule has any more accepts nobody new, and ends when its handshakes
+ * have. The handshake is in `src/transport/listener/reality/`. Implements the listening side of
+ * `docs/data-plane.md#reality`.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -18,16 +19,16 @@ import type { RelayDependencies } from './relay.js';
 import { innerSide } from './splice.js';
 import type { Side } from './splice.js';
 
-/** How often the bounds of strangers are looked at. */
+/** How often the strangers' limits are checked. */
 const sweepMs = 10_000;
-/** How long handshakes of a hop that was replaced may take. */
+/** How long handshakes of a replaced hop may take. */
 const retireMs = 10_000;
 
 export interface RealityHops {
-  /** Starts those that are new, and retires all others. */
+  /** Starts new hops, and retires all others. */
   keep(hops: readonly RealityHop[]): void;
   /**
-   * Takes a client, and owns its socket while it is a stranger's.
+   * Handles a client, and owns its socket as long as it is a stranger's.
    * @param client paused, its first bytes unread
    * @returns the bytes inside, for a client that holds the key; undefined: the connection is over
    */
@@ -38,7 +39,7 @@ export interface RealityHops {
 interface Running {
   readonly hop: RealityHop;
   readonly own: Reality;
-  /** Who takes the hop's clients: the hop before it, until this one knows its target. */
+  /** The hop that serves its clients: the previous one, until this one knows its target. */
   serving: Reality;
 }
 
@@ -48,7 +49,7 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
   let byRule = new Map<string, Running>();
   const open = new Set<Reality>();
   const retiring = new Map<Reality, Promise<void>>();
-  /** Clients that are not known to hold a key, and whether each has used up its bounds. */
+  /** Clients not known to hold a key, and whether each has exceeded its limits. */
   const strangers = new Map<Socket, () => boolean>();
   const stop = new AbortController();
 
@@ -58,7 +59,7 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
   }, sweepMs);
   sweeper.unref();
 
-  /** Retires those that take nobody any more. */
+  /** Retires hops that serve nobody any more. */
   const retire = (): void => {
     const needed = new Set(Array.from(running.values()).flatMap(({ own, serving }) => [own, serving]));
     for (const reality of open) {
@@ -81,7 +82,7 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
     });
     open.add(own);
     const before = byRule.get(hop.ruleId);
-    // A key changes at once.
+    // A new key takes effect at once.
     const follows = before !== undefined && Buffer.compare(before.hop.keys.privateKey, hop.keys.privateKey) === 0;
     if (!follows || known === undefined || known.knows(hop.serverNames)) return { hop, own, serving: own };
     const started: Running = { hop, own, serving: before.serving };
@@ -92,7 +93,7 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
     return started;
   };
 
-  /** Counts what a client turned out to be. @returns the bytes inside, for one that holds the key */
+  /** Counts a client by what it turned out to be. @returns the bytes inside, for a client that holds the key */
   const judge = (met: Met, client: Socket, { route: { origin }, hop }: RealityRule): Duplex | undefined => {
     const note = (reason: string, sentence: string): void =>
       refusals.note({ reason, resource_id: origin.resourceId, address: client.remoteAddress ?? '' }, sentence);

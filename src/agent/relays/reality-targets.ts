@@ -1,7 +1,7 @@
 /**
- * The targets of all REALITY hops of the node: what is known of each belongs to the target, not to the hop, so a hop that replaces
- * another one knows it at once. Says of each route whether its target can be reached and imitated. Implements `state` of a route in
- * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * The targets of all REALITY hops of the node. What is known of a target does not depend on the hop, so a hop that
+ * replaces another one knows its target at once. Reports for each route whether its target can be reached and imitated.
+ * Implements `state` of a route in `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -19,9 +19,9 @@ import type { ListenerPlan } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
 
 export interface RealityTargets {
-  /** Replaces the listeners whose targets are asked. */
+  /** Replaces the listeners whose targets are probed. */
   set(plans: Iterable<ListenerPlan>): void;
-  /** What is known of a target of these listeners. */
+  /** What is known about a target of these listeners. */
   of(target: HostPort): KnownTarget | undefined;
   /** The routes of one of these listeners, with the states of their targets. */
   routes(plan: ListenerPlan): readonly RuntimeRoute[];
@@ -50,8 +50,7 @@ export function createRealityTargets({ clock, logger, changed }: RealityTargetsO
     const text = formatHostPort(target);
     const visited = createTarget(target);
     const tell = (server_name: string, trouble: TargetTrouble | undefined): void => {
-      if (trouble === undefined)
-        logger.info({ target: text, server_name }, 'the target of a REALITY hop is well again');
+      if (trouble === undefined) logger.info({ target: text, server_name }, 'the target of a REALITY hop works again');
       else logger.warn({ target: text, server_name, state: states[trouble] }, sentences[trouble]);
       changed();
     };

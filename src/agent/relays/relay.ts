@@ -24,11 +24,11 @@ export interface RelayDependencies {
 export interface RelayListener {
   readonly meter: Meter;
   readonly state: 'running' | 'failed';
-  /** Releases address and port, so that an overlapping listener can be opened. Live TCP connections stay. */
+  /** Releases address and port, so that an overlapping listener can open. Live TCP connections stay. */
   suspend(): void;
-  /** Takes address and port again. Rejects if they are in use by now. */
+  /** Takes address and port back. Rejects if they are in use by now. */
   resume(): Promise<void>;
-  /** Releases both for good; live TCP connections may stay for `drainMs`. Resolves when all are gone. */
+  /** Releases both for good; live TCP connections may stay for `drainMs`. Resolves when all are closed. */
   close(drainMs: number): Promise<void>;
 }
 

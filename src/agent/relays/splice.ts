@@ -1,6 +1,6 @@
 /**
- * Joins two connections into one: bytes both ways, with backpressure. A half-close is passed on as such, a failure as a
- * reset, so that neither side takes a failure for a regular end.
+ * Joins two connections into one: bytes both ways, with backpressure. A half-close is passed on as such and a failure
+ * as a reset, so that neither side mistakes a failure for a regular end.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -11,7 +11,7 @@ const halfClosedIdleMs = 10 * 60_000;
 
 export interface Side {
   readonly stream: Duplex;
-  /** The connection that counts the bytes and notices silence. */
+  /** The connection whose bytes are counted and whose silence is noticed. */
   readonly socket: Socket;
   /** Closes the connection with a TCP reset. */
   reset(): void;
@@ -21,18 +21,18 @@ export function plainSide(socket: Socket): Side {
   return { stream: socket, socket, reset: () => reset(socket) };
 }
 
-/** @param socket the connection below TLS */
+/** @param socket the connection underneath TLS */
 export function tlsSide(stream: TLSSocket, socket: Socket): Side {
   return { ...innerSide(stream, socket), socket: stream };
 }
 
-/** @param socket the connection below the stream, whose bytes go through JavaScript */
+/** @param socket the connection underneath the stream, whose bytes go through JavaScript */
 export function innerSide(stream: Duplex, socket: Socket): Side {
   return {
     stream,
     socket,
     reset() {
-      // The socket goes first: destroying the stream alone would close the connection below it in the regular way.
+      // The socket first: destroying the stream alone would close the underlying connection in the regular way.
       reset(socket);
       stream.destroy();
     },

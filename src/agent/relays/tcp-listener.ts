@@ -1,8 +1,8 @@
 /**
- * One listening TCP socket with all its rules: accepts connections within bounds and relays each. A connection's server
- * name is read if the listener has names, TLS is terminated if its rule says so, and the next hop is dialled and joined
- * to it. The target of a listener can be replaced while it runs: live connections keep the target they were accepted
- * for, but each request of an HTTP connection takes the newest routes. Implements
+ * One listening TCP socket with all its rules: accepts connections within limits and relays each. It reads a
+ * connection's server name if the listener has names, terminates TLS if the rule says so, dials the next hop and joins
+ * the two. A listener's target can be replaced while it runs: live connections keep the target they were accepted for,
+ * but each request of an HTTP connection uses the newest routes. Implements
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { createServer } from 'node:net';
@@ -36,7 +36,7 @@ export async function openTcpListener(
   const { logger } = dependencies;
   const meter = createMeter(dependencies.totals);
   const sessions = new Map<Socket, Promise<void>>();
-  /** Connections whose rule is not known yet, the oldest first. */
+  /** Connections whose rule is not known yet, oldest first. */
   const undecided = new Set<Socket>();
   const http = createHttpProxy(dependencies, meter);
   const hops = createRealityHops(dependencies, meter);
@@ -49,7 +49,7 @@ export async function openTcpListener(
   const start = (client: Socket, service: TcpService): void => {
     if (service.kind === 'names' || service.kind === 'reality') {
       undecided.add(client);
-      // Connections that stay silent make room for later ones.
+      // Silent connections make room for later ones.
       const [oldest] = undecided;
       if (undecided.size > relayLimits.tcpUndecidedPerListener && oldest !== undefined) reset(oldest);
     }
@@ -137,11 +137,11 @@ export async function openTcpListener(
 
 interface TcpRelayOptions {
   readonly dependencies: RelayDependencies;
-  /** The listener's. */
+  /** The meter of the listener. */
   readonly meter: Meter;
   readonly http: HttpProxy;
   readonly hops: RealityHops;
-  /** Called when the connection's rule is known, after TLS or REALITY if that ends here. */
+  /** Called when the connection's rule is known, after TLS or REALITY if that is terminated here. */
   readonly decided: (client: Socket) => void;
 }
 
@@ -189,7 +189,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
       case 'relay':
         return relay(plainSide(client), service.route, ended);
       case 'http':
-        // A client that left in the middle of a ClientHello has no request.
+        // A client that left in the middle of a ClientHello has nothing to serve.
         if (ended !== undefined) reset(client);
         return http.serve(client);
       default:
@@ -202,7 +202,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
     decided(client);
     if (side !== undefined) await relay(side, rule.route);
   };
-  /** Joins a client to the target that has already ended its direction, so that nothing can be put back. */
+  /** Joins a client that has already ended its direction, so that nothing can be put back, to the target. */
   const endAtTarget = async (client: Socket, { hop }: RealityRule, ended: Buffer): Promise<void> => {
     meter.refused();
     const target = await dial(hop.target, new AbortController().signal);

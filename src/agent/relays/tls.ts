@@ -1,7 +1,7 @@
 /**
- * TLS with a client, which is terminated here, and with a next hop. A next hop is trusted by pins alone: the key of its leaf
- * certificate must be one of them, and the handshake proves that the peer has that key. Issuer, names and dates do not
- * count, and there is no mode without pins.
+ * TLS with a client, terminated here, and with a next hop. A next hop is trusted by pins alone: the key of its leaf
+ * certificate must be pinned, and the handshake proves that the peer has that key. Issuer, names and dates do not
+ * matter, and there is no mode without pins.
  */
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
@@ -14,7 +14,7 @@ import { reset, tlsSide } from './splice.js';
 import type { Side } from './splice.js';
 
 /**
- * @param socket whose first bytes are still to be read
+ * @param socket whose first bytes are still unread
  * @returns undefined if the handshake failed or took too long; the connection is then closed
  */
 export function acceptTls(socket: Socket, secureContext: SecureContext): Promise<Side | undefined> {
@@ -41,12 +41,12 @@ export function acceptTls(socket: Socket, secureContext: SecureContext): Promise
 
 export type TlsOutcome =
   | { readonly kind: 'connected'; readonly side: Side }
-  /** The peer's pin is not among the rule's; it is undefined if the peer sent no readable certificate. */
+  /** The peer's pin is not one of the rule's; undefined if the peer sent no readable certificate. */
   | { readonly kind: 'wrong_pin'; readonly pin: string | undefined }
   | { readonly kind: 'failed'; readonly reason: string };
 
 let context: SecureContext | undefined;
-/** Knows no authority, so that no certificate is trusted for its issuer. */
+/** Knows no authority, so that no certificate is trusted because of its issuer. */
 const sharedContext = (): SecureContext => (context ??= createSecureContext({ ca: [], minVersion: 'TLSv1.2' }));
 
 /** @param socket connected; it is closed unless the outcome is `connected` */

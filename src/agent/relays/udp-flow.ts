@@ -1,7 +1,7 @@
 /**
- * One flow of a UDP listener: the datagrams of one client on their way to the next hop and back, on a socket of its own, inside
- * ENC if the next hop has it. How the client is known is the listener's. Datagrams are dropped rather than queued without
- * bound. Implements `docs/data-plane.md#udp`.
+ * One flow of a UDP listener: passes one client's datagrams to the next hop and back, on its own socket, inside ENC if
+ * the next hop uses it. The listener identifies clients. Datagrams are dropped rather than queued without bound.
+ * Implements `docs/data-plane.md#udp`.
  */
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
@@ -16,15 +16,15 @@ import { relayLimits } from './limits.js';
 import type { Link } from './links.js';
 import type { Meter } from './meters.js';
 
-/** Datagrams held until the next hop can be sent to. */
+/** Datagrams held until the next hop is reachable. */
 const maxPending = 16;
-/** Above so many unsent bytes of a socket, datagrams are dropped. */
+/** Above this many unsent bytes of a socket, datagrams are dropped. */
 export const sendQueueBytes = 1024 * 1024;
 
 export interface Flow {
   /** Sends a datagram to the next hop. */
   forward(datagram: Buffer): void;
-  /** When a datagram last came, from either side, by the monotonic clock. */
+  /** When a datagram last arrived from either side, by the monotonic clock. */
   readonly lastUsed: number;
   /** Lets ENC do what is due. */
   poll(): void;
@@ -34,11 +34,11 @@ export interface Flow {
 interface FlowOptions {
   readonly endpoint: HostPort;
   readonly security: DialSecurity;
-  /** The listener's. */
+  /** The meter of the listener. */
   readonly meter: Meter;
   readonly link: Link;
   readonly clock: Clock;
-  /** Called with how long it took until the next hop could be sent to, in milliseconds, or undefined if it failed. */
+  /** Called with the milliseconds until the next hop was reachable, or undefined if that failed. */
   readonly settled: (connectMs: number | undefined) => void;
   /** Sends a datagram to the client; false if it was dropped. */
   readonly reply: (datagram: Buffer) => boolean;
@@ -53,7 +53,7 @@ export function startFlow({ endpoint, security, meter, link, clock, settled, rep
   let pending: Buffer[] = [];
   let socket: Socket | undefined;
   let enc: EncDialler | undefined;
-  /** Whether the next hop can be sent to, or turned out not to be. */
+  /** Whether the next hop has become reachable, or has failed. */
   let isSettled = false;
   let over = false;
 
@@ -101,7 +101,7 @@ export function startFlow({ endpoint, security, meter, link, clock, settled, rep
     if (connected === undefined) return fail();
     if (over) return void connected.close();
     socket = connected;
-    // The next hop refuses datagrams: the client's next one begins a new flow, with the next endpoint.
+    // The next hop refuses datagrams: the client's next one starts a new flow, with the next endpoint.
     connected.on('error', fail);
     if (security.kind !== 'noise') {
       connected.on('message', deliver);

@@ -1,6 +1,6 @@
 /**
- * One listening UDP socket with all its rules: ENC for those who shake hands with one of its keys, the RAW rule for all other
- * datagrams. A flow is a client's address and port, or in ENC its session, and ends after a time of silence.
+ * One listening UDP socket with all its rules: ENC for clients that shake hands with one of its keys, the RAW rule for
+ * all other datagrams. A flow is a client's address and port, or its session in ENC, and ends after a time of silence.
  * Implements `docs/contract/agent-protocol.md#the-reference-agent` and `docs/data-plane.md#sharing-a-listener`.
  */
 import { createSocket } from 'node:dgram';
@@ -18,11 +18,11 @@ import type { Flow } from './udp-flow.js';
 const maxFlows = 8192;
 /** Silence after which a flow ends. */
 const idleByDefaultMs = 60_000;
-/** How often flows are looked at. */
+/** How often flows are checked. */
 const pollMs = 250;
 /** How long handshakes are answered before the socket is read again. */
 const handshakesMs = 5;
-/** What the kernel may hold of a socket's datagrams, if its own limit allows it: a burst of new flows has to wait somewhere. */
+/** Bytes that the kernel may buffer for a socket, within its own limit: a burst of new flows must wait somewhere. */
 const receiveBufferBytes = 4 * 1024 * 1024;
 
 interface UdpRelayOptions {
@@ -39,7 +39,7 @@ export async function openUdpListener(
 ): Promise<RoutedListener<UdpService>> {
   const { upstreams, links, clock, logger } = dependencies;
   const meter = createMeter(dependencies.totals);
-  /** By address and port of a client of the RAW rule, or by the peer of ENC. */
+  /** By address and port of a client of the RAW rule, or by ENC peer. */
   const flows = new Map<string | EncPeer<RelayRoute>, Flow>();
   let current: UdpService | undefined;
   let state: RelayListener['state'] = 'running';
@@ -50,7 +50,7 @@ export async function openUdpListener(
     listening.send(datagram, to.port, to.address, () => undefined);
     return true;
   };
-  /** The flow of a client, or a new one; undefined if it is refused. */
+  /** The client's flow, created if missing; undefined if it is refused. */
   const flowOf = (
     key: string | EncPeer<RelayRoute>,
     route: RelayRoute,
@@ -85,7 +85,7 @@ export async function openUdpListener(
     transmit,
     met: (peer) => flowOf(peer, peer.rule, (answer) => peer.send(answer, clock.monotonic())) !== undefined,
     deliver: (datagram, peer) => flows.get(peer)?.forward(datagram),
-    // With RAW first, what looks like a handshake and is none is RAW's.
+    // With RAW first, a datagram that only looks like a handshake belongs to RAW.
     refused: (datagram, client) => current?.rawFirst === true && relayRaw(datagram, client),
     now: clock.monotonic(),
   });
@@ -97,7 +97,7 @@ export async function openUdpListener(
   };
 
   let answering: NodeJS.Immediate | undefined;
-  /** Answers handshakes that wait, and reads the socket again in between. */
+  /** Answers waiting handshakes, and reads the socket in between. */
   const answerHandshakes = (): void => {
     const until = clock.monotonic() + handshakesMs;
     let more = true;
@@ -133,7 +133,7 @@ export async function openUdpListener(
     try {
       opened.setRecvBufferSize(receiveBufferBytes);
     } catch {
-      // A kernel that refuses what is above its limit leaves what it gives to every socket.
+      // A kernel that refuses sizes above its limit keeps the socket's default.
     }
     state = 'running';
     bound = true;

@@ -10,7 +10,7 @@ import { relayLimits } from './limits.js';
 import { createSamples } from './meters.js';
 import type { Samples } from './meters.js';
 
-/** Endpoints of a cluster that one connection tries. */
+/** How many endpoints of a cluster one connection tries. */
 const connectAttempts = 3;
 
 export type Pick =
@@ -27,9 +27,9 @@ export interface Upstreams {
   /** Replaces the clusters for new sessions. A cluster that stays keeps its turn and its metrics. */
   set(clusters: ReadonlyMap<string, Cluster>): void;
   pick(route: RelayRoute): Pick;
-  /** Notes what a check of a cluster found. */
+  /** Records the result of a cluster's check. */
   checked(cluster: string, healthy: boolean): void;
-  /** Metrics of each cluster of which anything is known; latencies since the last call. */
+  /** Metrics of each cluster with any results; latencies since the last call. */
   metrics(): readonly UpstreamMetrics[];
 }
 
@@ -38,14 +38,14 @@ interface Entry {
   turn: number;
   requests: number;
   errors: number;
-  /** What the last check or connection found; undefined before the first one. */
+  /** The result of the last check or connection; undefined before the first one. */
   healthy: boolean | undefined;
   readonly latency: Samples;
 }
 
 /**
- * @param latency gets the connect times of all clusters and endpoints as well
- * @param changed called when a cluster is found healthy or unhealthy, and was not before
+ * @param latency also gets the connect times of all clusters and endpoints
+ * @param changed called when the health of a cluster becomes known or changes
  */
 export function createUpstreams(latency: Samples, changed: () => void): Upstreams {
   let entries = new Map<string, Entry>();
@@ -84,7 +84,7 @@ export function createUpstreams(latency: Samples, changed: () => void): Upstream
         Array.from(clusters, ([name, cluster]) => {
           const existing = entries.get(name);
           if (existing === undefined) return [name, createEntry(cluster)];
-          // What is known of other endpoints says nothing about these.
+          // Results of other endpoints say nothing about these.
           if (!isDeepStrictEqual(existing.cluster.endpoints, cluster.endpoints)) existing.healthy = undefined;
           existing.cluster = cluster;
           return [name, existing];

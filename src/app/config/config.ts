@@ -1,6 +1,6 @@
 /**
- * The service's config, read once from the environment and typed. The variables are in `variables.ts`.
- * Implements `docs/contract/configuration.md#configuration`.
+ * The service's config, read once from the environment and typed. `variables.ts` defines the variables. Implements
+ * `docs/contract/configuration.md#configuration`.
  */
 import type { HostPort } from '../../kernel/host-port.js';
 import type { AgentTransportOptions } from '../../transport/agent/agent-transport.js';

@@ -1,26 +1,26 @@
 /**
- * The names of variables: tells a misspelled one from one that belongs to somebody else. Implements
+ * The names of variables: tells a misspelled name from one that belongs to somebody else. Implements
  * `docs/contract/configuration.md#configuration`, names.
  */
 
-/** Variables of the maintenance commands, of `svcctl`, and of parts of the service that are named in the contract. */
+/** Variables of the maintenance commands, of `svcctl`, and of other parts that the contract names. */
 const others = ['SVC_NEW_MASTER_KEY', 'SVC_NEW_MASTER_KEY_FILE', 'SVC_SERVER', 'SVC_SIM_PASSWORD', 'SVC_TOKEN'];
 
-/** The agent's, the tests', and what orchestrators set for a service of that name. */
+/** Variables of the agent, of the tests, and those that orchestrators set for a service of that name. */
 const patterns = [/^SVC_(AGENT|CONTROL|TEST)_/, /_SERVICE_(HOST|PORT)(_|$)/, /_PORT(_|$)/];
 
-/** How many letters make a misspelling. */
+/** The most edits that still count as a misspelling. */
 const typoLetters = 2;
 
 interface JudgedNames {
-  /** Unknown and near a known name: a sentence about each. */
+  /** Unknown but close to a known name: a sentence about each. */
   readonly misspelled: readonly string[];
   /** Other unknown names. */
   readonly unknown: readonly string[];
 }
 
 /**
- * @param given names that begin with `SVC_`
+ * @param given names that start with `SVC_`
  * @param settings the names of the service's own settings
  */
 export function judgeNames(given: readonly string[], settings: readonly string[]): JudgedNames {

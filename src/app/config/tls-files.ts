@@ -12,14 +12,14 @@ export interface TlsFiles {
 }
 
 /**
- * The TLS files of REST, which fit each other: otherwise the port would open and every handshake fail.
- * @throws ConfigError naming the variable and the file, never what is in it
+ * The TLS files of REST. They must match each other: otherwise the port would open and every handshake fail.
+ * @throws ConfigError naming the variable and the file, never its content
  */
 export function readTls(tls: Config['http']['tls']): TlsFiles | undefined {
   if (tls === undefined) return undefined;
   const cert = readTlsFile('SVC_HTTP_TLS_CERT_FILE', tls.certFile);
   const key = readTlsFile('SVC_HTTP_TLS_KEY_FILE', tls.keyFile);
-  const certificate = usable('SVC_HTTP_TLS_CERT_FILE', tls.certFile, 'certificates in PEM, the own one first', () => {
+  const certificate = usable('SVC_HTTP_TLS_CERT_FILE', tls.certFile, 'certificates in PEM, with the leaf first', () => {
     createSecureContext({ cert });
     return new X509Certificate(cert);
   });

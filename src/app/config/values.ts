@@ -1,6 +1,6 @@
 /**
- * How the text of a variable becomes a value: addresses, whole numbers, lists, keys. Each says what it expected. Which
- * variable holds which is in `variables.ts`. Implements `docs/contract/configuration.md#configuration`.
+ * Parsers for the values of variables: addresses, whole numbers, lists, keys. Each error says what was expected.
+ * `variables.ts` says which variable has which. Implements `docs/contract/configuration.md#configuration`.
  */
 import { isIP } from 'node:net';
 import { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
- * The environment's variables: their names, defaults, which are secret, and which belong together. Every problem names its
- * variable and what was expected; the value of a secret never appears.
- * Implements `docs/contract/configuration.md#configuration`.
+ * The environment's variables: their names and defaults, which ones are secret, and which ones belong together. Every
+ * problem names its variable and what was expected; the value of a secret never appears. Implements
+ * `docs/contract/configuration.md#configuration`.
  */
 import { z } from 'zod';
 import { isPassword } from '../../domain/accounts/user.js';
@@ -30,7 +30,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Their values are never printed, and each may stand in a file instead: `NAME_FILE`. */
+/** Their values are never printed, and each may be in a file instead: `NAME_FILE`. */
 const secrets: ReadonlySet<string> = new Set([
   'SVC_MASTER_KEY',
   'SVC_EVENTSTORE_URL',
@@ -58,7 +58,7 @@ const schema = z.object({
     .string()
     .min(8, 'expected at least 8 characters')
     .optional()
-    .describe('When set, /metrics wants it as bearer token.'),
+    .describe('When set, /metrics requires it as bearer token.'),
   SVC_REALITY_LISTEN_ADDR: listen.prefault('0.0.0.0:8443').describe('Where agents connect, with or without REALITY.'),
   SVC_REALITY_PRIVATE_KEY: realityKey
     .optional()
@@ -67,7 +67,7 @@ const schema = z.object({
     ),
   SVC_REALITY_SERVER_NAMES: serverNames
     .optional()
-    .describe("Names that an agent may ask for, comma-separated: those of the target's certificate."),
+    .describe("Server names that an agent may ask for, comma-separated: the names in the target's certificate."),
   SVC_REALITY_SHORT_IDS: shortIds.optional().describe('Short ids of agents in hexadecimal, comma-separated.'),
   SVC_REALITY_TARGET: target.optional().describe('The TLS 1.3 server, as host:port, that strangers meet.'),
   SVC_REALITY_MAX_TIME_DIFF_MS: integer(1000, 3_600_000)
@@ -101,7 +101,7 @@ const schema = z.object({
     .string()
     .optional()
     .describe(
-      '32 bytes in base64, the same for every instance. Needed with an external store; otherwise the first start makes master.key in the data folder.',
+      '32 bytes in base64, the same for every instance. Needed with an external store; otherwise the first start creates master.key in the data folder.',
     ),
   SVC_MASTER_KEY_FILE: path.optional().describe('File with the master key, instead of SVC_MASTER_KEY.'),
   SVC_ADMIN_PASSWORD: z
@@ -112,7 +112,7 @@ const schema = z.object({
     )
     .optional()
     .describe(
-      'Password of the first user, admin; counts only while there is no user. Without it the first start writes a random one to initial-admin-password in the data folder.',
+      'Password of the first user, admin; used only while there is no user. Without it the first start writes a random one to initial-admin-password in the data folder.',
     ),
   SVC_TOKEN_TTL_SECS: integer(60, 31_536_000).prefault('43200').describe('How long an access token is valid.'),
   SVC_CONTROL_REKEY_INTERVAL_SECS: integer(10, 31_536_000)
@@ -131,7 +131,7 @@ const schema = z.object({
     .describe('trace, debug, info, warn, error or fatal.'),
   SVC_ADMISSION_FAILURES_PER_ADDRESS: budget
     .prefault('5/50')
-    .describe('How many sessions one address may fail to open: per second, and at once.'),
+    .describe('How many failed attempts to open a session one address may make: per second, and at once.'),
   SVC_PENDING_SESSIONS: integer(1, 1_000_000)
     .prefault('8192')
     .describe('How many sessions may be opened and not yet attached.'),
@@ -142,11 +142,11 @@ const schema = z.object({
   SVC_AGENT_PROXY_FROM: cidrs
     .prefault('')
     .describe(
-      'CIDRs of layer 4 balancers that begin each agent connection with a PROXY protocol v2 header, comma-separated.',
+      'CIDRs of layer 4 balancers that start each agent connection with a PROXY protocol v2 header, comma-separated.',
     ),
 });
 
-/** Together they turn REALITY on. */
+/** Together, they turn REALITY on. */
 const realityNames = [
   'SVC_REALITY_PRIVATE_KEY',
   'SVC_REALITY_SERVER_NAMES',
@@ -157,20 +157,20 @@ const realityNames = [
 export type Variables = z.output<typeof schema>;
 export type Environment = { readonly [name: string]: string | undefined };
 
-/** An empty variable counts as not set: orchestrators pass it for one that is missing. */
+/** An empty variable counts as not set: orchestrators pass one for a missing value. */
 function withoutEmpty(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name, value]) => name.startsWith('SVC_') && value !== ''));
 }
 
-/** `SVC_MASTER_KEY_FILE` is a setting of its own: the first start makes the default file. */
+/** `SVC_MASTER_KEY_FILE` is a setting of its own: the first start creates the default file. */
 const readFromFiles = [...secrets].filter((name) => name !== 'SVC_MASTER_KEY');
 
-/** The names of all settings, with the files of secrets. */
+/** The names of all settings, including those of secret files. */
 function settingNames(): readonly string[] {
   return [...Object.keys(schema.shape), ...readFromFiles.map((name) => `${name}_FILE`)];
 }
 
-/** The environment with the secrets that stand in files; adds a sentence to `problems` for each that cannot be read. */
+/** The environment with secrets read from their files; adds a sentence to `problems` for each that cannot be read. */
 function withSecretsOfFiles(given: Environment, problems: string[]): Environment {
   const read = readFromFiles.flatMap((name): [string, string][] => {
     const file = given[`${name}_FILE`];
@@ -192,7 +192,7 @@ function withSecretsOfFiles(given: Environment, problems: string[]): Environment
   return { ...given, ...Object.fromEntries(read) };
 }
 
-/** Unknown names that begin with `SVC_` and belong to nobody; a start warns of each. Misspelled ones are refused. */
+/** Unknown names that start with `SVC_` and belong to nobody; a start warns about each. Misspelled ones are refused. */
 export function unknownVariables(env: Environment): readonly string[] {
   return judgeNames(Object.keys(withoutEmpty(env)), settingNames()).unknown;
 }
@@ -272,12 +272,12 @@ export function usage(version: string): string {
     '',
     ...rows,
     '',
-    'Each secret may stand in a file instead, which NAME_FILE names.',
+    'Each secret may be in a file instead, named by NAME_FILE.',
     '',
     'Arguments:',
     '  --help          this text',
     '  --version       the version',
-    '  --print-config  the settings in force, secrets masked',
+    '  --print-config  the effective settings, secrets masked',
   ].join('\n');
 }
 

@@ -29,10 +29,10 @@ import { ensureKeyring, recordKeyring, WrongMasterKeyError } from './keyring.js'
 import { ensureServiceIdentity } from './service-identity.js';
 import type { ServiceIdentity } from './service-identity.js';
 
-/** The start cannot go on; the message is one sentence for the person who started the service. */
+/** The start cannot go on; the message is a sentence for the person who started the service. */
 export class StartError extends Error {}
 
-/** A log that is not proven is not served. @param found what does not fit, without a full stop */
+/** A log that is not proven is not served. @param found what does not match, without a full stop */
 export const damagedLog = (found: string): StartError =>
   new StartError(`The start is refused: ${found}. What to do is in docs/how-to/restore.md, "A damaged log".`);
 
@@ -63,7 +63,7 @@ export interface Installation {
   readonly clocks: StoreClocks;
 }
 
-/** Everything that is opened is added to `closers`, also when the opening fails. @throws StartError, ServiceError `unavailable` */
+/** Adds everything it opens to `closers`, even if opening fails. @throws StartError, ServiceError `unavailable` */
 export async function openInstallation(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
   try {
     return await open(settings, deps);
@@ -111,7 +111,7 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
   closers.add('store clocks', () => clocks.close());
   const [wrongClock] = clocks.problems();
   if (wrongClock !== undefined && (await lastRevision(eventStore, streams.service)) === undefined) {
-    // There is nothing to serve yet, and the first event of the installation is not written by a wrong clock.
+    // There is nothing to serve yet, and a wrong clock must not write the installation's first event.
     throw new ServiceError('unavailable', wrongClock);
   }
   const { content, logChain } = await ensureKeyring({ eventStore, masterKey, clock, ids });

@@ -1,8 +1,8 @@
 /**
- * The keyring of an installation, in the log: made at the first start, opened by every later one, replaced by a new
- * version when a master key or a sealing key is rotated. `svc-keyring` holds the newest version, wrapped; `svc-service`
- * records its number and digest, so that nobody can put an older one in its place. `src/security/keyring.ts` seals with
- * them. Implements `docs/contract/domain.md#commands-and-events`, secrets.
+ * The keyring of an installation in the log: created at the first start, opened by every later one, and replaced by a
+ * new version when a master key or a sealing key is rotated. `svc-keyring` holds the newest version, wrapped;
+ * `svc-service` records its number and digest, so that nobody can put back an older one. `src/security/keyring.ts`
+ * seals with them. Implements `docs/contract/domain.md#commands-and-events`, secrets.
  */
 import { propose } from '../../commands/proposal.js';
 import { systemContext } from '../../commands/system.js';
@@ -36,12 +36,12 @@ export interface KeyringOptions {
 /** The master key does not open the keyring, or the keyring is not the installation's newest; the message says why. */
 export class WrongMasterKeyError extends Error {}
 
-/** A keyring of the log. */
+/** A keyring from the log. */
 export interface StoredKeyring {
   readonly content: KeyringContent;
-  /** Of `svc-keyring`, where it stands. */
+  /** Its revision in `svc-keyring`. */
   readonly revision: number;
-  /** The installation's log chain, under the key of the keyring. */
+  /** The installation's log chain, under the keyring's key. */
   readonly logChain: LogChain;
 }
 
@@ -57,7 +57,7 @@ export async function ensureKeyring(options: KeyringOptions): Promise<StoredKeyr
     if ((await lastRevision(eventStore, streams.service)) !== undefined) {
       throw new WrongMasterKeyError(`the log lacks the keyring of its installation: ${streams.keyring} is empty`);
     }
-    // Reading it back shows whether this append, another or none was written.
+    // Reading it back shows which append was written: this one, another or none.
     await append(options, -1, wrapKeyring(masterKey, newKeyring()));
     await sleep(tries === 0 ? 0 : backoff(storeRetry, tries - 1));
   }
@@ -85,7 +85,7 @@ export async function storedKeyring({
   if (!isNewest) {
     throw new WrongMasterKeyError(
       `the keyring in the event log is version ${wrapped.version}, and the installation has recorded version ` +
-        `${recorded.version} of another content: the log was altered, or put together of two backups`,
+        `${recorded.version} with different content: the log was altered, or assembled from two backups`,
     );
   }
   return { content, revision, logChain };
@@ -98,7 +98,7 @@ export function openWrappedKeyring(masterKey: MasterKey, wrapped: WrappedKeyring
   throw new WrongMasterKeyError(
     wrapped.master_key_id === masterKey.keyId
       ? 'the keyring in the event log was altered and cannot be opened'
-      : `the master key ${masterKey.keyId} is not the one that the keyring of this installation is wrapped by, ` +
+      : `the master key ${masterKey.keyId} is not the one that the keyring of this installation is wrapped by,  ` +
           `${wrapped.master_key_id}; if it was being replaced, run keys:rotate-master again`,
   );
 }
@@ -115,7 +115,7 @@ export async function recordKeyring(options: ServiceStreamOptions): Promise<void
 }
 
 /**
- * Replaces the stored keyring by another version of it.
+ * Replaces the stored keyring with another version of it.
  * @throws ServiceError `unavailable`, also when somebody else has replaced it
  */
 export async function replaceKeyring(

@@ -1,8 +1,8 @@
 /**
- * Binds a read store to one installation: a document that its first start writes. Two installations on one read store,
- * for example two EventStoreDB clusters with one MongoDB database, would mix their read models. The document also tells
- * a store that was emptied from the one that an instance has opened.
- * Implements `docs/contract/domain.md#commands-and-events`, the read store is disposable.
+ * Binds a read store to one installation, by a document that its first start writes. Two installations on one read
+ * store, for example two EventStoreDB clusters with one MongoDB database, would mix their read models. The document
+ * also distinguishes a store that was emptied from the one that an instance opened. Implements
+ * `docs/contract/domain.md#commands-and-events`, the read store is disposable.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -18,12 +18,12 @@ import type { Collection, ReadStore } from '../../storage/read-store.js';
 
 type Binding = {
   readonly installation_id: string;
-  /** Made with the document, so a store that is emptied and filled again has another one. */
+  /** Created with the document, so a store that is emptied and refilled has a new one. */
   readonly store_id: string;
 };
 
 const id = 'installation';
-/** An instance must be unready within 10 s after its read store was emptied. */
+/** An instance must be unready within 10 s of its read store being emptied. */
 const watchEveryMs = 2_000;
 
 const open = (readStore: ReadStore): Promise<Collection<Binding>> =>
@@ -33,15 +33,15 @@ const open = (readStore: ReadStore): Promise<Collection<Binding>> =>
 export const remedyFor = (dataDir: string): string =>
   `The read store does not belong to this log: empty it (delete ${join(dataDir, 'read')}, or drop the database) and start again.`;
 
-/** The id of the log's installation; undefined before a service has started on it. @throws ServiceError `unavailable` */
+/** The id of the log's installation; undefined before a service started on it. @throws ServiceError `unavailable` */
 export async function installationOf(eventStore: Pick<EventStore, 'read'>): Promise<string | undefined> {
   const event = await firstFrom(eventStore, streams.service, 'start');
   return event === undefined ? undefined : serviceEvent(readEvent(ownEvent(event))).data.installation_id;
 }
 
 /**
- * Whether the two stores are of different installations. Writes nothing.
- * @returns one sentence for the operator, without its remedy, or undefined
+ * Whether the two stores belong to different installations. Writes nothing.
+ * @returns a sentence for the operator, without its remedy, or undefined
  * @throws ServiceError `unavailable`
  */
 export async function ofAnotherInstallation(eventStore: EventStore, readStore: ReadStore): Promise<string | undefined> {
@@ -54,19 +54,19 @@ export async function ofAnotherInstallation(eventStore: EventStore, readStore: R
 }
 
 export interface BoundReadStore extends ReadStore {
-  /** Changes when the store is emptied and filled again. */
+  /** Changes when the store is emptied and refilled. */
   readonly id: string | undefined;
 }
 
-/** Binds a read store that is not bound. The caller then looks whose it is. @throws ServiceError `unavailable` */
+/** Binds a read store that is not bound. The caller then checks whose it is. @throws ServiceError `unavailable` */
 export async function bindReadStore(readStore: ReadStore, installationId: string): Promise<BoundReadStore> {
   await (await open(readStore)).insert([{ id, fields: { installation_id: installationId, store_id: randomUUID() } }]);
   return asBound(readStore);
 }
 
 /**
- * The read store with checkpoints of its own: an instance that has not noticed that the store was emptied may still save one,
- * and nobody who fills the store again must take it for theirs. @throws ServiceError `unavailable`
+ * The read store with its own checkpoints: an instance that has not noticed the emptying may still save one, and
+ * whoever refills the store must not mistake that for its own. @throws ServiceError `unavailable`
  */
 export async function asBound(readStore: ReadStore): Promise<BoundReadStore> {
   const storeId = (await (await open(readStore)).get(id))?.fields.store_id;
@@ -81,7 +81,7 @@ export async function asBound(readStore: ReadStore): Promise<BoundReadStore> {
   };
 }
 
-/** Calls back once when the read store has been emptied, by now filled again or not. @throws ServiceError `unavailable` */
+/** Calls back once when the read store has been emptied, refilled or not. @throws ServiceError `unavailable` */
 export async function watchReadStore(
   readStore: BoundReadStore,
   onEmptied: () => void,
@@ -96,7 +96,7 @@ export async function watchReadStore(
       told = true;
       onEmptied();
     },
-    // The health of the stores says that it is away.
+    // Store health reports that it is away.
     () => undefined,
   );
 }

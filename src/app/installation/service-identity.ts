@@ -1,7 +1,8 @@
 /**
- * The service's own keys: an X25519 pair that agents pin and an Ed25519 key that signs tokens. Created at the first start
- * and shared by all instances through the stream `svc-service`; the append expects no stream, so of two first starts one
- * wins. `signing-key.ts` replaces the key that signs tokens. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
+ * The service's own keys: an X25519 pair that agents pin and an Ed25519 key that signs tokens. Created at the first
+ * start and shared by all instances through the stream `svc-service`; the append expects no stream, so one of two first
+ * starts wins. `signing-key.ts` replaces the key that signs tokens. Implements
+ * `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import type { SealedSecret } from '../../domain/secret/sealed.js';
 import type { ServiceEvent, ServiceKeyEvent } from '../../domain/service/identity.js';
@@ -23,7 +24,7 @@ export interface ServiceIdentity {
   readonly signingSeed: Uint8Array;
   /** Its public key, base64url. */
   readonly signingPublic: string;
-  /** `svc-service` as it was read. */
+  /** `svc-service` as read. */
   readonly at: ServiceState;
 }
 
@@ -36,7 +37,7 @@ const place = (installationId: string, field: string): Place => ({
   resourceId: installationId,
   field,
 });
-/** The place of a key for tokens. */
+/** The place that a token-signing key is sealed for. */
 export const signingPlace = (installationId: string): Place => place(installationId, 'signing_private');
 export const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 
@@ -61,7 +62,7 @@ export async function ensureServiceIdentity(options: ServiceIdentityOptions): Pr
   };
 }
 
-/** The 32-byte seed of the key that an event brought. @throws WrongMasterKeyError */
+/** The 32-byte seed of the key in an event. @throws WrongMasterKeyError */
 export function openSigningSeed(keyring: Keyring, data: ServiceKeyEvent['data']): Uint8Array {
   return openOrRefuse(keyring, data.signing_private, signingPlace(data.installation_id));
 }

@@ -1,6 +1,6 @@
 /**
- * Reads and writes `svc-service`, the stream of an installation's keys, a few events a day at most. Every reader proves its
- * log chain, from the first event. Implements `docs/log-chain.md`.
+ * Reads and writes `svc-service`, the stream of an installation's keys, a few events a day at most. Every reader proves
+ * its log chain from the first event. Implements `docs/log-chain.md`.
  */
 import { propose } from '../../commands/proposal.js';
 import { systemContext } from '../../commands/system.js';
@@ -28,7 +28,7 @@ export interface ServiceStreamOptions {
   readonly ids: Ids;
 }
 
-/** The state behind a command as the log holds it. @throws BrokenChainError, UnknownEventError */
+/** The state after a command from the log. @throws BrokenChainError, UnknownEventError */
 export function followService(
   state: ServiceState,
   command: RecordedCommand,
@@ -51,10 +51,10 @@ export async function readService({
 }
 
 /**
- * Writes an event, and reads the stream back: the answer of an append may be lost behind it, and another instance may have
- * written first.
+ * Writes an event and reads the stream back: the answer of an append may be lost, and another instance may have written
+ * first.
  * @param who the system actor that writes
- * @param next the event to write on a state; undefined when nothing is left to write, as behind that event
+ * @param next the event to write in a state; undefined when nothing is left to write, as after that event
  * @returns the state that needs no event
  * @throws what `readService` and `next` throw, ServiceError `unavailable`
  */

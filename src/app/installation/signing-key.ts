@@ -1,7 +1,7 @@
 /**
- * The key that signs tokens, replaced: by `npm run keys:rotate-signing`, which appends the new key to `svc-service`,
- * and in every running instance, which follows that stream. Every token that the earlier key signed ends with it. The
- * identity that agents pin stays. See `docs/how-to/rotate-keys.md#signing-key`.
+ * Replaces the key that signs tokens: `npm run keys:rotate-signing` appends the new key to `svc-service`, and every
+ * running instance follows that stream. All tokens signed with the earlier key end. The identity that agents pin stays.
+ * See `docs/how-to/rotate-keys.md#signing-key`.
  */
 import type { ServiceEvent } from '../../domain/service/identity.js';
 import type { ServiceState } from '../../domain/service/state.js';
@@ -41,7 +41,7 @@ export async function replaceSigningKey(options: ServiceIdentityOptions): Promis
 /** `svc-service` in memory, for the key that signs tokens. */
 export interface SigningKeyFold extends LogFold {
   state(): ServiceState;
-  /** Why this instance does not have the newest key; until it has, it accepts no earlier token. Empty when it has. */
+  /** Why this instance does not have the newest key; empty when it has. Until then, it accepts no earlier token. */
   problems(): readonly string[];
 }
 
@@ -49,23 +49,23 @@ export interface SigningKeyOptions {
   readonly keyring: Keyring;
   readonly tokens: Pick<Tokens, 'replaceKey'>;
   readonly logChain: Pick<LogChain, 'follow'>;
-  /** `svc-service` as it was read, with the key that `tokens` signs with. */
+  /** `svc-service` as read, with the key that `tokens` signs with. */
   readonly at: ServiceState;
   readonly logger: Logger;
 }
 
-/** Gives `tokens` each new key that the log brings. */
+/** Passes each new key from the log to `tokens`. */
 export function foldSigningKey({ keyring, logChain, tokens, logger, ...options }: SigningKeyOptions): SigningKeyFold {
   let { at } = options;
   let problem: string | undefined;
 
   function take(key: NonNullable<ServiceState['signingKey']>): void {
-    // The earlier key ends at once, also when the new one cannot be read.
+    // The earlier key ends at once, even when the new one cannot be read.
     tokens.replaceKey(generateTokenSeed());
     try {
       tokens.replaceKey(openSigningSeed(keyring, key));
       problem = undefined;
-      logger.info({ signing_public: key.signing_public }, 'tokens are signed by the newest key of the log');
+      logger.info({ signing_public: key.signing_public }, 'tokens are signed with the newest key of the log');
     } catch (error) {
       problem = `the new key that signs tokens cannot be read: ${errorText(error)}`;
       logger.error({}, problem);

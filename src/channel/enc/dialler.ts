@@ -1,6 +1,6 @@
 /**
- * The dialling side of UDP ENC for one flow: shakes hands, rekeys, notices a listener that has forgotten it. Has no socket and
- * no clock: the owner passes packets and the time, and calls `poll` a few times a second.
+ * The dialling side of UDP ENC for one flow: performs the handshake, rekeys, and notices a listener that has forgotten
+ * it. Has no socket and no clock: the owner passes in packets and the time, and calls `poll` a few times a second.
  * Implements the dialler of `docs/data-plane.md#enc`.
  */
 import { randomInt } from 'node:crypto';
@@ -12,11 +12,11 @@ import { encTiming } from './timing.js';
 import type { EncTiming } from './timing.js';
 
 export interface EncDialler {
-  /** Sends a datagram. @returns false without a session, or for one that is too large: nothing was sent */
+  /** Sends a datagram. @returns false without a session or for a datagram that is too large; then nothing was sent */
   send(datagram: Uint8Array, now: number): boolean;
-  /** Takes what the hop sent; anything is allowed. */
+  /** Handles bytes from the hop; any bytes are allowed. */
   take(bytes: Buffer, now: number): void;
-  /** Does what is due. @returns `dead`: the hop does not answer, and the flow is to end */
+  /** Does what is due. @returns `dead`: the hop does not answer, and the flow must end */
   poll(now: number): 'alive' | 'dead';
   /** Whether there is a session. */
   readonly isReady: boolean;
@@ -29,9 +29,9 @@ export interface EncDiallerOptions {
   readonly publicKey: Uint8Array;
   /** Sends a packet to the hop. */
   readonly transmit: (packet: Buffer) => void;
-  /** Takes a datagram that the hop sent. */
+  /** Receives a datagram that the hop sent. */
   readonly deliver: (datagram: Buffer) => void;
-  /** Called once, when the first session stands. */
+  /** Called once, when the first session is established. */
   readonly ready: () => void;
   readonly now: number;
   readonly timing?: EncTiming;
@@ -39,11 +39,11 @@ export interface EncDiallerOptions {
 
 type Initiated = Extract<ReturnType<typeof initiate>, { ok: true }>['value'];
 
-/** Handshakes that wait for their answers, of which the first ends them all. */
+/** Handshakes waiting for an answer; the first answer ends them all. */
 interface Attempt {
   /**
-   * By their index. In the open any try may be answered: a hop that is busy answers late. Within a session only the newest, because
-   * the hop has forgotten its answers to the others.
+   * By index. In the open, any attempt may be answered, because a busy hop answers late. Within a session only the
+   * newest may, because the hop has forgotten its answers to the others.
    */
   readonly tries: ReadonlyMap<number, Initiated>;
   /** Within the session, to replace it; otherwise in the open. */
@@ -58,7 +58,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
   let current: EncSession | undefined;
   let previous: { readonly session: EncSession; readonly until: number } | undefined;
   let attempt: Attempt | undefined;
-  /** Since when something was sent that nothing authentic has followed. */
+  /** When something was first sent that nothing authentic has followed. */
   let unansweredSince: number | undefined;
   let pings = 0;
   let pingAt = 0;
@@ -71,7 +71,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
   const begin = (inside: boolean, now: number): void => {
     if (inside || attempt?.inside === true) giveUp();
     const initiated = initiate(encParty({ remoteStatic: publicKey }), Buffer.alloc(0));
-    // A key of small order: no try can succeed, and `poll` says so.
+    // The key has small order: no attempt can succeed, so `poll` reports the flow dead.
     if (!initiated.ok) return giveUp();
     const own = randomInt(2 ** 32);
     const before = attempt?.tries ?? [];
@@ -92,7 +92,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
   const finish = (inside: boolean, receiver: number, sender: number, message: Buffer, now: number): void => {
     const initiated = attempt?.inside === inside ? attempt.tries.get(receiver) : undefined;
     const finished = initiated?.finish(message);
-    // The next try is due soon.
+    // The next attempt is due soon.
     if (finished?.ok !== true) return;
     const isFirst = current === undefined;
     previous?.session.wipe();
@@ -100,7 +100,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
     current = createEncSession(finished.value, { own: receiver, peer: sender }, now, timing);
     giveUp();
     heard();
-    // The listener sends in the new session once it has heard from it.
+    // The listener sends in the new session only after it has heard from it.
     say(contentKind.ping, Buffer.alloc(0), now);
     if (isFirst) ready();
   };
@@ -122,7 +122,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
       finish(true, content.readUInt32BE(0), content.readUInt32BE(indexBytes), content.subarray(2 * indexBytes), now);
   };
 
-  /** Asks a listener for an answer that has been silent for long, and then takes it for one that has forgotten the session. */
+  /** Pings a listener that has been silent for long, and then assumes that it has forgotten the session. */
   const lookForLife = (since: number, now: number): void => {
     if (now - since < timing.silenceMs || now < pingAt || attempt?.inside === false) return;
     if (pings >= timing.pings) return begin(false, now);

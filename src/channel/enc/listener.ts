@@ -1,7 +1,7 @@
 /**
- * The listening side of UDP ENC for all flows of one socket, with any number of keys: answers handshakes, opens datagrams, and
- * follows each dialler to its newest session and address. Has no socket and no clock: the owner passes datagrams and the
- * time, and calls `poll` now and then. Implements the listener of `docs/data-plane.md#enc`.
+ * The listening side of UDP ENC for all flows of one socket, with any number of keys: answers handshakes, opens
+ * datagrams, and follows each dialler to its newest session and address. Has no socket and no clock: the owner passes
+ * in datagrams and the time, and calls `poll` now and then. Implements the listener of `docs/data-plane.md#enc`.
  */
 import { randomInt } from 'node:crypto';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
@@ -15,18 +15,18 @@ import { encTiming } from './timing.js';
 import type { EncTiming } from './timing.js';
 
 /**
- * Handshakes that were answered and wait for their first datagram; for one more the oldest goes.
+ * The most handshakes that were answered and wait for their first datagram; above it, the oldest is dropped.
  * @internal exported for tests
  */
 export const halfOpenMax = 4096;
-/** Handshakes that wait to be read; for one more the oldest goes. */
+/** The most handshakes that wait to be read; above it, the oldest is dropped. */
 const waitingMax = 4096;
-/** Handshakes and rekeys per second, since each costs three agreements of keys, and how many at once. */
+/** Handshakes and rekeys per second and at once, since each costs three key agreements. */
 const handshakeBudget = { perSecond: 500, burst: 1000 } as const;
 
 export interface EncKey<Rule> {
   readonly keys: X25519KeyPair;
-  /** What the owner serves a flow by that came in with this key. */
+  /** How the owner serves a flow that opened with this key. */
   readonly rule: Rule;
 }
 
@@ -36,7 +36,7 @@ export interface PeerAddress {
   readonly port: number;
 }
 
-/** A dialler that has shown that it holds its session. */
+/** A dialler that has proved that it holds its session. */
 export interface EncPeer<Rule> {
   readonly rule: Rule;
   /** Where its newest datagram came from. */
@@ -48,19 +48,20 @@ export interface EncPeer<Rule> {
 }
 
 export interface EncListener<Rule> {
-  /** Replaces the keys, for new handshakes; flows go on. */
+  /** Replaces the keys for new handshakes; existing flows go on. */
   setKeys(keys: readonly EncKey<Rule>[]): void;
   /**
-   * Takes any datagram. A handshake waits for `answerOne`, so that the datagrams of flows that stand are not held up by many of them.
-   * @returns `other`: it has not the shape of ENC's; `dropped`: it has, but was not authentic
+   * Handles any datagram. A handshake waits for `answerOne`, so that a flood of them does not delay the datagrams of
+   * existing flows.
+   * @returns `other`: it does not have the shape of ENC; `dropped`: it does, but is not authentic
    */
   take(bytes: Buffer, from: PeerAddress, now: number): 'taken' | 'waits' | 'dropped' | 'other';
   /**
-   * Answers the handshake that has waited longest. Those whose dialler has tried again meanwhile are dropped.
+   * Answers the oldest waiting handshake. Drops those whose dialler has tried again meanwhile.
    * @returns whether others wait
    */
   answerOne(now: number): boolean;
-  /** Forgets handshakes that nothing followed. */
+  /** Forgets answered handshakes that nothing followed. */
   poll(now: number): void;
   readonly halfOpen: number;
   /** Forgets everything. */
@@ -70,13 +71,13 @@ export interface EncListener<Rule> {
 export interface EncListenerOptions<Rule> {
   readonly transmit: (packet: Buffer, to: PeerAddress) => void;
   /**
-   * Takes a new dialler, which it closes when its flow is over: nothing here ends one.
+   * Accepts a new dialler. The owner closes it when its flow is over; nothing here ends one.
    * @returns false to refuse it, and forget it
    */
   readonly met: (peer: EncPeer<Rule>) => boolean;
-  /** Takes back a handshake that was not answered: it was not authentic, or there was no time for it. */
+  /** Hands back a handshake that was not answered, because it was not authentic or there was no time for it. */
   readonly refused?: (bytes: Buffer, from: PeerAddress) => void;
-  /** Takes a datagram of a dialler that was met. */
+  /** Receives a datagram of an accepted dialler. */
   readonly deliver: (datagram: Buffer, peer: EncPeer<Rule>) => void;
   readonly now: number;
   readonly timing?: EncTiming;
@@ -111,9 +112,9 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
   const budget = createTokenBucket(handshakeBudget.perSecond, handshakeBudget.burst, options.now);
   let keysById = new Map<string, EncKey<Rule>>();
   const sessions = new Map<number, Known<Rule>>();
-  /** Those without a peer, the oldest first. */
+  /** Sessions without a peer, oldest first. */
   const halfOpen = new Set<Known<Rule>>();
-  /** The oldest first. */
+  /** Oldest first. */
   const waiting = new Set<Waiting<Rule>>();
 
   const forget = (session: EncSession): void => {
@@ -123,10 +124,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     session.wipe();
   };
 
-  /**
-   * Answers message 1. @returns message 2 and the new session; undefined unless it was made for this key, and there was
-   * time for it
-   */
+  /** Answers message 1. @returns message 2 and the new session; undefined if it is for another key, or time is short */
   const answer = (key: EncKey<Rule>, sender: number, message: Buffer, now: number) => {
     if (budget.wait(now) > 0) return undefined;
     budget.take(now);
@@ -176,7 +174,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     return true;
   };
 
-  /** The session is used, so its dialler holds it; it is the current one from now on. @returns undefined if it is refused */
+  /** The session is in use, so its dialler holds it: makes it current. @returns undefined if the peer is refused */
   const confirm = (known: Known<Rule>, from: PeerAddress, now: number): Peer<Rule> | undefined => {
     if (known.peer === undefined) {
       halfOpen.delete(known);

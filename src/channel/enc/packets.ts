@@ -1,6 +1,6 @@
 /**
- * The datagrams of UDP ENC, written and read: three kinds, told apart by their first byte and their length. Not their secrets,
- * which are Noise messages inside. Pure; takes any bytes. Implements `docs/data-plane.md#packets`.
+ * Reads and writes the datagrams of UDP ENC: three kinds, told apart by their first byte and length. Does not touch
+ * their secrets, which are Noise messages inside. Pure; accepts any bytes. Implements `docs/data-plane.md#packets`.
  */
 import { sha256, x25519KeyBytes } from '../../kernel/crypto/crypto.js';
 import { tagBytes } from '../noise/failure.js';
@@ -15,12 +15,12 @@ export const noiseMessageBytes = x25519KeyBytes + tagBytes;
 const handshakeBytes = 1 + keyIdBytes + indexBytes + noiseMessageBytes;
 const answerBytes = 1 + 2 * indexBytes + noiseMessageBytes;
 const transportHeaderBytes = 1 + indexBytes + counterBytes;
-/** Every plaintext has at least its kind. */
+/** Every plaintext has at least its kind byte. */
 const transportMinBytes = transportHeaderBytes + 1 + tagBytes;
 
 const keyIdLabel = Buffer.from('svc-enc-v1 key', 'latin1');
 
-/** By which a listener with several keys finds the one that a handshake is for, in hexadecimal. */
+/** The id, in hexadecimal, by which a listener with several keys finds the key of a handshake. */
 export function keyIdOf(publicKey: Uint8Array): string {
   return Buffer.from(sha256(keyIdLabel, publicKey)).toString('hex', 0, keyIdBytes);
 }
@@ -82,7 +82,6 @@ export function transportPacket(receiver: number, counter: number, ciphertext: U
   return packet;
 }
 
-/** Four bytes, big-endian. */
 export function index(value: number): Buffer {
   const bytes = Buffer.alloc(indexBytes);
   bytes.writeUInt32BE(value);

@@ -1,6 +1,6 @@
 /**
- * Which counters of a session were seen: a sliding window below the highest one (as RFC 6479). Pure.
- * Implements `docs/data-plane.md#counters-and-replay`.
+ * The counters that a session has seen: a sliding window below the highest one (like RFC 6479). Pure. Implements
+ * `docs/data-plane.md#counters-and-replay`.
  */
 
 /**
@@ -8,13 +8,13 @@
  * @internal exported for tests
  */
 export const windowCounters = 2048;
-/** One word more than the window, so that a word is only cleared when all of it is out of the window. */
+/** One word more than the window, so that a word is cleared only once all of it has left the window. */
 const words = windowCounters / 32 + 1;
 
 export interface ReplayWindow {
-  /** Whether a datagram with this counter may still come: it was not seen, and is not too old. */
+  /** Whether a datagram with this counter is acceptable: not seen before, and not too old. */
   accepts(counter: number): boolean;
-  /** Notes a counter that was accepted, once its datagram is authentic. @returns whether it is the highest so far */
+  /** Records an accepted counter once its datagram is authentic. @returns whether it is the highest so far */
   note(counter: number): boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * An established session of UDP ENC as either side holds it: seals and opens datagrams, and refuses repeated and old ones. Not
- * the handshake, and not the change from one session to the next: `dialler.ts`, `listener.ts`.
- * Implements `docs/data-plane.md#inside-a-session`.
+ * An established session of UDP ENC, as either side holds it: seals and opens datagrams, and refuses repeated and old
+ * ones. The handshake and the switch to a new session are in `dialler.ts` and `listener.ts`. Implements
+ * `docs/data-plane.md#inside-a-session`.
  */
 import { nk } from '../noise/handshake.js';
 import type { HandshakeParty, NoiseSession } from '../noise/handshake.js';
@@ -13,12 +13,12 @@ import type { EncTiming } from './timing.js';
 /** The first byte of a plaintext. */
 export const contentKind = { datagram: 0, ping: 1, pong: 2, rekey: 3, rekeyAnswer: 4 } as const;
 
-/** Largest datagram inside: what a UDP packet over IPv4 holds, without the 30 bytes of header, kind and tag. */
+/** The largest datagram inside: the capacity of a UDP packet over IPv4, less the 30 bytes of header, kind and tag. */
 export const datagramMaxBytes = 65_507 - 30;
 
 const prologue = Buffer.from('svc-enc-v1', 'latin1');
 
-/** The knowledge of one side, completed for the handshake. */
+/** What one side knows, completed for the handshake. */
 export function encParty(own: Pick<HandshakeParty, 'localStatic' | 'remoteStatic' | 'ephemeral'>): HandshakeParty {
   return { ...own, pattern: nk, prologue };
 }
@@ -26,20 +26,20 @@ export function encParty(own: Pick<HandshakeParty, 'localStatic' | 'remoteStatic
 export interface Opened {
   readonly kind: number;
   readonly content: Buffer;
-  /** No later datagram has come before. */
+  /** No later datagram arrived before it. */
   readonly isNewest: boolean;
 }
 
 export interface EncSession {
-  /** The index by which the other side names it. */
+  /** The index by which the other side addresses this session. */
   readonly ownIndex: number;
   readonly startedAt: number;
   readonly tooOld: (now: number) => boolean;
-  /** A dialler rekeys. */
+  /** Only diallers rekey. */
   readonly isDueForRekey: (now: number) => boolean;
   /** A packet; undefined when the session is too old. */
   seal(kind: number, content: Uint8Array, now: number): Buffer | undefined;
-  /** Undefined for what is not authentic, repeated, or too old. */
+  /** Undefined for a packet that is not authentic, repeated, or too old. */
   open(counter: number, ciphertext: Buffer, now: number): Opened | undefined;
   /** Overwrites the keys. */
   wipe(): void;

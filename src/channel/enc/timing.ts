@@ -2,23 +2,23 @@
 const SECOND = 1000;
 
 export interface EncTiming {
-  /** Waits after each try of a handshake: one more try after each but the last. */
+  /** Waits after each handshake attempt; another attempt follows each wait but the last. */
   readonly handshakeTriesMs: readonly number[];
-  /** How long a handshake may wait at the listener: by then its dialler has tried again. */
+  /** How long a handshake may wait at the listener: after that its dialler has tried again. */
   readonly handshakeStaleMs: number;
-  /** Age at which the dialler begins a rekey. */
+  /** The age at which the dialler starts a rekey. */
   readonly rekeyAfterMs: number;
   readonly rekeyRetryMs: number;
-  /** Age from which nobody uses a session any more. */
+  /** The age from which neither side uses a session. */
   readonly refuseAfterMs: number;
-  /** How long a session is heard after its successor was taken. */
+  /** How long a session still receives after its successor was taken into use. */
   readonly overlapMs: number;
   /** How long a dialler sends without an answer before it asks for one. */
   readonly silenceMs: number;
   readonly pingEveryMs: number;
-  /** Pings without an answer after which the dialler shakes hands anew. */
+  /** Unanswered pings after which the dialler starts a new handshake. */
   readonly pings: number;
-  /** How long a listener waits for the first datagram of a handshake that it answered. */
+  /** How long a listener waits for the first datagram after answering a handshake. */
   readonly halfOpenMs: number;
 }
 
@@ -35,5 +35,5 @@ export const encTiming: EncTiming = {
   halfOpenMs: 10 * SECOND,
 };
 
-/** Datagrams sent in a session after which the dialler begins a rekey. */
+/** Datagrams sent in a session after which the dialler starts a rekey. */
 export const rekeyAfterDatagrams = 2 ** 30;

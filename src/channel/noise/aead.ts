@@ -1,11 +1,11 @@
 /**
- * ChaCha20-Poly1305 with the nonces of Noise (revision 34, section 12.3). Without state: the counters are in
- * `cipher-state.ts` and `symmetric-state.ts`.
+ * ChaCha20-Poly1305 with Noise nonces (revision 34, section 12.3). Stateless: the counters are in `cipher-state.ts` and
+ * `symmetric-state.ts`.
  */
 import { chacha } from '../../kernel/crypto/crypto.js';
 
 const none = new Uint8Array(0);
-/** For the call that is running, which copies it. */
+/** Reused: the running call copies it. */
 const nonce = Buffer.alloc(12);
 
 /** Four zero bytes, then the counter as 64 bits little-endian. */

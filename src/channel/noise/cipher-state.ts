@@ -1,7 +1,7 @@
 /**
- * One direction of an established session: a key and the number of the next message. Not a handshake. The state counts
- * by itself, so that no caller can use a nonce twice.
- * Implements `docs/contract/agent-protocol.md#control`: nonce = sequence, from 0, rising by 1; empty associated data.
+ * One direction of an established session: a key and the number of the next message. Not a handshake. The state does
+ * the counting, so that no caller can use a nonce twice. Implements `docs/contract/agent-protocol.md#control`: nonce =
+ * sequence, from 0, rising by 1; empty associated data.
  */
 import { err, ok } from '../../kernel/result.js';
 import { decryptAead, encryptAead } from './aead.js';
@@ -11,12 +11,12 @@ import type { NoiseResult } from './failure.js';
 export interface CipherState {
   /** The sequence that the next message of this direction must carry. */
   readonly nextSequence: number;
-  /** Ciphertext with its tag. Fails on a sequence that is not next, or more than 65,519 bytes. */
+  /** Ciphertext with its tag. Fails on a sequence that is not next, or on more than 65,519 bytes. */
   encrypt(sequence: number | bigint, plaintext: Uint8Array): NoiseResult<Uint8Array>;
   /** Plaintext in its own memory. Fails on a sequence that is not next, a wrong length or a bad tag. */
   decrypt(sequence: number | bigint, ciphertext: Uint8Array): NoiseResult<Uint8Array>;
   /**
-   * Opens a message in any order, as datagrams come (Noise, section 11.4), and counts nothing: the caller must remember which
+   * Opens a message in any order, for datagrams (Noise, section 11.4), and counts nothing: the caller must remember the
    * sequences it has seen. Never mixed with `decrypt` on one state.
    */
   decryptAt(sequence: number, ciphertext: Uint8Array): NoiseResult<Uint8Array>;
@@ -24,10 +24,7 @@ export interface CipherState {
   wipe(): void;
 }
 
-/**
- * A class, because there are two for each agent: an object of functions with a getter would take 1.5 KiB more, and be
- * slower to call.
- */
+/** A class, because each agent has two: an object of functions would take 1.5 KiB more and be slower to call. */
 class Direction implements CipherState {
   readonly #key: Uint8Array;
   #next = 0;
@@ -65,7 +62,7 @@ class Direction implements CipherState {
     this.#wiped = true;
     this.#key.fill(0);
   }
-  /** Numbers above 2^53 are not exact; no session gets that far. */
+  /** Numbers above 2^53 are inexact; no session gets that far. */
   #isNext(sequence: number | bigint): boolean {
     return Number(sequence) === this.#next && this.#next < Number.MAX_SAFE_INTEGER;
   }

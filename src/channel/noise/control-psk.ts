@@ -1,7 +1,7 @@
 /**
- * The control PSK as agents and service share it: its text form, the keys derived from its secret, its fingerprint; and
- * what an agent needs of it. Issuing and storing are in `src/security/psk.ts`.
- * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
+ * The control PSK as agents and the service share it: its text form, the keys derived from its secret, its fingerprint,
+ * and the keys that an agent needs from it. `src/security/psk.ts` issues and stores PSKs. Implements
+ * `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { hkdfSha256, sha256, x25519PairOf } from '../../kernel/crypto/crypto.js';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
@@ -17,7 +17,7 @@ const pskInfo = 'noise-psk';
 const pskPattern = /^svcpsk1_[A-Za-z0-9_-]{86}$/;
 
 interface ControlPsk {
-  /** 32 random bytes. Only the agent knows them once the PSK has been shown. */
+  /** 32 random bytes, known only to the agent once the PSK has been shown. */
   readonly secret: Uint8Array;
   /** The service's X25519 public key, which the agent pins. */
   readonly servicePublic: Uint8Array;
@@ -29,7 +29,7 @@ interface NodeSecrets {
 }
 
 /**
- * The text form that an operator hands to an agent.
+ * The text form that an operator gives to an agent.
  * @throws RangeError unless each half has 32 bytes
  */
 export function encodeControlPsk(controlPsk: ControlPsk): string {
@@ -39,7 +39,7 @@ export function encodeControlPsk(controlPsk: ControlPsk): string {
 }
 
 /**
- * Reads the text form; the error says what was expected and never repeats the input.
+ * Parses the text form; the error says what was expected and never repeats the input.
  * @internal exported for tests
  */
 export function decodeControlPsk(text: string): Result<ControlPsk, string> {
@@ -69,16 +69,16 @@ export function pskFingerprint(nodeStaticPublic: Uint8Array): string {
   return `SHA256:${Buffer.from(sha256(nodeStaticPublic)).toString('base64url')}`;
 }
 
-/** Everything that an agent needs for the handshake. */
+/** Everything an agent needs for the handshake. */
 export interface AgentKeys {
   readonly nodeStatic: X25519KeyPair;
   readonly psk: Uint8Array;
   readonly servicePublic: Uint8Array;
-  /** As REST shows it, so that an operator can compare. */
+  /** In the form that REST shows, so that an operator can compare. */
   readonly fingerprint: string;
 }
 
-/** Reads `SVC_CONTROL_PSK`; the error says what was expected and never repeats the input. */
+/** Parses `SVC_CONTROL_PSK`; the error says what was expected and never repeats the input. */
 export function agentKeysFrom(controlPsk: string): Result<AgentKeys, string> {
   const decoded = decodeControlPsk(controlPsk);
   if (!decoded.ok) return decoded;

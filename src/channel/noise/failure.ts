@@ -1,6 +1,6 @@
 /**
- * Failures of a handshake or a session, as values and not as exceptions, because a hostile peer is an ordinary case.
- * A failure carries no byte that was received or derived.
+ * Failures of a handshake or a session. They are values rather than exceptions, because a hostile peer is an ordinary
+ * case. A failure contains no received or derived bytes.
  */
 import type { Result } from '../../kernel/result.js';
 
@@ -13,7 +13,7 @@ export type NoiseFailure =
   | 'bad_tag'
   /** Not the next sequence number of this direction. */
   | 'wrong_sequence'
-  /** Used again after its end: a handshake step taken twice, or a wiped cipher state. */
+  /** Used after its end: a repeated handshake step, or a wiped cipher state. */
   | 'finished';
 
 export type NoiseResult<T> = Result<T, NoiseFailure>;

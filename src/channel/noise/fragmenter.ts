@@ -1,8 +1,8 @@
 /**
  * Payloads larger than one Noise message: the sender splits them into fragments, the receiver joins them within limits.
- * Pure. Encryption is in `cipher-state.ts`; deadlines and the bound over all sessions are the owner's, which reads
- * `heldBytes` and `unfinishedSince`.
- * Implements `docs/contract/agent-protocol.md#control`: plaintext = 1 byte (0x00 last, 0x01 more follow) + fragment.
+ * Pure. `cipher-state.ts` encrypts. The owner enforces deadlines and the bound over all sessions, using `heldBytes` and
+ * `unfinishedSince`. Implements `docs/contract/agent-protocol.md#control`: plaintext = 1 byte (0x00 last, 0x01 more
+ * follow) + fragment.
  */
 import { limits } from '../../kernel/limits.js';
 import { maxPlaintextBytes } from './failure.js';
@@ -10,12 +10,12 @@ import { maxPlaintextBytes } from './failure.js';
 const lastFragment = 0x00;
 const moreFollow = 0x01;
 
-/** The capacity of one plaintext besides its fragment byte. */
+/** The capacity of one plaintext without its fragment byte. */
 export const maxFragmentBytes = maxPlaintextBytes - 1;
 
 /**
- * Splits a payload into plaintexts that are ready to encrypt; every fragment but the last has the maximum length.
- * Sessions may share the plaintexts, because encrypting does not change them. An empty payload is one empty fragment.
+ * Splits a payload into plaintexts ready to encrypt; every fragment but the last has the maximum length. Sessions may
+ * share the plaintexts, because encrypting does not change them. An empty payload becomes one empty fragment.
  */
 export function splitPayload(payload: Uint8Array): readonly Uint8Array[] {
   const plaintexts: Uint8Array[] = [];
@@ -28,7 +28,7 @@ export function splitPayload(payload: Uint8Array): readonly Uint8Array[] {
 }
 
 /**
- * One of them, so that a writer that waits for its peer holds no copy of the unsent rest.
+ * A single one of them, so that a writer waiting for its peer holds no copy of the unsent rest.
  * @param offset a multiple of `maxFragmentBytes` below the length of the payload, or 0
  */
 export function plaintextAt(payload: Uint8Array, offset: number): Uint8Array {
@@ -56,22 +56,22 @@ type JoinResult =
 
 interface Joiner {
   /**
-   * Takes the next decrypted plaintext and keeps its memory. `nowMs` comes from any clock that does not go back.
-   * After a refusal it holds nothing and refuses everything: the session ends.
+   * Takes the next decrypted plaintext and keeps its memory. `nowMs` comes from any clock that does not go back. After
+   * a refusal it holds nothing and refuses everything, because the session ends.
    */
   push(plaintext: Uint8Array, nowMs: number): JoinResult;
   /** Bytes of the unfinished payload. */
   readonly heldBytes: number;
-  /** When the first fragment of the unfinished payload arrived, by the clock of `push`; undefined without one. */
+  /** When the first fragment of the unfinished payload arrived, by the clock of `push`; undefined if there is none. */
   readonly unfinishedSince: number | undefined;
   /** Releases everything it holds. */
   discard(): void;
 }
 
-/** A class, because there is one for each agent: see `cipher-state.ts`. */
+/** A class, because each agent has one: see `cipher-state.ts`. */
 class FragmentJoiner implements Joiner {
   readonly #maxBytes: number;
-  /** Nearly always undefined, because few messages have fragments. */
+  /** Almost always undefined, because few messages are fragmented. */
   #parts: Uint8Array[] | undefined;
   #closed = false;
   heldBytes = 0;

@@ -1,10 +1,10 @@
 /**
  * The two-message Noise handshake in both roles: `initiate` for agents, `respond` for the service. Pure except for the
- * random ephemeral key. Clock skew, replay and admission are judged in `src/transport/agent/`.
- * Implements `docs/contract/agent-protocol.md#opensession`, after Noise revision 34.
+ * random ephemeral key. `src/transport/agent/` checks clock skew, replay and admission. Implements
+ * `docs/contract/agent-protocol.md#opensession`, after Noise revision 34.
  *
- * For an unknown node the service passes a dummy party. Every failure of `respond`, except a wrong length, comes after
- * the same work.
+ * For an unknown node, the service passes a dummy party. Every failure of `respond`, except a wrong length, costs the
+ * same work.
  */
 import { agreeX25519, generateX25519, x25519KeyBytes } from '../../kernel/crypto/crypto.js';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
@@ -22,7 +22,7 @@ type Token = 'psk' | 'e' | 'ee' | 'es' | 'se' | 'ss';
  */
 export interface HandshakePattern {
   readonly protocolName: string;
-  /** Whether each side's static public key is known to the other beforehand. */
+  /** Whether each side knows the other's static public key beforehand. */
   readonly initiatorStaticKnown: boolean;
   readonly responderStaticKnown: boolean;
   readonly messages: readonly [readonly Token[], readonly Token[]];
@@ -42,7 +42,7 @@ export const kkPsk0: HandshakePattern = {
   ],
 };
 
-/** The pattern of UDP ENC (`docs/data-plane.md#enc`): the initiator knows the responder's key, and has none itself. */
+/** The pattern of UDP ENC (`docs/data-plane.md#enc`): the initiator knows the responder's key and has none itself. */
 export const nk: HandshakePattern = {
   protocolName: 'Noise_NK_25519_ChaChaPoly_SHA256',
   initiatorStaticKnown: false,
@@ -53,7 +53,7 @@ export const nk: HandshakePattern = {
   ],
 };
 
-/** The knowledge of one side before the first message. The pattern says what it needs. */
+/** What one side knows before the first message. The pattern says what is needed. */
 export interface HandshakeParty {
   readonly prologue: Uint8Array;
   /** 32 bytes. */
@@ -63,7 +63,7 @@ export interface HandshakeParty {
   readonly remoteStatic?: Uint8Array;
   /** KKpsk0 when absent. */
   readonly pattern?: HandshakePattern;
-  /** For test vectors only; absent, a random one is made. Its private half is wiped at the end. */
+  /** For test vectors only; a random one is generated when absent. Its private half is wiped at the end. */
   readonly ephemeral?: X25519KeyPair;
 }
 
@@ -138,7 +138,7 @@ interface Run {
   discard(): void;
 }
 
-/** The HandshakeState of Noise, section 5.3, for one run. Any failure ends it. */
+/** The HandshakeState of Noise (section 5.3) for one run. Any failure ends it. */
 function startRun(party: HandshakeParty, initiator: boolean): Run {
   const pattern = party.pattern ?? kkPsk0;
   // A psk pattern also mixes every ephemeral key into the chaining key (section 9.2).
@@ -240,7 +240,7 @@ function required(label: string, bytes: Uint8Array | undefined): Uint8Array {
   return bytes;
 }
 
-/** MixKey(DH(local, remote)); false when the result is all zeros, which a key of small order forces. */
+/** MixKey(DH(local, remote)); false when the result is all zeros, which a key of small order causes. */
 function mixAgreement(symmetric: SymmetricState, local: X25519KeyPair, remote: Uint8Array): boolean {
   const shared = agreeX25519(local.privateKey, remote);
   if (shared === undefined) return false;

@@ -17,7 +17,7 @@ export interface SymmetricState {
   encryptAndHash(plaintext: Uint8Array): Uint8Array;
   /** Undefined when the tag does not verify; the state must not be used afterwards. */
   decryptAndHash(ciphertext: Uint8Array): Uint8Array | undefined;
-  /** Bytes that encryption adds now: a tag, or nothing before the first key. */
+  /** Bytes that encryption currently adds: a tag, or nothing before the first key. */
   readonly overhead: number;
   /** The current handshake hash `h`. */
   handshakeHash(): Uint8Array;

@@ -1,6 +1,7 @@
 /**
- * How a client proves, inside the session id of an ordinary ClientHello, that it knows a server's public key and one of its
- * short ids: 16 bytes, sealed under a key that only the two can derive. Pure. Implements `docs/reality.md#the-session-id`.
+ * How a client proves, inside the session id of an ordinary ClientHello, that it knows a server's public key and one of
+ * its short ids: 16 bytes, sealed under a key that only these two can derive. Pure. Implements
+ * `docs/reality.md#the-session-id`.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { agreeX25519, hkdfSha256 } from '../../kernel/crypto/crypto.js';
@@ -10,21 +11,21 @@ const shortIdBytes = 8;
 const tagBytes = 16;
 const plaintextBytes = 16;
 export const sessionIdBytes = plaintextBytes + tagBytes;
-/** The random of a hello is the salt of the key, and then the nonce. */
+/** The first bytes of a hello's random are the salt of the key, the rest is the nonce. */
 const saltBytes = 20;
 const randomBytes = 32;
 const keyInfo = Buffer.from('REALITY', 'latin1');
 
-/** The claim of a client in its session id. */
+/** What a client claims in its session id. */
 export interface SessionClaim {
-  /** The version of the client's program: major, minor, patch, each 0 to 255. */
+  /** The version of the client program: major, minor, patch, each 0 to 255. */
   readonly version: readonly [number, number, number];
   /** The client's clock, in whole seconds since the Unix epoch. */
   readonly seconds: number;
   readonly shortId: Buffer;
 }
 
-/** A short id as REALITY sends it: the bytes of the hexadecimal digits, then zeros up to eight bytes. */
+/** A short id in REALITY's wire form: the bytes of the hexadecimal digits, then zeros up to eight bytes. */
 export function shortIdFromHex(digits: string): Buffer {
   const bytes = Buffer.alloc(shortIdBytes);
   bytes.write(digits, 'hex');
@@ -32,7 +33,7 @@ export function shortIdFromHex(digits: string): Buffer {
 }
 
 /**
- * The key that binds a session id and a certificate to one ClientHello; undefined if the peer's key is of small order.
+ * The key that binds a session id and a certificate to one ClientHello; undefined if the peer's key has small order.
  * @param random of the ClientHello
  */
 export function authKeyOf(own: X25519KeyPair, peer: Uint8Array, random: Buffer): Uint8Array | undefined {
@@ -42,7 +43,7 @@ export function authKeyOf(own: X25519KeyPair, peer: Uint8Array, random: Buffer):
 
 /**
  * The session id of a ClientHello.
- * @param hello the whole message, its session id still 32 zeros
+ * @param hello the whole message, with 32 zeros as its session id
  */
 export function sealClaim(authKey: Uint8Array, random: Buffer, hello: Uint8Array, claim: SessionClaim): Buffer {
   const plaintext = Buffer.alloc(plaintextBytes);
@@ -57,8 +58,8 @@ export function sealClaim(authKey: Uint8Array, random: Buffer, hello: Uint8Array
 }
 
 /**
- * The claim in the session id of a ClientHello; undefined unless it was sealed under the key, for exactly this message.
- * @param hello the whole message as it came, with the session id at `sessionIdAt`
+ * The claim in the session id of a ClientHello; undefined unless it was sealed under the key for exactly this message.
+ * @param hello the whole message as received, with the session id at `sessionIdAt`
  */
 export function openClaim(
   authKey: Uint8Array,

@@ -1,7 +1,7 @@
 /**
- * The temporary certificate of a REALITY server: an Ed25519 key of this process, with a MAC under the key that server
- * and client share in place of the signature. So the client knows the server, and nobody else can make one. No
- * authority knows this certificate. Implements `docs/reality.md#the-certificate`.
+ * The temporary certificate of a REALITY server: an Ed25519 key of this process, with a MAC in place of the signature,
+ * under the key that server and client share. So the client recognises the server, and nobody else can make such a
+ * certificate. No authority knows it. Implements `docs/reality.md#the-certificate`.
  */
 import {
   X509Certificate,
@@ -16,7 +16,7 @@ import type { KeyObject } from 'node:crypto';
 
 const macBytes = 64;
 
-/** DER of a certificate with empty names and no extensions, in three pieces: public key and signature come between them. */
+/** DER of a certificate with empty names and no extensions, in three pieces around public key and signature. */
 const beforeKey = Buffer.from(
   '3081af' + // Certificate
     '3063' + // to be signed
@@ -38,15 +38,15 @@ export interface TemporaryIdentity {
   sign(bytes: Uint8Array): Buffer;
 }
 
-/** One for each process is enough: the MAC makes each connection's certificate unique. */
+/** One per process is enough: the MAC makes each connection's certificate unique. */
 export function createTemporaryIdentity(): TemporaryIdentity {
-  // Encoded during generation and never exported: Node 20 can deadlock when a garbage collection meets an export.
+  // Encoded during generation and never exported: in Node 20, an export can deadlock with garbage collection.
   const { privateKey, publicKey } = generateKeyPairSync('ed25519', {
     publicKeyEncoding: { format: 'der', type: 'spki' },
     privateKeyEncoding: { format: 'pem', type: 'pkcs8' },
   });
   const publicBytes = publicKey.subarray(-32);
-  // Parsed once: to parse it for each signature costs ten times what a signature does.
+  // Parsed once: parsing it for each signature would cost ten times what a signature does.
   const key = createPrivateKey(privateKey);
   return {
     certificateFor: (authKey) => Buffer.concat([beforeKey, publicBytes, beforeSignature, mac(authKey, publicBytes)]),
@@ -58,10 +58,7 @@ function mac(authKey: Uint8Array, publicKey: Uint8Array): Buffer {
   return createHmac('sha512', authKey).update(publicKey).digest();
 }
 
-/**
- * The key of a certificate made for the client that shares `authKey`; undefined for any other certificate and for other
- * bytes.
- */
+/** The key of a certificate made for the client that shares `authKey`; undefined for any other bytes. */
 export function boundKeyOf(certificate: Buffer, authKey: Uint8Array): KeyObject | undefined {
   const key = publicKeyOf(certificate);
   if (key?.asymmetricKeyType !== 'ed25519') return undefined;
@@ -79,7 +76,7 @@ function publicKeyOf(certificate: Buffer): KeyObject | undefined {
   }
 }
 
-/** Whether `signature` is one of the key's over the bytes. */
+/** Whether `signature` is this key's signature of the bytes. */
 export function isSignedBy(key: KeyObject, bytes: Uint8Array, signature: Uint8Array): boolean {
   return verify(null, bytes, key, signature);
 }

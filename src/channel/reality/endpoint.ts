@@ -1,12 +1,12 @@
 /**
- * Where an agent finds its service: `http://host:port`, or `reality://host:port?pbk=…&sid=…&sni=…`
+ * The address at which an agent reaches its service: `http://host:port`, or `reality://host:port?pbk=…&sid=…&sni=…`
  * (`docs/contract/agent-protocol.md#the-listener`).
  */
 import { isServerName, isShortId, readKey } from './text-forms.js';
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
 import type { HostPort } from '../../kernel/host-port.js';
 
-/** The parameters with which an agent gets in through REALITY. */
+/** The parameters that let an agent in through REALITY. */
 export interface RealityAccess {
   /** X25519 public key of the service's listener, 32 bytes. */
   readonly publicKey: Buffer;
@@ -36,7 +36,7 @@ function withAccess(hostPort: HostPort, query: URLSearchParams): ControlEndpoint
   const shortId = query.get('sid') ?? '';
   if (!isShortId(shortId)) return 'expected sid to be a short id of 2 to 16 hexadecimal digits';
   const serverName = query.get('sni') ?? '';
-  if (!isServerName(serverName)) return 'expected sni to be a name of SVC_REALITY_SERVER_NAMES';
+  if (!isServerName(serverName)) return 'expected sni to be a name from SVC_REALITY_SERVER_NAMES';
   return { ...hostPort, reality: { publicKey, shortId, serverName } };
 }
 

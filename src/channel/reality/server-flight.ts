@@ -1,6 +1,6 @@
 /**
- * The messages with which a TLS 1.3 server proves itself, from EncryptedExtensions to Finished (RFC 8446, sections 4.3 and
- * 4.4), with a certificate for one client. The client's side reads them in `src/agent/reality/`.
+ * The messages in which a TLS 1.3 server proves its identity, from EncryptedExtensions to Finished (RFC 8446, sections
+ * 4.3 and 4.4), with a certificate for one client. `src/agent/reality/` reads them on the client's side.
  */
 import { messageType, signature } from '../tls/codes.js';
 import type { TemporaryIdentity } from './certificate.js';
@@ -17,7 +17,7 @@ export interface ServerFlight {
 }
 
 /**
- * The flight after a ServerHello. Each message is added to the transcript.
+ * The flight after a ServerHello. Adds each message to the transcript.
  * @param serverSecret handshake traffic secret of the server
  */
 export function buildServerFlight(
@@ -47,7 +47,7 @@ export function buildServerFlight(
   };
 }
 
-/** The bytes that the CertificateVerify of a server signs. */
+/** The bytes that a server signs in its CertificateVerify. */
 export function signedContent(transcriptHash: Uint8Array): Buffer {
   const context = Buffer.from('TLS 1.3, server CertificateVerify', 'latin1');
   return Buffer.concat([Buffer.alloc(64, 0x20), context, Buffer.alloc(1), transcriptHash]);

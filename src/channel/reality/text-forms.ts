@@ -1,4 +1,4 @@
-/** How keys, short ids and server names are written, in the settings of the service and in the endpoints of agents alike. */
+/** The text forms of keys, short ids and server names, in the service's settings and in the endpoints of agents. */
 import { x25519KeyBytes } from '../../kernel/crypto/crypto.js';
 
 const namePattern = /^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i;

@@ -1,32 +1,32 @@
 /**
- * Reads a ClientHello (RFC 8446, section 4.1.2; its server name: RFC 6066, section 3). Pure; takes any bytes. Decides:
- * `src/transport/listener/reality/` of agents that connect, `src/agent/relays/first-bytes.ts` of the agent's own
- * clients.
+ * Parses a ClientHello (RFC 8446, section 4.1.2; its server name: RFC 6066, section 3). Pure; accepts any bytes.
+ * `src/transport/listener/reality/` decides about agents that connect, `src/agent/relays/first-bytes.ts` about the
+ * agent's own clients.
  */
 import { extension, group, legacyVersion, messageType, tls13 } from './codes.js';
 import { Malformed, createReader, unlessMalformed } from './vectors.js';
 import type { Reader } from './vectors.js';
 
-/** The parts of every ClientHello, of any version of TLS. */
+/** The fields that every ClientHello has, in any version of TLS. */
 export interface HelloFields {
   /** The message with its header. */
   readonly bytes: Buffer;
   readonly random: Buffer;
-  /** Part of `bytes`. */
+  /** A view into `bytes`. */
   readonly sessionId: Buffer;
-  /** Where the session id begins in `bytes`. */
+  /** Offset of the session id in `bytes`. */
   readonly sessionIdAt: number;
-  /** As sent; undefined if none was. */
+  /** As sent; undefined if absent. */
   readonly serverName: string | undefined;
   /** Contents by type. */
   readonly extensions: ReadonlyMap<number, Buffer>;
 }
 
-/** A ClientHello and its offers to a TLS 1.3 server. */
+/** A ClientHello and what it offers to a TLS 1.3 server. */
 export interface ClientHello extends Omit<HelloFields, 'extensions'> {
   readonly offersTls13: boolean;
   readonly protocols: readonly string[];
-  /** The key shares of the groups that REALITY knows, of the right length. */
+  /** The key shares of the groups that REALITY supports, if they have the right length. */
   readonly x25519: Buffer | undefined;
   readonly hybrid: Buffer | undefined;
 }
@@ -35,12 +35,12 @@ const x25519ShareBytes = 32;
 /** An ML-KEM-768 encapsulation key, then an X25519 public key. */
 const hybridClientShareBytes = 1184 + x25519ShareBytes;
 
-/** @param bytes a whole message with its header; undefined if it is not well-formed */
+/** @param bytes a whole message with its header; undefined if it is malformed */
 export function readHelloFields(bytes: Buffer): HelloFields | undefined {
   return unlessMalformed(() => fieldsOf(bytes));
 }
 
-/** @param bytes as above; undefined also if what it offers is not well-formed */
+/** @param bytes as above; undefined also if its offers are malformed */
 export function readClientHello(bytes: Buffer): ClientHello | undefined {
   return unlessMalformed(() => {
     const { extensions, ...fields } = fieldsOf(bytes);
@@ -70,7 +70,7 @@ function fieldsOf(bytes: Buffer): HelloFields {
   const suites = body.vector(2).length;
   if (suites < 2 || suites % 2 !== 0) throw new Malformed('no cipher suites, or half a one');
   if (body.vector(1).length === 0) throw new Malformed('no compression methods');
-  // Versions before 1.3 allow a hello without any.
+  // Versions before 1.3 allow a hello without extensions.
   const extensions: ReadonlyMap<number, Buffer> = body.left === 0 ? new Map() : readExtensions(body.vector(2));
   body.end();
   const serverName = readServerName(extensions.get(extension.serverName));
@@ -83,14 +83,14 @@ function readExtensions(bytes: Buffer): ReadonlyMap<number, Buffer> {
   while (reader.left > 0) {
     const type = reader.uint(2);
     const content = reader.vector(2);
-    // Two of one type would let two readers see two contents.
+    // With a duplicate, two readers could see different contents.
     if (found.has(type)) throw new Malformed('an extension comes twice');
     found.set(type, content);
   }
   return found;
 }
 
-/** The list that fills the content of an extension. */
+/** A reader of the list that fills an extension. */
 function listIn(content: Buffer, lengthBytes: 1 | 2): Reader {
   const outer = createReader(content);
   const list = createReader(outer.vector(lengthBytes));
@@ -110,7 +110,7 @@ function readServerName(content: Buffer | undefined): string | undefined {
     const value = names.vector(2);
     if (value.length === 0) throw new Malformed('a server name is empty');
     if (type !== hostName) continue;
-    // Two names would let two readers see two of them.
+    // With two names, two readers could see different ones.
     if (name !== undefined) throw new Malformed('a server name comes twice');
     name = value.toString('latin1');
   }
@@ -133,7 +133,7 @@ function readProtocols(content: Buffer | undefined): readonly string[] {
   return protocols;
 }
 
-/** The first share of a group; one of another length than the group's does not count. */
+/** The first share of a group; a share whose length does not fit the group is ignored. */
 function readKeyShares(content: Buffer | undefined): (id: number, length: number) => Buffer | undefined {
   if (content === undefined) return () => undefined;
   const list = listIn(content, 2);

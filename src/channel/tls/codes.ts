@@ -1,4 +1,4 @@
-/** The numbers of TLS 1.3 that are needed here, under their names in RFC 8446 (the hybrid group: draft-ietf-tls-ecdhe-mlkem). */
+/** The TLS 1.3 numbers used here, under their names in RFC 8446 (the hybrid group: draft-ietf-tls-ecdhe-mlkem). */
 
 export const recordType = { changeCipherSpec: 20, alert: 21, handshake: 22, applicationData: 23 } as const;
 
@@ -40,15 +40,15 @@ export const alert = {
 } as const;
 
 export const tls13 = 0x0304;
-/** The version that TLS 1.3 writes where older versions put theirs. */
+/** The version number that TLS 1.3 writes in the field of older versions. */
 export const legacyVersion = 0x0303;
 /** Type, version and length of a record. */
 export const recordHeaderBytes = 5;
 /** Type and length of a handshake message. */
 export const messageHeaderBytes = 4;
-/** The type of a record's content. */
+/** The most plaintext bytes in a record. */
 export const plaintextMax = 16_384;
-/** Of a record after its header, when it is encrypted. */
+/** The most bytes after the header of an encrypted record. */
 export const ciphertextMax = plaintextMax + 256;
 /** A whole record, which some middleboxes expect after a hello. */
 export const changeCipherSpecRecord: Uint8Array = Uint8Array.of(recordType.changeCipherSpec, 3, 3, 0, 1, 1);

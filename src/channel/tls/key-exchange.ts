@@ -1,5 +1,5 @@
 /**
- * The key exchanges that REALITY knows, on both sides: X25519, and X25519MLKEM768, which a quantum computer does not break
+ * The key exchanges that REALITY supports, on both sides: X25519, and X25519MLKEM768, which resists quantum computers
  * (draft-ietf-tls-ecdhe-mlkem). Keys live for one handshake.
  */
 import { ml_kem768 } from '@noble/post-quantum/ml-kem.js';
@@ -12,13 +12,13 @@ import type { ServerHello } from './server-hello.js';
 const x25519Bytes = 32;
 
 export interface Agreed {
-  /** The share for the other side. */
+  /** The share to send to the other side. */
   readonly share: Buffer;
   readonly secret: Uint8Array;
 }
 
 /**
- * The server's half. Undefined if the client has no share of the group, or one that leads to no secret.
+ * The server's half. Undefined if the client has no share of the group, or an invalid one.
  * @param agreed the group that the target chose
  */
 export function answerShare(agreed: ServerHello['group'], hello: ClientHello): Agreed | undefined {
@@ -54,11 +54,11 @@ function encapsulate(key: Uint8Array): { cipherText: Uint8Array; sharedSecret: U
 
 /** A client's keys for one handshake. */
 export interface ClientShares {
-  /** The pair of the X25519 share, under which the session id is sealed as well. */
+  /** The pair of the X25519 share; the session id is sealed under it as well. */
   readonly x25519: X25519KeyPair;
   /** The share of X25519MLKEM768. */
   readonly hybrid: Buffer;
-  /** The secret that a ServerHello agrees on; undefined if it leads to none. */
+  /** The secret agreed on in a ServerHello; undefined if its share is invalid. */
   finish(hello: Pick<ServerHello, 'group' | 'share'>): Uint8Array | undefined;
 }
 

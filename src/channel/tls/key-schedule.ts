@@ -1,6 +1,6 @@
 /**
- * From a shared secret and the transcript to the secrets of a connection (RFC 8446, section 7.1), without pre-shared
- * keys. The ciphers made of them are elsewhere: `record-cipher.ts`.
+ * Derives the secrets of a connection from a shared secret and the transcript (RFC 8446, section 7.1), without
+ * pre-shared keys. `record-cipher.ts` makes ciphers of them.
  */
 import { createHash, createHmac } from 'node:crypto';
 import type { Suite } from './suites.js';
@@ -16,7 +16,7 @@ export interface HandshakeSecrets extends TrafficSecrets {
   readonly master: Buffer;
 }
 
-/** The transcript: all handshake messages so far in their order, without record headers. */
+/** The transcript: all handshake messages so far, in order, without record headers. */
 export interface Transcript {
   add(message: Uint8Array): void;
   /** The hash of everything added so far. */
@@ -34,7 +34,7 @@ export function createTranscript(suite: Suite): Transcript {
 const extract = (suite: Suite, salt: Uint8Array, secret: Uint8Array): Buffer =>
   createHmac(suite.hash, salt).update(secret).digest();
 
-/** HKDF-Expand-Label; `length` is at most that of the hash, so one round is enough. */
+/** HKDF-Expand-Label; `length` is at most the hash length, so one round is enough. */
 export function expandLabel(
   suite: Suite,
   secret: Uint8Array,
@@ -53,7 +53,7 @@ const none = Buffer.alloc(0);
 const derive = (suite: Suite, secret: Uint8Array, label: string, transcriptHash: Uint8Array): Buffer =>
   expandLabel(suite, secret, label, transcriptHash, suite.hashBytes);
 
-/** @param transcriptHash up to and with ServerHello */
+/** @param transcriptHash up to and including ServerHello */
 export function handshakeSecrets(suite: Suite, shared: Uint8Array, transcriptHash: Uint8Array): HandshakeSecrets {
   const zeros = Buffer.alloc(suite.hashBytes);
   const nothingSaid = createHash(suite.hash).digest();
@@ -66,7 +66,7 @@ export function handshakeSecrets(suite: Suite, shared: Uint8Array, transcriptHas
   };
 }
 
-/** @param transcriptHash up to and with the server's Finished */
+/** @param transcriptHash up to and including the server's Finished */
 export function applicationSecrets(suite: Suite, master: Uint8Array, transcriptHash: Uint8Array): TrafficSecrets {
   return {
     client: derive(suite, master, 'c ap traffic', transcriptHash),
@@ -74,7 +74,7 @@ export function applicationSecrets(suite: Suite, master: Uint8Array, transcriptH
   };
 }
 
-/** The content of a Finished message of the side that the secret belongs to. */
+/** The content of the Finished message of the side that owns the secret. */
 export function finishedMac(suite: Suite, secret: Uint8Array, transcriptHash: Uint8Array): Buffer {
   const key = derive(suite, secret, 'finished', none);
   return createHmac(suite.hash, key).update(transcriptHash).digest();

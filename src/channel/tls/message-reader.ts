@@ -1,9 +1,9 @@
-/** Joins the handshake messages of successive records (RFC 8446, section 5.1): one may be split, several may share one. */
+/** Joins handshake messages from successive records (RFC 8446, section 5.1), which may split or combine them. */
 import { messageHeaderBytes } from './codes.js';
 
 export interface HandshakeMessage {
   readonly type: number;
-  /** The message with its header, as the transcript wants it. */
+  /** The message with its header, as the transcript needs it. */
   readonly bytes: Buffer;
   readonly body: Buffer;
 }
@@ -12,7 +12,7 @@ export interface MessageReader {
   push(content: Buffer): void;
   /** The next whole message; `malformed` once one is longer than allowed. */
   next(): HandshakeMessage | 'incomplete' | 'malformed';
-  /** Whether the last message pushed is only there in part; keys must not change then. */
+  /** Whether the last pushed message is still incomplete; keys must not change then. */
   readonly partial: boolean;
 }
 

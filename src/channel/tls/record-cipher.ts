@@ -1,6 +1,6 @@
 /**
- * One direction of encrypted records (RFC 8446, section 5.2): seals contents into whole records, with padding if asked,
- * and opens records. Their framing in a stream of bytes is elsewhere: `record-reader.ts`.
+ * One direction of encrypted records (RFC 8446, section 5.2): seals contents into whole records, padded on request, and
+ * opens records. `record-reader.ts` frames them in a byte stream.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { CipherGCM, CipherGCMTypes, DecipherGCM } from 'node:crypto';
@@ -9,11 +9,11 @@ import { expandLabel, nextSecret } from './key-schedule.js';
 import type { Suite } from './suites.js';
 
 const tagBytes = 16;
-/** The overhead of a sealed record: header, the type of the content, tag. */
+/** The overhead of a sealed record: header, content type, tag. */
 export const recordOverhead = recordHeaderBytes + 1 + tagBytes;
 
 export interface Opened {
-  /** Of the content. */
+  /** The content type. */
   readonly type: number;
   readonly content: Buffer;
 }
@@ -21,18 +21,18 @@ export interface Opened {
 export interface RecordCipher {
   /**
    * A whole record with the content, which has at most 16,384 bytes.
-   * @param recordBytes pads the record to this length, header included; at least `recordOverhead` and the content
+   * @param recordBytes pads the record to this length, header included; at least `recordOverhead` plus the content
    */
   seal(type: number, content: Uint8Array, recordBytes?: number): Buffer;
-  /** The content of a whole record without its padding; undefined if it was not sealed with these keys, or holds nothing. */
+  /** The content of a whole record without its padding; undefined if it was not sealed with these keys, or is empty. */
   open(record: Buffer): Opened | undefined;
   /** How many records these keys have sealed or opened. */
   readonly count: number;
-  /** Changes to the keys of the next generation, as a KeyUpdate says. */
+  /** Switches to the keys of the next generation, after a KeyUpdate. */
   update(): void;
 }
 
-/** @param secret traffic secret of the side that seals */
+/** @param secret traffic secret of the sealing side */
 export function createRecordCipher(suite: Suite, secret: Uint8Array): RecordCipher {
   let current = secret;
   let key: Buffer = Buffer.alloc(0);
@@ -45,11 +45,11 @@ export function createRecordCipher(suite: Suite, secret: Uint8Array): RecordCiph
     count = 0;
   };
   takeKeys();
-  // Node types all AEADs as GCM; ChaCha20-Poly1305 has the same calls.
+  // Node types all AEADs as GCM; ChaCha20-Poly1305 is called the same way.
   const algorithm = suite.aead as CipherGCMTypes;
   const options = { authTagLength: tagBytes };
 
-  /** The counter is far below 2^48: keys are updated long before. */
+  /** The counter stays far below 2^48: keys are updated long before. */
   const nonce = (): Buffer => {
     const bytes = Buffer.from(iv);
     const at = bytes.length - 6;
@@ -98,14 +98,14 @@ export function createRecordCipher(suite: Suite, secret: Uint8Array): RecordCiph
   };
 }
 
-/** XOR of numbers below 2^48; the operator of the language has 32 bits. */
+/** XOR of numbers below 2^48, because JavaScript's operator has 32 bits. */
 function xor48(left: number, right: number): number {
   const half = 2 ** 24;
   const high = Math.floor(left / half) ^ Math.floor(right / half);
   return high * half + (((left % half) ^ (right % half)) >>> 0);
 }
 
-/** The type is the last byte that is not zero. */
+/** The type is the last non-zero byte. */
 function withoutPadding(inner: Buffer): Opened | undefined {
   let end = inner.length - 1;
   while (end >= 0 && inner[end] === 0) end -= 1;

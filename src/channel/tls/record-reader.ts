@@ -1,6 +1,6 @@
 /**
- * Cuts a stream of bytes into TLS records (RFC 8446, section 5.1), and reads those of a handshake one by one from a socket.
- * Does not look into them.
+ * Splits a byte stream into TLS records (RFC 8446, section 5.1), and reads the records of a handshake one by one from a
+ * socket. Does not look inside them.
  */
 import type { Duplex } from 'node:stream';
 import { ciphertextMax, recordHeaderBytes } from './codes.js';
@@ -13,9 +13,9 @@ export interface TlsRecord {
 
 export interface RecordReader {
   push(bytes: Buffer): void;
-  /** The next whole record; `malformed`, from then on, once the bytes are no record. */
+  /** The next whole record; `malformed`, for good, once the bytes are not a record. */
   next(): TlsRecord | 'incomplete' | 'malformed';
-  /** How many bytes were pushed and not returned yet. */
+  /** How many pushed bytes have not been returned yet. */
   readonly waiting: number;
   /** Those bytes. */
   rest(): Buffer;
@@ -25,13 +25,13 @@ export interface RecordReader {
 export function createRecordReader(lengthMax: number = ciphertextMax): RecordReader {
   let parts: Buffer[] = [];
   let size = 0;
-  /** They are joined only when a whole record is there, so that many small pieces cost no more than one copy. */
+  /** Joined only when a whole record has arrived, so that many small pieces cost only one copy. */
   const joined = (): Buffer => {
     const whole = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts, size);
     parts = [whole];
     return whole;
   };
-  /** Bytes that are needed before it is worth looking. */
+  /** Bytes needed before another look is worthwhile. */
   let wanted = recordHeaderBytes;
   return {
     push(bytes) {
@@ -61,8 +61,8 @@ export function createRecordReader(lengthMax: number = ciphertextMax): RecordRea
 }
 
 /**
- * The next record of a socket, which is paused in between; `gone` when the socket ends, or fails, before the record is
- * whole. One call at a time. Bytes after the record stay in `records`.
+ * The next record of a socket, which is paused in between; `gone` when the socket ends or fails before the record is
+ * complete. One call at a time. Bytes after the record stay in `records`.
  */
 export function nextRecord(socket: Duplex, records: RecordReader): Promise<TlsRecord | 'malformed' | 'gone'> {
   const there = records.next();

@@ -1,6 +1,6 @@
 /**
- * Reads a ServerHello (RFC 8446, section 4.1.3), and replaces its key share: with REALITY a server answers with the target's
- * own ServerHello in all but that. Pure; takes any bytes.
+ * Parses a ServerHello (RFC 8446, section 4.1.3), and replaces its key share: a REALITY server answers with the
+ * target's own ServerHello, changed only in that. Pure; accepts any bytes.
  */
 import { extension, group, legacyVersion, messageHeaderBytes, messageType, tls13 } from './codes.js';
 import { suiteOf } from './suites.js';
@@ -14,13 +14,13 @@ export interface ServerHello {
   readonly bytes: Buffer;
   readonly suite: Suite;
   readonly group: Group;
-  /** Part of `bytes`. */
+  /** A view into `bytes`. */
   readonly share: Buffer;
-  /** Where the share begins in `bytes`. */
+  /** Offset of the share in `bytes`. */
   readonly shareAt: number;
 }
 
-/** The random of a HelloRetryRequest: SHA-256 of that word. */
+/** The random of a HelloRetryRequest: SHA-256 of that name. */
 const retryRandom = Buffer.from('cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c', 'hex');
 
 /** An ML-KEM-768 ciphertext, then an X25519 public key. */
@@ -34,7 +34,7 @@ export function readServerHello(bytes: Buffer): ServerHello | undefined {
   return unlessMalformed(() => read(bytes));
 }
 
-/** What a ServerHello is that `readServerHello` does not take. */
+/** Classifies a ServerHello that `readServerHello` does not accept. */
 export function whatElse(bytes: Buffer): 'retry' | 'older_version' | 'malformed' {
   const randomAt = messageHeaderBytes + 2;
   if (bytes.length < randomAt + retryRandom.length || bytes[0] !== messageType.serverHello) return 'malformed';

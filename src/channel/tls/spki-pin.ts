@@ -1,11 +1,11 @@
 /**
- * The pin of a certificate: SHA-256 over its SubjectPublicKeyInfo as it stands in the certificate, in base64. The bytes
- * are cut out of the DER and not encoded again, so that every encoding gives the pin that other tools compute. Pure.
+ * The pin of a certificate: SHA-256 over its SubjectPublicKeyInfo exactly as in the certificate, in base64. The bytes
+ * are cut out of the DER rather than encoded again, so that the pin matches other tools for any encoding. Pure.
  * Implements `upstream_tls_spki_pins_sha256` of `docs/contract/wire.md#configuration`.
  */
 import { createHash } from 'node:crypto';
 
-/** @returns undefined for bytes that are no certificate */
+/** @returns undefined for bytes that are not a certificate */
 export function spkiPin(certificate: Uint8Array): string | undefined {
   const spki = subjectPublicKeyInfo(certificate);
   return spki === undefined ? undefined : createHash('sha256').update(spki).digest('base64');
@@ -38,7 +38,7 @@ interface Element {
   readonly end: number;
 }
 
-/** The DER element that begins at `start`, if it is whole. */
+/** The DER element that starts at `start`, if it is complete. */
 function element(bytes: Uint8Array, start: number): Element | undefined {
   const tag = bytes[start];
   const first = bytes[start + 1];

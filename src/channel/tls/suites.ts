@@ -3,7 +3,7 @@
 export interface Suite {
   readonly id: number;
   readonly hash: 'sha256' | 'sha384';
-  /** Of the hash. */
+  /** Output length of the hash. */
   readonly hashBytes: 32 | 48;
   readonly aead: 'aes-128-gcm' | 'aes-256-gcm' | 'chacha20-poly1305';
   readonly keyBytes: 16 | 32;

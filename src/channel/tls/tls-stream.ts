@@ -1,7 +1,7 @@
 /**
- * The bytes inside an established TLS 1.3 connection, as a stream: seals what is written, opens what comes, with
- * backpressure both ways, key updates, alerts and an orderly end (RFC 8446, sections 4.6.3, 5 and 6). The handshake is over
- * when it is made. Used by both sides.
+ * The bytes inside an established TLS 1.3 connection, as a stream: seals written data, opens received data, with
+ * backpressure both ways, key updates, alerts and an orderly close (RFC 8446, sections 4.6.3, 5 and 6). Created after
+ * the handshake. Used by both sides.
  */
 import { Duplex } from 'node:stream';
 import { alert, messageType, plaintextMax, recordType } from './codes.js';
@@ -12,14 +12,14 @@ import type { RecordReader, TlsRecord } from './record-reader.js';
 import { message } from './vectors.js';
 
 export interface TlsStreamOptions {
-  /** The connection under it. Its bytes that came with the handshake are in `records`. */
+  /** The underlying connection. Bytes that arrived with the handshake are in `records`. */
   readonly socket: Duplex;
   readonly records: RecordReader;
   readonly receive: RecordCipher;
   readonly send: RecordCipher;
-  /** A peer may send more than data after the handshake: a client gets tickets, which this one does not use. */
+  /** A peer may send more than data after the handshake: a client receives tickets, which this one ignores. */
   readonly tickets: 'ignored' | 'unexpected';
-  /** Whether what is written waits for the other side's first data, as the server of a page does. */
+  /** Whether writes wait for the other side's first data, as a web server's do. */
   readonly speaksSecond?: boolean;
 }
 
@@ -31,14 +31,14 @@ class TlsEnded extends Error {
   }
 }
 
-/** Records without content that are read one after the other; each costs work and brings nothing. */
+/** How many records without content are accepted in a row; each costs work and delivers nothing. */
 const uselessRecordsMax = 32;
-/** AES-GCM seals about 2^24.5 records safely with one key (RFC 8446, section 5.5). */
+/** AES-GCM can safely seal about 2^24.5 records with one key (RFC 8446, section 5.5). */
 const recordsPerKey = 2 ** 23;
 /** The largest message allowed after the handshake; tickets are the largest. */
 const messageMax = 66_000;
 
-/** The parts of a stream that records act on. */
+/** What records act on in a stream. */
 interface Records {
   readonly receive: RecordCipher;
   readonly tickets: TlsStreamOptions['tickets'];
@@ -53,7 +53,7 @@ interface Records {
   answerKeyUpdate(): void;
 }
 
-/** Opens records and carries out what they say. @returns a function that says of each record whether to go on reading */
+/** Opens records and acts on them. @returns a function that says for each record whether to go on reading */
 function createRecordTaker({ receive, tickets, push, end, gaveUp, fail, answerKeyUpdate }: Records) {
   const messages: MessageReader = createMessageReader(messageMax);
   let useless = 0;
@@ -97,7 +97,7 @@ function createRecordTaker({ receive, tickets, push, end, gaveUp, fail, answerKe
         const [requested] = next.body;
         if (next.body.length !== 1 || requested === undefined || requested > 1)
           return fail(alert.illegalParameter, 'a malformed KeyUpdate');
-        if (messages.partial) return fail(alert.unexpectedMessage, 'a message goes on over a change of keys');
+        if (messages.partial) return fail(alert.unexpectedMessage, 'a message continues across a change of keys');
         receive.update();
         if (requested === 1) answerKeyUpdate();
       } else if (next.type !== messageType.newSessionTicket || tickets === 'unexpected') {
@@ -109,13 +109,13 @@ function createRecordTaker({ receive, tickets, push, end, gaveUp, fail, answerKe
   return takeRecord;
 }
 
-/** The stream owns the socket: whoever destroys or ends the one ends the other. */
+/** The stream owns the socket: ending or destroying either one ends the other. */
 export function createTlsStream(options: TlsStreamOptions): Duplex {
   const { socket, records, receive, send, tickets } = options;
   let ended = false;
   let flowing = false;
   let silent = options.speaksSecond === true;
-  /** An answer to a KeyUpdate is not written yet; one answers all that come meanwhile. */
+  /** An answer to a KeyUpdate is pending; it answers all that arrive meanwhile. */
   let answering = false;
 
   const sealed = (chunk: Buffer): Buffer[] => {
@@ -126,7 +126,7 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     }
     return out;
   };
-  /** Tells the other side that the next records have new keys, and takes them. */
+  /** Announces new keys for the following records, and switches to them. */
   const updateSendKeys = (): Buffer => {
     const told = send.seal(recordType.handshake, message(messageType.keyUpdate, Uint8Array.of(0)));
     send.update();
@@ -168,13 +168,13 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     },
   });
 
-  /** Takes all whole records; pauses the socket while nobody reads. */
+  /** Processes all whole records; pauses the socket while nobody reads. */
   const pump = (): void => {
     while (!ended && !stream.destroyed) {
       const record = records.next();
       if (record === 'incomplete') break;
       if (record === 'malformed') {
-        fail(alert.recordOverflow, 'what came is not a record');
+        fail(alert.recordOverflow, 'the bytes received are not a record');
         return;
       }
       const taken = takeRecord(record);
@@ -191,14 +191,14 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
   };
 
   const stream = new Duplex({
-    // Reading may stay open after the end of writing, and the other way round, as on a socket.
+    // Like a socket, it may stay readable after the end of writing, and the other way round.
     allowHalfOpen: true,
     read() {
       if (flowing || ended) return;
       flowing = true;
       pump();
       if (!flowing || ended || stream.destroyed) return;
-      // A paused socket without data tells its end once, which may have been before somebody listened.
+      // A paused socket without data emits its end once, perhaps before anybody listened.
       if (socket.readableEnded) end();
       else socket.resume();
     },
@@ -210,7 +210,7 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     },
     final(done) {
       sendAlert(alert.closeNotify);
-      // A socket that is lost meanwhile never says that it has finished.
+      // A socket lost meanwhile never emits `finish`.
       const over = (): void => {
         socket.off('finish', over);
         socket.off('close', over);
@@ -233,11 +233,11 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     records.push(bytes);
     if (flowing) pump();
   });
-  // Without an alert before it the end may be a cut; HTTP/2 sees by itself whether something is missing.
+  // Without a preceding alert, the end may be a truncation; HTTP/2 detects by itself whether something is missing.
   socket.on('end', () => void end());
   socket.on('error', (error) => stream.destroy(error));
   socket.on('close', () => {
-    // Bytes that came before the end can still be read.
+    // Bytes that arrived before the end can still be read.
     if (!ended) stream.destroy();
   });
   socket.pause();

@@ -1,9 +1,9 @@
 /**
- * The vectors of TLS: fields with their length before them (RFC 8446, section 3.4), read and written. A field that is cut
- * off throws `Malformed`; the functions that take bytes from a peer catch it and answer with a value.
+ * TLS vectors: fields prefixed with their length (RFC 8446, section 3.4), read and written. A truncated field throws
+ * `Malformed`; functions that handle a peer's bytes catch it and return a value instead.
  */
 
-/** Bytes from a peer that are not what they should be. `unlessMalformed` catches it. */
+/** Malformed bytes from a peer. `unlessMalformed` catches it. */
 export class Malformed extends Error {
   constructor(what: string) {
     super(what);
@@ -13,17 +13,17 @@ export class Malformed extends Error {
 
 export interface Reader {
   readonly left: number;
-  /** How many bytes were taken. */
+  /** How many bytes were read so far. */
   readonly at: number;
   uint(bytes: 1 | 2 | 3): number;
   take(count: number): Buffer;
-  /** The content behind a length of this many bytes. */
+  /** The content after a length of this many bytes. */
   vector(lengthBytes: 1 | 2 | 3): Buffer;
-  /** @throws Malformed unless everything was taken */
+  /** @throws Malformed unless everything was read */
   end(): void;
 }
 
-/** Reads from the front; the buffers that it gives are parts of `bytes`, not copies. */
+/** Reads from the front; returned buffers are views into `bytes`, not copies. */
 export function createReader(bytes: Buffer): Reader {
   let at = 0;
   const take = (count: number): Buffer => {
@@ -65,7 +65,7 @@ export function uint(bytes: 1 | 2 | 3, value: number): Buffer {
   return out;
 }
 
-/** The parts, joined, with their length before them. */
+/** The concatenated parts, prefixed with their length. */
 export function vector(lengthBytes: 1 | 2 | 3, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   return Buffer.concat([uint(lengthBytes, content.length), content]);

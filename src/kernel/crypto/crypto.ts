@@ -1,7 +1,7 @@
 /**
- * The cryptography of agent sessions and sealed secrets, on the primitives that this machine has: libsodium, or node:crypto
- * where its addon does not load. The choice is made once, when the process starts. Ed25519, X.509, TLS and AES are node:crypto in
- * any case, in the files that use them.
+ * The cryptography of agent sessions and sealed secrets. It uses libsodium, or node:crypto where the libsodium addon
+ * does not load; the choice is made once, when the process starts. Ed25519, X.509, TLS and AES always use node:crypto,
+ * in the files that need them.
  */
 import { randomBytes } from 'node:crypto';
 import type { Logger } from '../logger.js';
@@ -12,7 +12,7 @@ import { loadSodium } from './sodium.js';
 
 interface Choice {
   readonly primitives: Primitives;
-  /** Why it is not libsodium; undefined if it is. */
+  /** Why libsodium is not used; undefined if it is. */
   readonly why: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export const cryptoLibrary: { readonly name: string; readonly why: string | unde
   why,
 };
 
-/** Tells the log which library is in use. */
+/** Logs which library is in use. */
 export function logCryptoLibrary(logger: Logger): void {
   const { name, why: cause } = cryptoLibrary;
   if (cause === undefined) logger.info({ library: name }, 'cryptography is done by libsodium');
@@ -57,7 +57,7 @@ export function generateX25519(): X25519KeyPair {
 
 /**
  * The key pair of a private key, which is copied.
- * @throws RangeError unless it has 32 bytes; the message never holds them
+ * @throws RangeError unless the key has 32 bytes; the message never contains them
  */
 export function x25519PairOf(privateKey: Uint8Array): X25519KeyPair {
   requireLength('X25519 private key', privateKey, x25519KeyBytes);
@@ -80,16 +80,16 @@ export function agreeX25519(privateKey: Uint8Array, publicKey: Uint8Array): Uint
 }
 
 export const aeadKeyBytes = 32;
-/** Nonces of XChaCha20-Poly1305 are long enough to be random, so many writers can use one key. */
+/** XChaCha20-Poly1305 nonces are long enough to be random, so many writers can share one key. */
 export const xchachaNonceBytes = 24;
 
-/** ChaCha20-Poly1305 (RFC 8439), with nonces of 12 bytes, which must never repeat under a key. */
+/** ChaCha20-Poly1305 (RFC 8439), with 12-byte nonces, which must never repeat under a key. */
 export const chacha: Aead = checked(primitives.chacha, 12);
 
-/** XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03), with nonces of 24 bytes. */
+/** XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03), with 24-byte nonces. */
 export const xchacha: Aead = checked(primitives.xchacha, xchachaNonceBytes);
 
-/** Throws a RangeError for a key or nonce of another length; opens nothing that is too short to have a tag. */
+/** Throws a RangeError for a key or nonce of the wrong length, and fails to open anything too short to have a tag. */
 function checked(aead: Aead, nonceBytes: number): Aead {
   const check = (key: Uint8Array, nonce: Uint8Array): void => {
     requireLength('key', key, aeadKeyBytes);
@@ -109,13 +109,13 @@ function checked(aead: Aead, nonceBytes: number): Aead {
 
 export const sha256Bytes = 32;
 
-/** SHA-256 of the parts one after another. */
+/** SHA-256 of the concatenated parts. */
 export const sha256: Primitives['sha256'] = (...parts) => primitives.sha256(...parts);
 
 const blockBytes = 64;
 
 /**
- * HMAC-SHA256 (RFC 2104) of the parts one after another.
+ * HMAC-SHA256 (RFC 2104) of the concatenated parts.
  * @internal exported for tests
  */
 export function hmacSha256(key: Uint8Array, ...parts: readonly Uint8Array[]): Uint8Array {
@@ -135,7 +135,7 @@ export function hmacSha256(key: Uint8Array, ...parts: readonly Uint8Array[]): Ui
 /**
  * HKDF-SHA256 (RFC 5869).
  * @param length of the result in bytes, at most 8160
- * @returns key material in memory of its own, for the caller to wipe
+ * @returns key material in its own memory, for the caller to wipe
  */
 export function hkdfSha256(salt: Uint8Array, material: Uint8Array, info: Uint8Array, length: number): Uint8Array {
   const extracted = hmacSha256(salt, material);

@@ -1,6 +1,7 @@
 /**
- * The primitives from node:crypto, for platforms where no addon loads, and for the agent in one file. Keys are raw bytes to every caller,
- * and become key objects here: by JWK, because OpenSSL takes ten times as long to read a private key in PKCS #8.
+ * The primitives from node:crypto, for platforms where no addon loads and for the single-file agent. Callers pass raw
+ * bytes, which become key objects here. They are imported as JWK, because OpenSSL takes ten times as long to read a
+ * private key in PKCS #8.
  */
 import {
   createCipheriv,
@@ -17,17 +18,17 @@ import type { Aead, Primitives } from './primitives.js';
 const okp = { kty: 'OKP', crv: 'X25519' } as const;
 const base64url = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64url');
-/** A JWK has to have it. Only the private half is read, and the public one is made of it. */
+/** A JWK needs a public key, but only the private half is read; the public half is derived from it. */
 const anyPublicKey = base64url(new Uint8Array(32));
 
 const privateKeyOf = (bytes: Uint8Array): KeyObject =>
   createPrivateKey({ key: { ...okp, d: base64url(bytes), x: anyPublicKey }, format: 'jwk' });
-/** Of private keys whose public half was asked for, by their bytes, which their owner does not change: half of the time of an agreement. */
+/** Key objects of private keys by their bytes, which never change. Halves the time of an agreement. */
 const known = new WeakMap<Uint8Array, KeyObject>();
 const publicKeyOf = (bytes: Uint8Array): KeyObject =>
   createPublicKey({ key: { ...okp, x: base64url(bytes) }, format: 'jwk' });
 
-/** The public key of a private key is what it agrees on with the base point. Nothing is exported: Node 20 can deadlock when that meets a garbage collection. */
+/** The public key is the private key's agreement with the base point. In Node 20, an export can deadlock with GC. */
 const basePoint = publicKeyOf(Uint8Array.from({ length: 32 }, (_, at) => (at === 0 ? 9 : 0)));
 
 export const nodeCrypto: Primitives = {
@@ -42,12 +43,12 @@ export const nodeCrypto: Primitives = {
     try {
       return diffieHellman({ privateKey: ours, publicKey: publicKeyOf(publicKey) });
     } catch {
-      // OpenSSL refuses results of zeros.
+      // OpenSSL refuses all-zero results.
       return undefined;
     }
   },
   chacha: aead((key, nonce) => [key, nonce]),
-  // XChaCha20-Poly1305 is ChaCha20-Poly1305 under a key of its own for each nonce (draft-irtf-cfrg-xchacha-03, section 2.3).
+  // XChaCha20-Poly1305 is ChaCha20-Poly1305 with a subkey per nonce (draft-irtf-cfrg-xchacha-03, section 2.3).
   xchacha: aead((key, nonce) => [
     hchacha20(key, nonce.subarray(0, 16)),
     Buffer.concat([Buffer.alloc(4), nonce.subarray(16)]),
@@ -62,7 +63,7 @@ export const nodeCrypto: Primitives = {
 const algorithm = 'chacha20-poly1305';
 const options = { authTagLength: tagBytes } as const;
 
-/** @param keyed the key and the nonce of 12 bytes under which ChaCha20-Poly1305 does it */
+/** @param keyed returns the key and the 12-byte nonce for ChaCha20-Poly1305 */
 function aead(keyed: (key: Uint8Array, nonce: Uint8Array) => readonly [key: Uint8Array, nonce: Uint8Array]): Aead {
   return {
     seal(key, nonce, plaintext, associated) {
@@ -93,17 +94,17 @@ function aead(keyed: (key: Uint8Array, nonce: Uint8Array) => readonly [key: Uint
 const constants = Buffer.from('expand 32-byte k', 'latin1');
 
 /**
- * HChaCha20 (section 2.2 of the same): the first and the last four words of the state after twenty rounds. ChaCha20 adds the state of the
- * beginning to them, which here is taken off again.
+ * HChaCha20 (section 2.2 of the same draft): the first and last four words of the state after twenty rounds. ChaCha20
+ * adds the initial state to them, which is subtracted again here.
  * @param nonce 16 bytes
  */
 function hchacha20(key: Uint8Array, nonce: Uint8Array): Buffer {
   const block = createCipheriv('chacha20', key, nonce).update(Buffer.alloc(64));
   const derived = Buffer.alloc(32);
   const words = (at: number, from: number, added: Uint8Array): void => {
-    const begun = Buffer.from(added);
+    const initial = Buffer.from(added);
     for (let word = 0; word < 16; word += 4)
-      derived.writeUInt32LE((block.readUInt32LE(from + word) - begun.readUInt32LE(word)) >>> 0, at + word);
+      derived.writeUInt32LE((block.readUInt32LE(from + word) - initial.readUInt32LE(word)) >>> 0, at + word);
   };
   words(0, 0, constants);
   words(16, 48, nonce);

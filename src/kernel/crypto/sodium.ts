@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { tagBytes } from './primitives.js';
 import type { Aead, Primitives } from './primitives.js';
 
-/** The functions that are used here: the package has no types. A failure is thrown as an error. */
+/** Types of the functions used here, because the package has none. Failures are thrown as errors. */
 interface Sodium {
   crypto_scalarmult_base(publicKey: Uint8Array, privateKey: Uint8Array): void;
   crypto_scalarmult(shared: Uint8Array, privateKey: Uint8Array, publicKey: Uint8Array): void;
@@ -51,7 +51,7 @@ export function loadSodium(): Primitives {
       try {
         sodium.crypto_scalarmult(shared, privateKey, publicKey);
       } catch {
-        // libsodium refuses public keys of small order and results of zeros.
+        // libsodium refuses public keys of small order and all-zero results.
         return undefined;
       }
       return shared;

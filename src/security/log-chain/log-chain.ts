@@ -1,7 +1,7 @@
 /**
- * The log chain as one instance uses it: it links the commands that it appends, checks the link of every command that it
- * folds, and remembers the first one that does not fit. From then on the instance is read-only and not ready. The rules of a
- * link are in `src/domain/log-chain/links.ts`. Implements `docs/log-chain.md`.
+ * The log chain as one instance uses it: it links the commands that it appends, checks the link of every command that
+ * it folds, and remembers the first one that does not match. From then on the instance is read-only and not ready. The
+ * rules of links are in `src/domain/log-chain/links.ts`. Implements `docs/log-chain.md`.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -17,7 +17,7 @@ export interface LogChainKey {
 }
 
 export interface LogChain {
-  /** Links a command that is about to be appended. */
+  /** Links a command before it is appended. */
   link(head: ChainHead, stream: string, events: readonly ProposedEvent[]): Linked;
   /**
    * Checks a command as the log stores it.
@@ -25,7 +25,7 @@ export interface LogChain {
    * @throws BrokenChainError
    */
   follow(head: ChainHead, command: RecordedCommand): ChainHead;
-  /** The first command that did not fit; undefined if every command did. */
+  /** The first command that did not match; undefined if every command did. */
   broken(): ChainBreak | undefined;
   /** Records a break that another thread of this process found. */
   found(at: ChainBreak): void;

@@ -1,6 +1,6 @@
 /**
- * Proves the log chain of a whole stream, from a store or an archive, and names the first command that does not fit. The
- * checks of a running instance are in `log-chain.ts`. Implements `docs/log-chain.md`.
+ * Proves the log chain of a whole stream, from a store or an archive, and names the first command that does not match.
+ * A running instance checks with `log-chain.ts`. Implements `docs/log-chain.md`.
  */
 import type { LogHead } from '../../domain/log-chain/heads.js';
 import { headsNamedBy, headText } from '../../domain/log-chain/heads.js';
@@ -15,7 +15,7 @@ export interface ProofOptions {
   readonly chain: Pick<LogChain, 'follow'>;
   /** Reads a stream from its start. */
   read(stream: string): AsyncIterable<StoredEvent>;
-  /** Heads that the stream must contain, and end on if they are marked `last`. */
+  /** Heads that the stream must contain, and end with if they are marked `last`. */
   readonly expected: readonly ExpectedHead[];
   readonly signal: AbortSignal;
   onProgress(events: number): void;
@@ -23,7 +23,7 @@ export interface ProofOptions {
 
 export interface ExpectedHead extends LogHead {
   readonly last: boolean;
-  /** The stream that names it; undefined for one that was kept outside the log. */
+  /** The stream that names it; undefined for a head kept outside the log. */
   readonly namedBy?: string;
 }
 
@@ -55,7 +55,7 @@ export interface StreamProof {
 }
 
 export interface Finding {
-  /** The revision of the command that does not fit, or is missing. */
+  /** The revision of the command that does not match, or is missing. */
   readonly revision: number;
   /** One sentence, without a full stop. */
   readonly text: string;
@@ -120,11 +120,9 @@ const gapText = (stream: string, expected: number, revision: number): string =>
 function problemOf(expected: ExpectedHead, found: boolean, end: number, broken: boolean): readonly string[] {
   const { stream, revision, last, namedBy } = expected;
   const name = `the ${namedBy === undefined ? 'expected ' : ''}head ${headText(expected)}${namedBy === undefined ? '' : `, which ${namedBy} names`}`;
-  if (found) return last && end > revision ? [`${stream} goes on to revision ${end} behind ${name}`] : [];
+  if (found) return last && end > revision ? [`${stream} continues to revision ${end} after ${name}`] : [];
   if (revision > end) {
-    return [
-      broken ? `${name} lies behind the break` : `${stream} ends at revision ${end}: it was cut off before ${name}`,
-    ];
+    return [broken ? `${name} is after the break` : `${stream} ends at revision ${end}: it was cut off before ${name}`];
   }
-  return [`${stream} does not hold ${name}: it was written anew`];
+  return [`${stream} does not hold ${name}: it was rewritten`];
 }

@@ -1,27 +1,28 @@
 /**
- * Treats LMDB's data file beside the library. Reserves space behind LMDB's last page, so that a full disk fails here,
- * before a commit begins, and not inside it.
+ * Manages LMDB's data file from outside the library. Reserves space behind LMDB's last page, so that a full disk fails
+ * here, before a commit begins, and not inside it.
  *
  * Why: when a page write fails, the library overruns a buffer (lmdb 3.5, `mdb_page_flush`), which sooner or later
  * crashes the process. The space is written as zeros rather than left as a hole, so that the file system allocates its
- * blocks. LMDB uses it because it goes by its own page count, not by the size of the file. On file systems that never
+ * blocks. LMDB uses it, because it goes by its own page count and not by the file size. On file systems that never
  * overwrite in place (btrfs, zfs) the reserve is only an estimate.
  */
 import { open, type FileHandle } from 'node:fs/promises';
 
 const pageBytes = 4096;
-/** What LMDB adds to an entry in its leaf, at most. */
+/** The most that LMDB adds to an entry in its leaf. */
 const entryBytes = 32;
-/** A smaller value stands in its leaf whatever its key: LMDB puts at least two entries into a leaf. */
+/** A smaller value is always in its leaf, whatever its key: LMDB puts at least two entries into a leaf. */
 const leafValueBytes = 1024;
 const zeros = Buffer.alloc(1024 * 1024);
-/** Written in addition to what is needed, so that most commits need not extend the file. */
+/** Written on top of what is needed, so that most commits need not extend the file. */
 const extraBytes = { min: 1024 * 1024, max: 16 * 1024 * 1024 };
 
 export interface SpaceReserve {
   /**
    * Makes sure that `need` bytes can be written after the first `used` bytes of the file.
-   * @param mayShrink whether the file is still this process's: what was taken is given back then when it is not enough
+   * @param mayShrink whether this process still owns the file: if it does, a reservation that turns out too small is
+   *   given back
    * @throws the file system's error, such as ENOSPC; no used byte was touched
    */
   ensure(used: number, need: number, mayShrink: () => boolean): Promise<void>;
@@ -29,9 +30,9 @@ export interface SpaceReserve {
 }
 
 /**
- * A generous upper bound of what a commit writes: per change, its leaf page, a split of it and the pages of its value; once,
- * the branch pages and the free list. Many small changes share their leaves: all of them together cannot touch more than
- * all pages there are, and new ones for what is new.
+ * A generous upper bound of what a commit writes: for each change, its leaf page, a split of it and the pages of its
+ * value; once, the branch pages and the free list. Many small changes share leaves: together they cannot touch more
+ * pages than exist, plus the new ones they need.
  * @param changes of each database
  * @param used bytes of the file before the commit
  */
@@ -41,7 +42,7 @@ export function commitBytes(changes: readonly Iterable<readonly [string, Buffer 
     for (const [key, value] of entries) {
       leaves += 2;
       bytes += key.length + (value?.length ?? 0) + entryBytes;
-      // A value that is larger has pages of its own, beside its leaf.
+      // A larger value has pages of its own, beside its leaf.
       if (value !== undefined && value.length > leafValueBytes) values += 1 + Math.ceil(value.length / pageBytes);
     }
   }
@@ -53,7 +54,7 @@ export function createSpaceReserve(path: string): SpaceReserve {
   let file: FileHandle | undefined;
   let size = 0;
   /**
-   * The size that was refused last. Until it fits, smaller commits are refused too, so that the store does not flap.
+   * The last size that was refused. Until it fits, smaller commits are refused too, so that the store does not flap.
    */
   let refused = 0;
   return {
@@ -63,7 +64,7 @@ export function createSpaceReserve(path: string): SpaceReserve {
         refused = 0;
         return;
       }
-      // Zeros are only ever appended to the file, whatever `used` says and whoever else writes to it.
+      // Only ever appends zeros to the file, whatever `used` says and whoever else writes to it.
       file ??= await open(path, 'a');
       size = (await file.stat()).size;
       const before = size;
@@ -75,10 +76,10 @@ export function createSpaceReserve(path: string): SpaceReserve {
           const { bytesWritten } = await file.write(zeros, 0, length);
           size += bytesWritten;
         } catch (error) {
-          // The extra is optional.
+          // The extra space is optional.
           if (used + need <= size) break;
           refused = need;
-          // A disk that is full to its last byte would fail everything else on it, too.
+          // A disk filled to the last byte would break everything else on it, too.
           if (size > before && (await file.stat()).size === size && mayShrink()) {
             await file.truncate(before);
             size = before;
@@ -98,11 +99,11 @@ export function createSpaceReserve(path: string): SpaceReserve {
 }
 
 /**
- * Flushes what LMDB has written to its data file and left to the next commit: the meta page of an environment that is
- * opened with `noMetaSync` (`environment.ts`). The library's own `sync` does not tell that a flush has failed.
+ * Flushes what LMDB has written to its data file and left for the next commit to flush: the meta page of an environment
+ * opened with `noMetaSync` (`environment.ts`). The library's own `sync` does not report a failed flush.
  */
 export interface MetaFlush {
-  /** Returns when the data file is on the disk. @throws the file system's error */
+  /** Returns when the data file is on disk. @throws the file system's error */
   flush(): Promise<void>;
   close(): Promise<void>;
 }

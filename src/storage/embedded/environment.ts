@@ -1,20 +1,21 @@
 /**
  * One LMDB environment: short synchronous reads, and durable transactions that a library thread writes and flushes, so
- * that the event loop never waits for the disk. Gives no meaning to keys and values, and leaves every decision to
- * `group-writer.ts`. Implements `docs/architecture.md#storage`.
+ * that the event loop never waits for the disk. Knows nothing of what keys and values mean, and leaves every decision
+ * to `group-writer.ts`. Implements `docs/architecture.md#storage`.
  *
  * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so a
- * resolved commit is on disk and readers never see data that is not. With overlapping sync a commit is visible before
- * it is flushed, and a failed flush cannot be undone; and it resolves no sooner, because it waits for the same two flushes.
+ * resolved commit is on disk and readers never see data that is not. With overlapping sync, a commit is visible before
+ * it is flushed, a failed flush cannot be undone, and the commit resolves no sooner, because it waits for the same two
+ * flushes.
  *
- * An environment of mixed commits (`noMetaSync`) leaves the flush of the meta page to the next commit, or to the end of a
- * commit that has to be durable when it resolves. The data pages are still flushed before the meta page is written, and
- * LMDB reuses no page that the last flushed meta page can reach. So a crash of the machine undoes the newest commit at
- * most, as a whole, and a crash of the process undoes nothing.
+ * An environment with mixed commits (`noMetaSync`) flushes the meta page with the next commit, or at the end of a
+ * commit that must be durable when it resolves. The data pages are still flushed before the meta page is written, and
+ * LMDB reuses no page that the last flushed meta page can reach. So a machine crash undoes at most the newest commit,
+ * as a whole, and a process crash undoes nothing.
  *
- * Every commit is conditional on the id of this process, which the transaction itself looks up (`ownership.ts`). So nobody
- * else has written between the reads of an operation and its commit. A commit counts as durable when nobody had begun to
- * open the files before it was made (`ownership.ts`).
+ * Every commit is conditional on the id of this process, which the transaction itself checks. So no other process can
+ * write between an operation's reads and its commit. A commit counts as durable if no other process had started to open
+ * the files before it (`ownership.ts`).
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,26 +28,26 @@ import type { Handles, Key, ValueKind, Reads } from './lmdb.js';
 import type { Ownership } from './ownership.js';
 import { commitBytes, createMetaFlush, createSpaceReserve, type SpaceReserve } from './data-file.js';
 
-/** The writes of a commit, in order: by database, keys as latin-1 text and their values. Undefined removes a key. */
+/** The writes of a commit, in order: per database, keys as latin-1 text and their values. Undefined removes a key. */
 export type Changes<Name extends string> = readonly (readonly [
   database: Name,
   entries: Iterable<readonly [key: string, value: Buffer | undefined]>,
 ])[];
 
-/** The state of a commit when it resolves: `visible` is on the disk with the next commit at the latest. */
+/** The state of a commit when it resolves: `visible` reaches the disk with the next commit at the latest. */
 export type Durability = 'flushed' | 'visible';
 
 export type CommitOutcome =
-  /** As durable as was asked for. */
+  /** As durable as requested. */
   | { readonly kind: 'durable' }
   | { readonly kind: 'not_written'; readonly cause: string }
-  /** Whether the meta page reached the disk is not known. */
+  /** It is unknown whether the meta page reached the disk. */
   | { readonly kind: 'unknown'; readonly cause: string };
 
 export interface Environment<Name extends string> extends Reads<Name> {
   /**
-   * Writes all changes as one transaction. The caller must wait for the outcome before the next commit, and has asked
-   * `assertWritable` about each change.
+   * Writes all changes as one transaction. The caller waits for the outcome before the next commit, and has checked
+   * each change with `assertWritable`.
    * @param durability flushed when absent, and always where commits are not mixed
    */
   commit(changes: Changes<Name>, durability?: Durability): Promise<CommitOutcome>;
@@ -66,7 +67,7 @@ async function commitCause(error: unknown): Promise<string> {
   }
 }
 
-/** When a write inside a batch throws, the library commits the writes before it. So bad writes are refused up front. */
+/** When a write inside a batch throws, the library commits the writes before it, so bad writes are refused up front. */
 export function assertWritable(key: string, value: Buffer | undefined): void {
   if (key.length === 0 || key.length > 1900) throw new RangeError(`a storage key has ${key.length} bytes`);
   if (value?.length === 0) throw new RangeError('a stored value has no bytes');
@@ -75,7 +76,7 @@ export function assertWritable(key: string, value: Buffer | undefined): void {
 export interface EnvironmentOptions<Name extends string> {
   /** The folder; created when missing. */
   readonly path: string;
-  /** The databases that it is opened with. */
+  /** The databases to open. */
   readonly databases: Readonly<Record<Name, ValueKind>>;
   /** Whether commits may ask to be visible only. */
   readonly mixed: boolean;
@@ -85,23 +86,23 @@ export interface EnvironmentOptions<Name extends string> {
 
 /** The files of an environment while they are open, and again after a commit has broken them. */
 interface Files<Name extends string> {
-  /** Undefined after a failed attempt to open them again, and when they are closed. */
+  /** Undefined after a failed attempt to reopen them, and when they are closed. */
   current(): Handles<Name> | undefined;
   /** @throws Error when they are not open */
   handleOf(name: Name): Database<unknown, Key>;
-  /** @returns whether they are still this process's @throws the library's error when they cannot be read */
+  /** @returns whether this process still owns them @throws the library's error when they cannot be read */
   isOwn(): boolean;
   /**
-   * After a failed write of the meta page, LMDB refuses everything until the files are opened again.
+   * After a failed write of the meta page, LMDB refuses everything until the files are reopened.
    * @returns whether they were broken
    */
   reopenIfBroken(): Promise<boolean>;
-  /** Why a commit that was made may be undone by another process; undefined when it cannot. */
+  /** Why another process may undo a finished commit; undefined when none can. */
   whyUndone(): string | undefined;
   close(): Promise<void>;
 }
 
-/** Opens the files and takes them over from the process before. @throws the library's error */
+/** Opens the files and takes them over from their previous process. @throws the library's error */
 function openFiles<Name extends string>(
   { path, mixed, ownership, logger }: EnvironmentOptions<Name>,
   kinds: ReadonlyMap<Name, ValueKind>,
@@ -144,14 +145,14 @@ function openFiles<Name extends string>(
         isOwn();
         return false;
       } catch (error) {
-        logger.error({ path, cause: errorText(error) }, 'the storage environment is broken and is opened again');
+        logger.error({ path, cause: errorText(error) }, 'the storage environment is broken and is being reopened');
       }
       try {
         await close();
         if (announcement.stands()) handles = openHandles(path, kinds, mixed);
         else ownership.lose();
       } catch (error) {
-        logger.error({ path, cause: errorText(error) }, 'the storage environment cannot be opened again yet');
+        logger.error({ path, cause: errorText(error) }, 'the storage environment cannot be reopened yet');
       }
       return true;
     },
@@ -167,7 +168,7 @@ function openFiles<Name extends string>(
 }
 
 /**
- * Opens the environment and takes it over from the process before.
+ * Opens the environment and takes it over from its previous process.
  * @throws the library's error when the files cannot be opened
  */
 export function openEnvironment<Name extends string>(options: EnvironmentOptions<Name>): Environment<Name> {
@@ -201,7 +202,7 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
       if (closed) return { kind: 'not_written', cause: 'the store is closed' };
       const lost = ownership.lost();
       if (lost !== undefined) return { kind: 'not_written', cause: lost };
-      // The environment broke earlier and could not be opened: try again.
+      // The environment broke earlier and could not be reopened: try again.
       if (files.current() === undefined) await files.reopenIfBroken();
       const current = files.current();
       if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };

@@ -1,27 +1,27 @@
 /**
- * Allows one process per folder. The lock is LMDB's own: the table in the lock file of an environment lists its readers, and
- * each living reader holds a file lock (fcntl), which the kernel frees when the process ends. So the lock is never stale,
- * holds across containers that share a volume but no network or process namespace, and asks no more of the file system
- * than the stores themselves. The environment in `lock/` holds only a note of its holder. `ownership.ts` protects the
- * stores when the lock fails, as on some network file systems, or is deleted.
+ * Allows one process per folder. The lock is LMDB's own: an environment's lock file lists its readers, and each living
+ * reader holds a file lock (fcntl), which the kernel frees when the process ends. So the lock is never stale, works
+ * across containers that share a volume but no network or process namespace, and needs nothing from the file system
+ * that the stores do not need. The environment in `lock/` stores only a note about its holder. `ownership.ts` protects
+ * the stores when the lock fails, as on some network file systems, or is deleted.
  */
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
 
-/** The folder of the lock in the data folder. */
+/** The folder of the lock inside the data folder. */
 export const lockFolderName = 'lock';
 const noteKey = Buffer.from('holder');
 
 export type LockOutcome =
   | { readonly kind: 'locked'; release(): Promise<void> }
-  /** `by` names the process that has it, if known. */
+  /** `by` names the process that holds it, if known. */
   | { readonly kind: 'held'; readonly by: string };
 
 /**
- * The locks that this process holds, by device and inode of the folder. LMDB's locks are per process, so they would let
- * this one in again. The transaction is referred to here because the library ends it otherwise, which frees the lock.
+ * The locks that this process holds, by device and inode of the folder. LMDB's locks are per process and would let this
+ * process in again. The transaction is kept here because the library would otherwise end it, which frees the lock.
  */
 const heldHere = new Map<string, { readonly root: RootDatabase<Buffer, Buffer>; reading?: Transaction }>();
 
@@ -46,9 +46,10 @@ const note = (): string =>
   `process ${process.pid} on ${hostname()}, ${basename(process.argv[1] ?? process.execPath)}, since ${new Date().toISOString().slice(0, 19)}Z`;
 
 /**
- * Takes the lock of a data folder. Does not look for a process that has the stores open although the lock was deleted:
- * opening its files would harm it. That process learns from the announcement that it has lost them (`ownership.ts`).
- * @throws the library's error when the files of the lock cannot be used
+ * Takes the lock of a data folder. If the lock file was deleted, another process may still have the stores open. This
+ * is not checked, because opening its files would harm it; that process learns of its loss from the announcement
+ * (`ownership.ts`).
+ * @throws the library's error when the lock files cannot be used
  */
 export async function lockFolder(folder: string): Promise<LockOutcome> {
   const { dev, ino } = await stat(folder, { bigint: true });
@@ -62,11 +63,11 @@ export async function lockFolder(folder: string): Promise<LockOutcome> {
     heldHere.delete(id);
   };
   try {
-    // In a write transaction, so that the later of two simultaneous processes finds the other.
+    // In a write transaction, so that the later of two concurrent processes sees the other.
     const holder = root.transactionSync(() => {
       const [pid] = readersOf(root);
       if (pid !== undefined) return root.getBinary(noteKey)?.toString('utf8') ?? `process ${pid}`;
-      // Never ended: it stands in the table until the environment is closed.
+      // Never ended: its entry stays in the table until the environment is closed.
       held.reading = root.useReadTransaction();
       root.putSync(noteKey, Buffer.from(note()));
       return undefined;

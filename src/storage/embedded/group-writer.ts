@@ -1,7 +1,7 @@
 /**
  * Group commit: operations run one after the other, each sees the writes of those before it, and all share one
  * transaction and its flush. One group is in flight at a time; while it flushes, the next one gathers. `environment.ts`
- * wraps LMDB; the callers know what keys mean.
+ * wraps LMDB; callers know what the keys mean.
  */
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
@@ -14,13 +14,13 @@ import { tuning } from './tuning.js';
 /** What an operation reads and changes: the committed state with the group's writes on top. */
 export interface Batch<Name extends string> {
   get(database: Name, key: Key): Buffer | undefined;
-  /** @throws RangeError for a key or a value that cannot be stored */
+  /** @throws RangeError for a key or value that cannot be stored */
   put(database: Name, key: Key, value: Buffer): void;
   remove(database: Name, key: Key): void;
 }
 
 export interface RunOptions {
-  /** What its writes have reached when it resolves: on the disk (`flushed`, when absent), or in what is read. */
+  /** How far its writes have got when it resolves: flushed to disk (the default), or visible to reads. */
   readonly durability?: Durability;
 }
 
@@ -31,9 +31,9 @@ export type Written<T> =
 
 export interface GroupWriter<Name extends string> {
   /**
-   * Runs a synchronous operation in the next group. Resolves when its writes, and those that it has seen, are durable, or
-   * visible if that is enough, after `bounds.appendTimeoutMs` at the latest.
-   * @throws what the operation throws; nothing of it is written then
+   * Runs a synchronous operation in the next group. Resolves when its writes, and the writes it saw, are durable, or
+   * visible if that is enough; after `bounds.appendTimeoutMs` at the latest.
+   * @throws what the operation throws; then none of its changes is written
    */
   run<T>(operation: (batch: Batch<Name>) => T, options?: RunOptions): Promise<Written<T>>;
   /** True when the last commit failed: a probe should then try a write. */
@@ -46,19 +46,19 @@ interface Waiting<Name extends string> {
   state: 'queued' | 'running' | 'done';
   readonly durability: Durability;
   execute(batch: Batch<Name>): void;
-  /** Reports the outcome to the caller. */
+  /** Tells the caller the outcome. */
   settle(outcome: Written<undefined>): void;
 }
 
-/** What one commit will write. */
+/** The contents of one commit. */
 interface Group<Name extends string> {
   readonly changed: Changed<Name>;
   readonly members: Waiting<Name>[];
-  /** Of all keys and values, roughly. */
+  /** Size of all keys and values, roughly. */
   bytes: number;
 }
 
-/** An operation as it waits for its group, and what its caller is answered. */
+/** An operation waiting for its group, and the answer to its caller. */
 function waitingOf<Name extends string, T>(
   operation: (batch: Batch<Name>) => T,
   { durability = 'flushed' }: RunOptions,
@@ -94,12 +94,12 @@ function waitingOf<Name extends string, T>(
 type Entries = Map<string, Buffer | undefined>;
 type Changed<Name extends string> = Map<Name, Entries>;
 
-/** The group has no change of the key. */
+/** The group does not change the key. */
 const absent = Symbol('absent');
 
 const textOf = (key: Key): string => (typeof key === 'string' ? key : key.toString('latin1'));
 
-/** Reads of the environment beneath the group's changes, and a way to undo the changes of one operation. */
+/** Reads the environment beneath the group's changes, and can undo the changes of one operation. */
 function layered<Name extends string>(
   environment: Environment<Name>,
   changed: Changed<Name>,
@@ -140,8 +140,8 @@ function layered<Name extends string>(
 }
 
 /**
- * @param onCommit called after each commit, whatever became of it and whether or not its callers still wait: what is read
- * may have changed
+ * @param onCommit called after each commit, whatever its outcome and even if its callers no longer wait: reads may now
+ *   give different results
  */
 export function createGroupWriter<Name extends string>(
   environment: Environment<Name>,
@@ -151,7 +151,7 @@ export function createGroupWriter<Name extends string>(
   let busy = false;
   let scheduled = false;
   let failed = false;
-  /** The newest writes are visible and not known to be on the disk. */
+  /** The newest writes are visible, but perhaps not yet on disk. */
   let unflushed = false;
   let closing = false;
   let idle: (() => void) | undefined;
@@ -159,7 +159,7 @@ export function createGroupWriter<Name extends string>(
   function schedule(): void {
     if (busy || scheduled) return;
     scheduled = true;
-    // After this turn of the event loop, so that all callers of this turn share the flush.
+    // At the end of this turn of the event loop, so that all callers of this turn share the flush.
     setImmediate(() => {
       scheduled = false;
       void turn();
@@ -196,7 +196,7 @@ export function createGroupWriter<Name extends string>(
     let outcome: Written<undefined> = { kind: 'durable', value: undefined };
     const { changed, members } = group;
     const durability = members.some((member) => member.durability === 'flushed') ? 'flushed' : 'visible';
-    // An operation that changes nothing may rest on what it has seen.
+    // An operation that changes nothing may depend on the writes it has seen.
     const changes = [...changed].filter(([, entries]) => entries.size > 0);
     if (changes.length > 0 || (unflushed && durability === 'flushed')) {
       const committed = await environment

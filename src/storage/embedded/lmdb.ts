@@ -1,26 +1,26 @@
 /**
- * LMDB as this adapter uses the library: how it opens the files of an environment and their databases, and how it reads
- * them. Reads are short and synchronous, in the library's read transaction of this turn of the event loop. Why with these
- * options, and how it writes, is in `environment.ts`.
+ * How this adapter uses the LMDB library: it opens the files and databases of an environment, and reads them. Reads are
+ * short and synchronous, in the library's read transaction of the current turn of the event loop. `environment.ts`
+ * writes, and says why these options were chosen.
  */
 import { open, type Database, type RootDatabase } from 'lmdb';
 
-/** Bytes, or the same bytes as latin-1 text, which is cheaper to make, to hold and to compare. */
+/** Bytes, or the same bytes as latin-1 text, which is cheaper to create, hold and compare. */
 export type Key = Buffer | string;
 
-/** Kind of a database's values: `text` is UTF-8 that scans return as strings without copying the bytes. */
+/** The kind of a database's values: scans return `text` (UTF-8) as strings without copying the bytes. */
 export type ValueKind = 'bytes' | 'text';
 
 export interface Handles<Name extends string> {
   readonly root: RootDatabase<Buffer, Buffer>;
   readonly databases: Map<Name, Database<unknown, Key>>;
-  /** One entry, whose version is the id of the process that may write. */
+  /** A single entry, whose version is the id of the process that may write. */
   readonly owner: Database<unknown, Buffer>;
 }
 
 export const ownerKey = Buffer.from('owner');
 
-/** For the library, whose types leave it out. Writes texts as they are: a buffer of each would cost more than its write. */
+/** For the library, whose types omit it. Writes strings directly: a buffer for each would cost more than its write. */
 const keyEncoder = {
   writeKey(key: Key, target: Buffer, start: number): number {
     if (typeof key === 'string') return start + target.write(key, start, 'latin1');
@@ -36,7 +36,7 @@ function openDatabase(root: RootDatabase<Buffer, Buffer>, name: string, kind: Va
   return root.openDB<unknown, Key>(name, options);
 }
 
-/** Opens and creates them in one transaction, because each has its flush. */
+/** Opens and creates them in one transaction, because each transaction costs a flush. */
 function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {
   const { root, databases } = handles;
   root.transactionSync(() => {
@@ -77,8 +77,8 @@ export function openHandles<Name extends string>(
 }
 
 /**
- * Opens the files for reading alone, beside the process that writes them: LMDB keeps what a reader has begun to read, and
- * a reader changes nothing but its row in the table of readers.
+ * Opens the files read-only, beside the process that writes them: LMDB keeps the pages that a reader is reading, and a
+ * reader changes nothing but its row in the table of readers.
  * @throws the library's error when there are none
  */
 export function openForReading<Name extends string>(
@@ -92,7 +92,7 @@ export function openForReading<Name extends string>(
   return { root, databases };
 }
 
-/** How much of the file LMDB uses. @throws Error when the library does not report it */
+/** The bytes of the file that LMDB uses. @throws Error when the library does not report them */
 export function usedBytes(root: RootDatabase<Buffer, Buffer>): number {
   const stats: unknown = root.getStats();
   if (typeof stats === 'object' && stats !== null && 'lastPageNumber' in stats && 'pageSize' in stats) {
@@ -123,16 +123,14 @@ export interface TextEntry {
 
 export interface Reads<Name extends string> {
   get(database: Name, key: Key): Buffer | undefined;
-  /** Stops once `maxBytes` of values have been read, but after the first entry at the earliest. */
+  /** Stops once `maxBytes` of values have been read, but not before the first entry. */
   entries(database: Name, range: Range & { readonly maxBytes?: number }): Entry[];
   keys(database: Name, range: Range): Buffer[];
-  /** The number of keys in a range. The library counts a million keys in some tens of milliseconds. */
+  /** The number of keys in a range. The library counts a million keys in tens of milliseconds. */
   count(database: Name, range: { readonly from: Buffer; readonly to: Buffer }): number;
-  /** The key at `offset` in the range, undefined beyond its end. Much cheaper than reading the keys before it. */
+  /** The key at `offset` in the range; undefined past its end. Much cheaper than reading the keys before it. */
   keyAt(database: Name, range: Omit<Range, 'limit'>, offset: number): Buffer | undefined;
-  /**
-   * Values of a text database. Stops once about `maxBytes` have been read, but after the first entry at the earliest.
-   */
+  /** Values of a text database. Stops once about `maxBytes` have been read, but not before the first entry. */
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
 }
 
@@ -151,7 +149,7 @@ const bounded = (range: Range): { start: Buffer; end: Buffer; limit: number } & 
       }
     : { start: range.from, end: range.to, limit: range.limit };
 
-/** @param database finds an open database @returns what throws as `database` and the library do */
+/** @param database finds an open database @returns reads that throw what `database` and the library throw */
 export function createReads<Name extends string>(database: (name: Name) => Database<unknown, Key>): Reads<Name> {
   return {
     get: (name, key) => database(name).getBinary(key),

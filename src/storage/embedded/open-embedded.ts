@@ -1,6 +1,6 @@
 /**
- * Opens the embedded stores of one data folder: makes or checks the folder, locks it, and opens both environments in it. Code
- * outside `storage/embedded` imports only this file. Implements `docs/architecture.md#storage`.
+ * Opens the embedded stores of a data folder: creates or checks the folder, locks it, and opens both environments in
+ * it. Code outside `storage/embedded` imports only this file. Implements `docs/architecture.md#storage`.
  */
 import { join, resolve } from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
@@ -19,7 +19,7 @@ export interface EmbeddedOptions {
   readonly dataDir: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called once, when another process has taken over the folder: nothing can be written any more. */
+  /** Called once, when another process has taken over the folder: from then on nothing can be written. */
   readonly onTakenOver?: ((sentence: string) => void) | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface EmbeddedStores {
   close(): Promise<void>;
 }
 
-/** @throws DataFolderError when the folder is in use, of a newer format or unreadable */
+/** @throws DataFolderError when the folder is in use, unreadable or of a newer format */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStores> {
   const { path, log: logPath, read: readPath, unlock } = await openDataFolder(options.dataDir);
   const { clock, logger } = options;
@@ -67,11 +67,11 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   }
 }
 
-/** Raise it when the content of the folder changes in a way that earlier releases cannot read. */
+/** Raise it when the folder's content changes in a way that earlier releases cannot read. */
 const dataFormat = 1;
 const markerName = 'format.json';
 
-/** The folder cannot be used; the message is one sentence for the operator. */
+/** The folder cannot be used; the message is a sentence for the operator. */
 export class DataFolderError extends Error {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(message, options);

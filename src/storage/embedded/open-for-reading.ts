@@ -1,6 +1,6 @@
 /**
- * Opens the log of a data folder for reading alone, while a service writes to it or none does: for an export and a proof.
- * Takes no lock, and sees what was committed when it reads. Implements `docs/how-to/back-up.md`.
+ * Opens the log of a data folder read-only, whether or not a service is writing to it: for exports and proofs. Takes no
+ * lock, and sees what is committed at the time of each read. Implements `docs/how-to/back-up.md`.
  */
 import { join, resolve } from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
@@ -27,7 +27,7 @@ export async function openLogForReading(
     const environment = createReads<LogDatabase>((name) => {
       const database = databases.get(name);
       if (database === undefined) throw new Error(`the log has no ${name}`);
-      // A later commit of the writer is seen by a new transaction alone.
+      // Only a new transaction sees the writer's later commits.
       root.resetReadTxn();
       return database;
     });

@@ -1,7 +1,8 @@
 /**
- * Reads the URL of the store into what the client package is constructed with. The package's own parser prints the whole
- * URL, password included, when it meets an option that it does not know, and cuts passwords at a colon. Accepts the schemes of all clients of this store, which is also called KurrentDB. No error repeats a part of the URL.
- * Implements `docs/contract/configuration.md#configuration`.
+ * Parses the URL of the store into the settings of the client package. The package's own parser prints the whole URL,
+ * password included, when it meets an unknown option, and cuts passwords at a colon. Accepts the schemes of all clients
+ * of this store, which is also called KurrentDB. No error quotes any part of the URL. Implements
+ * `docs/contract/configuration.md#configuration`.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -15,7 +16,7 @@ export interface User {
 export interface StoreAddress {
   /** One for a single node; several, or one with `dnsDiscovery`, for a cluster. */
   readonly hosts: readonly [EndPoint, ...EndPoint[]];
-  /** The one host is a name that stands for all nodes. */
+  /** The only host is a name that stands for all nodes. */
   readonly dnsDiscovery: boolean;
   readonly tls: boolean;
   readonly credentials: ChannelCredentialOptions;
@@ -59,7 +60,7 @@ function readUser(text: string): User {
   };
 }
 
-/** An IPv6 address is in brackets, and stays so. */
+/** An IPv6 address is in brackets and keeps them. */
 function readHost(text: string): EndPoint {
   const [, address, digits = '2113'] = /^(\[[\da-f:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/i.exec(text) ?? [];
   const port = Number(digits);
@@ -69,7 +70,7 @@ function readHost(text: string): EndPoint {
   return { address, port };
 }
 
-/** Options by their name without case, dashes and underscores, as all clients compare them. */
+/** Options by name without case, dashes and underscores, as all clients compare them. */
 function readOptions(query: string): ReadonlyMap<string, { readonly name: string; readonly value: string }> {
   const options = new Map<string, { name: string; value: string }>();
   for (const pair of query.split('&').filter((text) => text !== '')) {
@@ -134,7 +135,7 @@ export function readAddress(url: string): StoreAddress {
     wrong('tlsVerifyCert', 'left out: name the authority of the certificates with tlsCAFile instead');
   }
   const [rootCertificate, userCertFile, userKeyFile] = [file('tlsCAFile'), file('userCertFile'), file('userKeyFile')];
-  if ((userCertFile === undefined) !== (userKeyFile === undefined)) wrong('userCertFile', 'given with userKeyFile');
+  if ((userCertFile === undefined) !== (userKeyFile === undefined)) wrong('userCertFile', 'set with userKeyFile');
   const user = at < 0 ? undefined : readUser(before.slice(0, at));
   // Appends need credentials of their own (`append.ts`).
   if (tls && user === undefined) throw new TypeError('needs user:password@ when TLS is on');

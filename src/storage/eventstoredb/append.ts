@@ -1,8 +1,8 @@
 /**
- * Appends that always get an answer in time. Every try has its own timeout. An append that was certainly not written is
- * tried again; every other outcome is returned. A client that does not answer is discarded, so that the next append goes
- * to whichever node leads then. Uses only the package's classic call (`appendCredentials`). Implements `event-store.ts`
- * (append).
+ * Appends that always get an answer in time. Every attempt has its own timeout. An append that was certainly not
+ * written is retried; every other outcome is returned. A client that does not answer is discarded, so that the next
+ * append goes to the node that leads by then. Uses only the package's classic call (`appendCredentials`). Implements
+ * `event-store.ts` (append).
  */
 import type { EventData } from '@eventstore/db-client';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
@@ -26,8 +26,8 @@ export interface AppenderOptions {
 }
 
 /**
- * The client package uses the classic call for an append that carries credentials of its own; without TLS it does not
- * send them. All other appends share one stream per client and one table of the process: the failure of one rejects the
+ * For an append that carries its own credentials, the client package uses the classic call; without TLS it does not
+ * send them. All other appends share one stream per client and one table per process: a failure of one rejects the
  * others, and an answer that arrives later throws where nobody can catch it.
  */
 const appendCredentials = ({ user }: StoreAddress): User => user ?? { username: 'none', password: 'none' };

@@ -1,7 +1,7 @@
 /**
  * The client objects of one adapter: one for appends, one for reads and subscriptions. A client that does not answer is
- * disposed of, and its calls with it, before the next one replaces it. Also bounds how many calls the whole process has
- * open, because a connection carries 100 streams and further calls hang without an error.
+ * disposed of, together with its calls, before the next one replaces it. Also bounds the open calls of the whole
+ * process, because a connection carries 100 streams and further calls hang without an error.
  */
 import {
   EventStoreDBClient,
@@ -19,7 +19,7 @@ import { tuning as standard, type Tuning } from './tuning.js';
 /** A client while it is in use. */
 export interface Lease {
   readonly client: EventStoreDBClient;
-  /** The client was discarded. Its calls end, and some of them end as if they were complete. */
+  /** The client was discarded. Its calls end, some of them as if they were complete. */
   readonly discarded: boolean;
   /** A read that requires the leader has succeeded. */
   reached: boolean;
@@ -31,7 +31,7 @@ export interface Connection {
   readonly tuning: Tuning;
   /** The current client, once its predecessor has been disposed of. @throws ServiceError `unavailable` when closed */
   lease(): Promise<Lease>;
-  /** Disposes of a client. Does nothing for one that was discarded before. */
+  /** Disposes of a client, unless it was discarded before. */
   discard(lease: Lease, cause: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -39,14 +39,14 @@ export interface Connection {
 type Settings = DNSClusterOptions | GossipClusterOptions | SingleNodeOptions;
 
 /**
- * The settings of a client. The adapter depends on some of it, whatever the URL says.
+ * The settings of a client. The adapter depends on some of them, whatever the URL says.
  * @internal exported for tests
  */
 export function clientSettings({ hosts, dnsDiscovery, options }: StoreAddress, tuning: Tuning = standard): Settings {
   const { keepaliveMs, gossipSeconds } = tuning;
   const forced = {
     throwOnAppendFailure: true,
-    // Pings are the only sign that a subscription's server hangs. Below ten seconds the client warns on the console.
+    // Pings are the only sign that a subscription's server hangs. Below ten seconds, the client warns on the console.
     keepAliveInterval: keepaliveMs,
     keepAliveTimeout: keepaliveMs,
   };
@@ -57,7 +57,7 @@ export function clientSettings({ hosts, dnsDiscovery, options }: StoreAddress, t
     ...others,
     ...forced,
     nodePreference: 'leader',
-    // The client may be asking a node that hangs for the addresses of the others.
+    // The client may be asking a hanging node for the addresses of the others.
     gossipTimeout,
     ...(maxDiscoverAttempts === undefined ? {} : { maxDiscoverAttempts }),
     ...(discoveryInterval === undefined ? {} : { discoveryInterval }),
@@ -72,7 +72,7 @@ function createClient(settings: Settings, { credentials, user }: StoreAddress): 
   return new EventStoreDBClient(settings, credentials, user);
 }
 
-/** @param what its calls, for the log */
+/** @param what a name for its calls, for the log */
 export function openConnection(
   address: StoreAddress,
   what: string,
@@ -120,8 +120,8 @@ export function openConnection(
 
 interface Places {
   /**
-   * @returns a function that gives the place back; calling it again does nothing
-   * @throws ServiceError `unavailable` when no place became free in time
+   * @returns a function that gives the slot back; calling it again does nothing
+   * @throws ServiceError `unavailable` when no slot became free in time
    */
   take(): Promise<() => void>;
   taken(): number;

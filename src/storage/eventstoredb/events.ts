@@ -1,7 +1,6 @@
 /**
- * Converts events and positions between the port and the client. What the service did not write is recognised by
- * `../broken-log.ts`.
- * Positions and revisions are 64-bit on the wire and numbers here; from 2^53 (9 PB of log) on they are refused.
+ * Converts events and positions between the port and the client. `../broken-log.ts` recognises foreign events.
+ * Positions and revisions are 64-bit on the wire and numbers here; values from 2^53 (9 PB of log) on are refused.
  */
 import { jsonEvent, type EventData, type Position, type ResolvedEvent } from '@eventstore/db-client';
 import type { ProposedEvent, StoredEvent } from '../../kernel/event.js';
@@ -9,12 +8,12 @@ import { storedEvent } from '../broken-log.js';
 import { eventJson } from '../event-json.js';
 import type { ResumePoint } from '../event-store.js';
 
-/** 2^63 - 1, the revision of a tombstone: an event that the server writes into a stream of ours. */
+/** 2^63 - 1, the revision of a tombstone: an event that the server writes into one of our streams. */
 const tombstoneRevision = 9_223_372_036_854_775_807n;
 
 const utf8 = new TextEncoder();
 
-/** The client takes metadata as bytes, but it always serialises the data of a JSON event itself. */
+/** The client takes metadata as bytes, but always serialises the data of a JSON event itself. */
 export function toEventData(event: ProposedEvent): EventData {
   const { id, type, data } = event;
   return jsonEvent({ id, type, data, metadata: utf8.encode(eventJson(event).metadata) }) as EventData;
@@ -45,7 +44,7 @@ export function toNumber(value: bigint): number {
   return Number(value);
 }
 
-/** "No position", -1 on the server: what some servers report as a checkpoint before the first event that matches. */
+/** "No position", -1 on the server: some servers report it as a checkpoint before the first matching event. */
 const nowhere = 2n ** 64n - 1n;
 
 /** @returns undefined for a checkpoint at no position, which says nothing @throws RangeError from 2^53 on */

@@ -1,10 +1,10 @@
 /**
- * Interprets the client's errors: whether an append may have been written, and whether another try is worthwhile.
- * Decides by `type`, and by the text only where the client gives nothing else.
+ * Interprets the client's errors: whether an append may have been written, and whether a retry is worthwhile. Decides
+ * by `type`, and by the text only where the client gives nothing else.
  *
- * Also tells a wrong password, missing rights and certificates from a server that is away. The client package does not: a
- * failed discovery loses its reason, and a server that wants TLS merely closes the connection. So this file tries a
- * handshake of its own and sends nothing over it.
+ * Also tells a wrong password, missing permissions and bad certificates from a server that is away. The client package
+ * does not: a failed discovery loses its reason, and a server that requires TLS merely closes the connection. So this
+ * file tries its own handshake and sends nothing over it.
  */
 import { connect, type ConnectionOptions } from 'node:tls';
 import { ErrorType, NO_STREAM, type CommandError, type WrongExpectedVersionError } from '@eventstore/db-client';
@@ -15,9 +15,9 @@ import type { StoreAddress } from './address.js';
 
 export type AppendFailure =
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
-  /** Certainly not written, and worth another try. */
+  /** Certainly not written, and worth a retry. */
   | { readonly kind: 'not_written'; readonly cause: string }
-  /** Certainly not written, and another try would fail the same way: into this stream, or with these events. */
+  /** Certainly not written, and a retry would fail the same way: into this stream, or with these events. */
   | { readonly kind: 'refused'; readonly what: 'stream' | 'append'; readonly cause: string }
   /** Possibly written, now or later. */
   | { readonly kind: 'unknown'; readonly cause: string };
@@ -30,7 +30,7 @@ const messageOf = (error: unknown): string => {
   return typeof message === 'string' ? message : '';
 };
 
-/** A text without secrets: the client's errors contain no data of events. */
+/** A text without secrets: the client's errors contain no event data. */
 export function failureText(error: unknown): string {
   const type = field(error, 'type');
   const text = messageOf(error);
@@ -39,7 +39,7 @@ export function failureText(error: unknown): string {
 }
 
 const isFailedDiscovery = (error: unknown): boolean => messageOf(error).startsWith('Failed to discover');
-/** The node knows no leader, for instance because it is cut off from the others. */
+/** The node knows no leader, for example because it is cut off from the others. */
 export const isNotReady = (error: unknown): boolean =>
   field(error, 'type') === ErrorType.UNAVAILABLE && notReady.test(messageOf(error));
 /** The deadline of a call has passed. */
@@ -47,17 +47,15 @@ export const isUnanswered = (error: unknown): boolean => field(error, 'type') ==
 export const isNotLeader = (error: unknown): boolean => field(error, 'type') === ErrorType.NOT_LEADER;
 export const isMissingStream = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_NOT_FOUND;
 export const isTombstoned = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_DELETED;
-/**
- * How servers up to 23.10 drop a live subscription, for instance after one large append. Happens in normal operation.
- */
+/** How servers up to 23.10 drop a live subscription, for example after one large append. Normal in operation. */
 export const isTooSlow = (error: unknown): boolean =>
   field(error, 'type') === ErrorType.TIMEOUT && /too slow/i.test(messageOf(error));
-/** How servers refuse a start position that no record begins at: first the text of 23.10, then of later ones. */
+/** How servers refuse a start position at which no record begins: first the text of 23.10, then of later versions. */
 export const isForeignPosition = (error: unknown): boolean =>
   field(error, 'type') === ErrorType.UNKNOWN &&
   /Exception was thrown by handler|invalid position/i.test(messageOf(error));
 
-/** The client's own errors have a type; errors that it passes on do not. */
+/** The client's own errors have a type; errors that it passes through do not. */
 const isClientError = (error: unknown): error is CommandError => typeof field(error, 'type') === 'string';
 
 const notReady = /Server Is (Not Ready|Busy|Too Busy)/i;
@@ -98,14 +96,14 @@ const unauthenticated = 16;
 
 export const isAccessDenied = (error: unknown): boolean => field(error, 'type') === ErrorType.ACCESS_DENIED;
 
-/** The server's own complaint about the access; undefined for another error. */
+/** The server's own complaint about access; undefined for any other error. */
 export function accessError(error: unknown): StoreAccessError | undefined {
   if (!isAccessDenied(error)) return undefined;
   const { variable } = store;
   const sentence =
     field(error, 'code') === unauthenticated
       ? `the event store does not accept the user name or password in ${variable}: correct one of the two sides`
-      : `the user in ${variable} has too few rights in the event store: make it a member of the group $admins`;
+      : `the user in ${variable} has too few permissions in the event store: make it a member of the group $admins`;
   return new StoreAccessError(sentence, error);
 }
 
@@ -127,7 +125,7 @@ async function handshake(options: ConnectionOptions, timeoutMs: number): Promise
   }
 }
 
-/** Tries a handshake with each host until one says something. @returns undefined when nothing is wrong with TLS */
+/** Tries a handshake with each host until one gives a reason. @returns undefined when nothing is wrong with TLS */
 export async function handshakeError(
   { hosts, tls, credentials }: StoreAddress,
   timeoutMs: number,

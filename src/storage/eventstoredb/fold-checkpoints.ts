@@ -1,8 +1,8 @@
 /**
- * Fold checkpoints in one stream per name: chunks of bytes, then a manifest that names them. `$maxCount` bounds the
- * stream; it is raised to hold the old and the new checkpoint before the new one is written, so that a crash in between
- * leaves the old one. The streams are none of the log, so no subscription delivers them.
- * Implements `event-store.ts` (fold checkpoints) and `docs/contract/domain.md#commands-and-events`.
+ * Fold checkpoints, in one stream per name: chunks of bytes, then a manifest that names them. `$maxCount` bounds the
+ * stream. It is raised to hold both the old and the new checkpoint before the new one is written, so that a crash in
+ * between leaves the old one. These streams are not part of the log, so no subscription delivers them. Implements
+ * `event-store.ts` (fold checkpoints) and `docs/contract/domain.md#commands-and-events`.
  */
 import { createHash } from 'node:crypto';
 import { BACKWARDS, binaryEvent, END, jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';
@@ -21,13 +21,13 @@ const manifestType = 'FoldCheckpoint';
 export const foldStream = (name: string): string => `fold-${name}`;
 
 type Manifest = Omit<FoldCheckpoint, 'bytes'> & {
-  /** Hash of the stored bytes, to notice an incomplete checkpoint. */
+  /** Hash of the stored bytes, to detect an incomplete checkpoint. */
   readonly storedSha256: string;
   readonly set: string;
   readonly chunks: number;
 };
 
-/** False for what somebody else has written under that type. */
+/** False for anything that somebody else has written with that type. */
 function isManifest(data: unknown): data is Manifest {
   const { chunks, storedSha256 } = (data ?? {}) as { readonly chunks?: unknown; readonly storedSha256?: unknown };
   const inReach = Number.isSafeInteger(chunks) && Number(chunks) >= 0 && Number(chunks) < tuning.foldSearchEvents;
@@ -35,7 +35,7 @@ function isManifest(data: unknown): data is Manifest {
 }
 
 export interface FoldAppends {
-  /** Appends one event and retries until it is certainly written, perhaps twice. @throws ServiceError `unavailable` */
+  /** Appends one event and retries until it is certainly written, possibly twice. @throws ServiceError `unavailable` */
   append(stream: string, event: EventData): Promise<void>;
   /** Sets how many of the newest events of a stream stay readable. @throws ServiceError `unavailable` */
   keep(stream: string, maxCount: number): Promise<void>;
@@ -96,7 +96,7 @@ export async function loadFold(
   return { foldVersion, revision, position, sha256: foldSha256, bytes };
 }
 
-/** Must not run twice at once for the same name. @throws ServiceError `unavailable` */
+/** Must not run concurrently for the same name. @throws ServiceError `unavailable` */
 export async function saveFold(
   appends: FoldAppends,
   ids: Ids,
@@ -132,6 +132,6 @@ export async function saveFold(
     chunks,
   };
   await appends.append(stream, jsonEvent({ id: ids.next(), type: manifestType, data: manifest }) as EventData);
-  // Keeps this checkpoint, the next one, and one that a crash leaves unfinished.
+  // Keeps this checkpoint, the next one, and one left unfinished by a crash.
   await appends.keep(stream, 3 * (chunks + 1));
 }

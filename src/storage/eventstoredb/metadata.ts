@@ -1,7 +1,7 @@
 /**
- * Sets our fields in the metadata of a stream and leaves all others as they are: access rights, `$tb`, those of tools.
- * Reads, merges, and writes only a difference, at the revision that was read, so that the change of a concurrent writer
- * stays. Implements `event-store.ts` (setRetention).
+ * Sets our fields in a stream's metadata and leaves all others as they are: access rights, `$tb`, fields of tools.
+ * Reads, merges, and writes only a difference, at the revision that was read, so that a concurrent writer's change is
+ * kept. Implements `event-store.ts` (setRetention).
  */
 import { BACKWARDS, END, jsonEvent, type EventData } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
@@ -16,7 +16,7 @@ import type { Connection } from './connection.js';
 import { toNumber } from './events.js';
 import { readPage } from './read.js';
 
-/** Tries of a write that is repeated until it is certain, here and for fold checkpoints. */
+/** Attempts of a write that is repeated until it is certain; also used for fold checkpoints. */
 export const harmlessTries = 5;
 
 export interface MetadataDeps {
@@ -38,12 +38,12 @@ async function read(reading: Connection, stream: string): Promise<Stored> {
   const event = page[0]?.event;
   if (event === undefined) return { revision: 'no_stream', fields: {} };
   const { data } = event;
-  // The server ignores what is not an object too.
+  // The server ignores anything but an object too.
   const isObject = event.isJson && typeof data === 'object' && !Array.isArray(data) && !(data instanceof Uint8Array);
   return { revision: toNumber(event.revision), fields: isObject ? (data as JsonObject) : {} };
 }
 
-/** True for a number that reading has changed: a soft-deleted stream has a `$tb` of 2^63-1. */
+/** True for a number that parsing has changed: a soft-deleted stream has a `$tb` of 2^63-1. */
 function hasUnsafeNumber(value: unknown): boolean {
   if (typeof value === 'number') return Math.abs(value) > Number.MAX_SAFE_INTEGER;
   return typeof value === 'object' && value !== null && Object.values(value).some(hasUnsafeNumber);
@@ -78,7 +78,7 @@ export async function setRetention(deps: MetadataDeps, stream: string, retention
         throw new ServiceError('unavailable', `The event store refuses the metadata of ${stream}: ${outcome.cause}.`);
       case 'unknown':
       case 'unavailable':
-        // Reading it again shows whether it was written.
+        // The next read shows whether it was written.
         cause = outcome.cause;
         break;
       default:

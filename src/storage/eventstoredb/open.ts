@@ -1,6 +1,6 @@
 /**
  * Opens the EventStoreDB adapter. Code outside this folder imports only this file. Does not wait for a store that is
- * away: `open-stores.ts` does. Implements `docs/architecture.md#storage`.
+ * away; `open-stores.ts` does. Implements `docs/architecture.md#storage`.
  */
 import type { EventData } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
@@ -27,17 +27,17 @@ import { subscribeToLog } from './subscription.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
 export interface EventStoreDbOptions {
-  /** See `address.ts`. It may contain a password, so it is never logged. */
+  /** See `address.ts`. May contain a password, so it is never logged. */
   readonly url: string;
   readonly logger: Logger;
   readonly clock?: Clock;
   readonly ids?: Ids;
-  /** Other times than the standard ones: for tests. */
+  /** Non-standard timeouts, for tests. */
   readonly tuning?: Partial<Tuning>;
 }
 
 /**
- * Connects with the first call. Calls are `unavailable` until the store can be reached.
+ * Connects on the first call. Calls are `unavailable` until the store is reachable.
  * @throws TypeError for a malformed URL
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
@@ -57,7 +57,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   /** The last ping has failed. */
   let failing = false;
 
-  /** Appends an event that does no harm if it is written twice. @throws ServiceError `unavailable` */
+  /** Appends an event that may safely be written twice. @throws ServiceError `unavailable` */
   async function appendHarmless(stream: string, event: EventData): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const outcome = await appender.append(stream, 'any', [event]);
@@ -72,7 +72,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
 
   /** @throws StoreAccessError when waiting does not help; ServiceError `unavailable` */
   async function ping(): Promise<void> {
-    // After a failure, look for the reason first: a read may take longer to fail than a caller waits.
+    // After a failure, look for the reason first: a read may take longer to fail than the caller waits.
     const refusal = failing ? await handshakeError(address, tuning.handshakeMs) : undefined;
     if (refusal !== undefined) throw refusal;
     try {

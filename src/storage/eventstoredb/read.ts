@@ -29,7 +29,7 @@ function takeAll(read: StreamingRead<ResolvedEvent>, { readPageMs }: Tuning): Pr
       if (error === undefined) resolve(events);
       else reject(error as Error);
     };
-    // Stays after the page is done: an error after the cancel must not be unhandled.
+    // Stays attached after the page is done: an error after the cancel must not be unhandled.
     read.on('error', settle);
     read.on('data', (event: ResolvedEvent) => events.push(event));
     read.on('end', () => settle());
@@ -50,14 +50,14 @@ async function takePage(
     if (lease.discarded) throw new ServiceError('unavailable', 'The event store client was replaced during a read.');
     return events;
   } finally {
-    // A stream that was never established cannot be cancelled; its place is given back all the same.
+    // A stream that was never established cannot be cancelled; its slot is given back anyway.
     void withDeadline(read.cancel(), tuning.disposeMs).then(giveBack, giveBack);
   }
 }
 
 /**
- * Reads one page; tries again when the node is not the leader or is unreachable.
- * @param retryMs how long
+ * Reads one page; retries when the node is not the leader or is unreachable.
+ * @param retryMs for how long
  * @throws ServiceError `unavailable`
  */
 export async function readPage(
@@ -75,7 +75,7 @@ export async function readPage(
       return page;
     } catch (error) {
       if (isMissingStream(error)) return [];
-      // The client looks for another node by itself; its subscriptions stay where they are, open and silent for ever.
+      // The client finds another node by itself, but its subscriptions stay where they are, open and silent forever.
       const cutOff = isNotReady(error) && lease.reached;
       if (cutOff || error instanceof UnansweredRead) await connection.discard(lease, failureText(error));
       if (error instanceof ServiceError) throw error;
@@ -88,7 +88,7 @@ export async function readPage(
         const cause = failureText(error);
         throw new ServiceError('unavailable', `The event store cannot be read now: ${cause}.`, { cause: error });
       }
-      // After the first refusal the client has already moved to the leader.
+      // After the first refusal, the client has already moved to the leader.
       if (!isNotLeader(error) || attempt > 1) {
         await sleep(backoff(tuning.retry, attempt));
       }
@@ -96,7 +96,7 @@ export async function readPage(
   }
 }
 
-/** Refuses reads that the store would answer with an error or with something else. */
+/** Refuses reads that the store would answer with an error or unexpectedly. */
 function assertReadable({ direction, from, maxCount }: ReadOptions): void {
   if (from === (direction === 'forward' ? 'end' : 'start'))
     throw new RangeError(`no read ${direction} from the ${from}`);
@@ -136,7 +136,7 @@ export async function* readStream(
   }
 }
 
-/** Position of a stream's last event; undefined for a stream without any, and for a tombstoned one. @throws ServiceError */
+/** Position of a stream's last event; undefined for an empty or tombstoned stream. @throws ServiceError */
 export async function readHeadOf(connection: Connection, stream: string): Promise<number | undefined> {
   const newest = { direction: 'backward', from: 'end', maxCount: 1 } as const;
   try {
@@ -149,7 +149,7 @@ export async function readHeadOf(connection: Connection, stream: string): Promis
 
 /**
  * Position of the newest event of any stream, including the server's; 0 for an empty log.
- * @param retryMs how long a failing read is tried again
+ * @param retryMs for how long a failing read is retried
  * @throws ServiceError `unavailable`
  */
 export async function readHead(connection: Connection, retryMs?: number): Promise<number> {

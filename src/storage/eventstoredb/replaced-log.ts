@@ -1,7 +1,8 @@
 /**
- * Tells of a log that is no longer the one that was followed: it was emptied, restored from an older backup, or is another
- * installation's. That stands until somebody acts, so it is told when it begins, once a minute, and when it ends, however
- * many subscriptions meet it. `subscription.ts` refuses to go on. Implements `event-store.ts` (subscribe).
+ * Reports a log that is no longer the one that was followed: it was emptied, restored from an older backup, or belongs
+ * to another installation. This lasts until somebody acts, so it is logged when it starts, once a minute, and when it
+ * ends, however many subscriptions run into it. `subscription.ts` refuses to continue. Implements `event-store.ts`
+ * (subscribe).
  */
 import { FORWARDS } from '@eventstore/db-client';
 import type { Clock } from '../../kernel/clock.js';
@@ -14,15 +15,15 @@ import { readPage } from './read.js';
 const tellEveryMs = 60_000;
 
 export interface ReplacedLog {
-  /** Notes events that a subscription hands out. */
+  /** Notes events that a subscription has delivered. */
   delivered(events: readonly StoredEvent[]): void;
   /**
-   * A subscription cannot go on behind a position.
+   * A subscription cannot continue after a position.
    * @param head position of the log's newest event
    * @returns the error for its consumer
    */
   refused(after: number, head: number): Promise<ServiceError>;
-  /** A subscription goes on behind a position. */
+  /** A subscription continues after a position. */
   goesOn(after: number): void;
 }
 
@@ -34,7 +35,7 @@ export function createReplacedLog(
   let newest: Pick<StoredEvent, 'stream' | 'revision' | 'id' | 'position'> | undefined;
   let told: { at: number; readonly after: number } | undefined;
 
-  /** What the log has in place of the newest event that was handed out; undefined when it says nothing. */
+  /** What the log has in place of the newest event delivered; undefined when that tells nothing. */
   async function inItsPlace(): Promise<string | undefined> {
     if (newest === undefined) return undefined;
     const { stream, revision, id } = newest;
@@ -47,7 +48,7 @@ export function createReplacedLog(
       }),
     );
     if (found?.event?.revision !== BigInt(revision) || found.event.id === id) return undefined;
-    return `it is another installation's, or was written anew: ${stream}@${revision} was event ${id} and is ${found.event.id}`;
+    return `it belongs to another installation, or was rewritten: ${stream}@${revision} was event ${id} and is ${found.event.id}`;
   }
 
   return {
@@ -71,7 +72,7 @@ export function createReplacedLog(
     goesOn(after) {
       if (told === undefined || after < told.after) return;
       told = undefined;
-      logger.info({ after }, 'the log is the one that was followed again');
+      logger.info({ after }, 'the log is again the one that was followed');
     },
   };
 }

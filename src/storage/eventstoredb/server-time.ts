@@ -1,7 +1,7 @@
 /**
- * The server's clock: the `date` header of an answer, which its web server puts on every answer, a refusal included, to
- * the second. The time stamps in gossip are not used: a server without other nodes renews its own only when its role
- * changes. Depends on one internal of the client package, the channel to the node that it uses, which is the leader.
+ * The server's clock, from the `date` header that its web server puts on every answer, refusals included, to the
+ * second. The timestamps in gossip are not used: a server without other nodes renews its own only when its role
+ * changes. Depends on one internal of the client package, the channel to the node in use, which is the leader.
  * Implements `event-store.ts`.
  */
 import type { Channel, Metadata, ServiceError as GrpcError } from '@grpc/grpc-js';
@@ -15,7 +15,7 @@ import { failureText } from './failure.js';
 
 /** Changes nothing, and every server answers it. */
 const method = '/event_store.client.gossip.Gossip/Read';
-/** The header names a second; on average half of it is over. */
+/** The header is precise to the second; on average, half of the second has passed. */
 const halfSecondMs = 500;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
@@ -23,9 +23,9 @@ const asIs = (bytes: Buffer): Buffer => bytes;
 const channelOf = ({ client }: Lease): Promise<Channel> =>
   (client as unknown as { readonly getChannel: () => Promise<Channel> }).getChannel();
 
-/** The date of one answer, in milliseconds since the epoch; undefined when it has none. @throws the call's error */
+/** The date of one answer, in milliseconds since the epoch; undefined if it has none. @throws the call's error */
 function dateOfAnswer(channel: Channel, answerMs: number): Promise<number | undefined> {
-  // Never closed: that would close the channel of the client package.
+  // Never closed: that would close the client package's channel.
   const caller = new Client('unused', credentials.createInsecure(), { channelOverride: channel });
   return new Promise((resolve, reject) => {
     const dateOf = (headers: Metadata | undefined): number | undefined => {
@@ -52,7 +52,7 @@ function dateOfAnswer(channel: Channel, answerMs: number): Promise<number | unde
   });
 }
 
-/** The server's time now; undefined when it cannot be known. @throws ServiceError `unavailable` */
+/** The server's current time; undefined when it cannot be determined. @throws ServiceError `unavailable` */
 export async function readServerTime(
   connection: Connection,
   clock: Pick<Clock, 'monotonic'>,
@@ -70,7 +70,7 @@ export async function readServerTime(
     if (time !== timedOut) return time;
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    throw new ServiceError('unavailable', `The event store does not tell its time: ${failureText(error)}.`);
+    throw new ServiceError('unavailable', `The event store does not report its time: ${failureText(error)}.`);
   }
-  throw new ServiceError('unavailable', 'The event store does not tell its time.');
+  throw new ServiceError('unavailable', 'The event store does not report its time.');
 }

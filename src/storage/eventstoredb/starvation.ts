@@ -1,7 +1,7 @@
 /**
- * Notices a subscription that is alive but starved: its server answers pings and has nothing more to send, because it is
- * cut off from the leader, while the leader goes on writing. Compares the heads of the streams, as the leader has them,
- * with what has arrived; `subscription.ts` replaces a starved subscription. Implements `event-store.ts` (subscribe).
+ * Detects a subscription that is alive but starved: its server answers pings but has nothing more to send, because it
+ * is cut off from the leader, which keeps writing. Compares the leader's heads of the streams with what has arrived;
+ * `subscription.ts` replaces a starved subscription. Implements `event-store.ts` (subscribe).
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -15,7 +15,7 @@ export async function missingAfter(
   streams: readonly string[],
   position: number,
 ): Promise<number | undefined> {
-  // The streams are read only when the log is longer, which spares nearly all of it where nobody else writes.
+  // The streams are read only when the log has grown, which saves nearly all of these reads where nobody else writes.
   if ((await readHead(connection)) <= position) return undefined;
   const heads = await Promise.all(streams.map((stream) => readHeadOf(connection, stream)));
   const newest = Math.max(0, ...heads.map((head) => head ?? 0));
@@ -23,10 +23,10 @@ export async function missingAfter(
 }
 
 /**
- * Holds the first `caught_up` of a subscription back until what the leader has at that time is handed out: a node that is
- * cut off says `caught_up` too.
+ * Holds back the first `caught_up` of a subscription until everything that the leader has at that time is delivered: a
+ * node that is cut off says `caught_up` too.
  * @param missing see `missingAfter`
- * @returns what to hand out for an item, given the position up to which everything is handed out then
+ * @returns what to deliver for an item, given the position up to which everything is delivered by then
  */
 export function guardCaughtUp(
   missing: (position: number) => Promise<number | undefined>,
@@ -47,13 +47,13 @@ export function guardCaughtUp(
 
 /** The progress of a subscription. */
 export interface Arrived {
-  /** Counts everything that the server sent. */
+  /** Counts everything the server sends. */
   readonly messages: number;
   /** Everything up to this position has arrived. */
   readonly position: number;
   /** The flow is paused because the consumer is slow. */
   readonly paused: boolean;
-  /** The server has said that the end of the log was reached. */
+  /** The server has reported the end of the log. */
   readonly live: boolean;
 }
 
@@ -66,12 +66,12 @@ export interface StarvationDeps {
   /** How long it may be behind, live and while catching up. */
   readonly starvedMs: number;
   readonly starvedCatchingUpMs: number;
-  /** @param position of an event that the leader has and that did not arrive. May be called again. */
+  /** @param position of an event that the leader has and that did not arrive. May be called repeatedly. */
   onStarved(position: number): void;
   onError(error: unknown): void;
 }
 
-/** Watches a subscription while nothing arrives. */
+/** Checks a subscription while nothing arrives. */
 export function watchForStarvation(deps: StarvationDeps): { close(): Promise<void> } {
   const { clock, arrived, everyMs, starvedMs, starvedCatchingUpMs } = deps;
   let before = arrived().messages;
@@ -85,7 +85,7 @@ export function watchForStarvation(deps: StarvationDeps): { close(): Promise<voi
       return;
     }
     const missing = await deps.missing(position);
-    // The reads have given the network a turn, so an event that was only waiting to be read has arrived by now.
+    // The reads gave the network a turn, so an event that was only waiting to be read has arrived by now.
     if (missing === undefined || arrived().messages !== messages) {
       behindSince = undefined;
       return;

@@ -25,12 +25,10 @@ import { tuning as standard, type Tuning } from './tuning.js';
 type Queued = { readonly kind: 'event'; readonly event: StoredEvent } | Exclude<LogItem, { kind: 'events' }>;
 
 export interface Flow {
-  /**
-   * Waits for items. @returns at most about one batch of them, none when aborted @throws the error that ended the flow
-   */
+  /** Waits for items. @returns at most about one batch, none when aborted @throws the error that ended the flow */
   next(): Promise<readonly LogItem[]>;
   arrived(): Arrived;
-  /** Ends the flow with an error, after everything that has arrived was handed out. */
+  /** Ends the flow with an error, after everything that has arrived is delivered. */
   fail(error: Error): void;
   close(): Promise<void>;
 }
@@ -57,13 +55,13 @@ function joined(queued: readonly Queued[]): LogItem[] {
 
 const sizeOf = (item: Queued): number => (item.kind === 'event' && !isForeign(item.event) ? eventBytes(item.event) : 0);
 
-/** Items that have arrived and have not been handed out. */
+/** Items that have arrived but are not delivered yet. */
 function createQueue(
   { queueHigh, queueLow, queueBytesHigh }: Tuning,
   ahead: NonNullable<SubscribeOptions['ahead']>,
 ): {
   push(item: Queued): void;
-  /** Takes the first item, and more of them as far as the bounds of a batch allow. */
+  /** Takes the first item, and as many more as the bounds of a batch allow. */
   take(): readonly Queued[];
   isEmpty(): boolean;
   isFull(): boolean;
@@ -105,14 +103,14 @@ function subscribe(
   onCheckpoint: (reached: Position) => void,
 ): AllStreamSubscription {
   const checkpointReached = (_: unknown, reached: Position): void => onCheckpoint(reached);
-  // A prefix would also match the streams of others whose names begin like one of ours, however many they are.
+  // A prefix would also match any number of foreign streams whose names start like one of ours.
   const names = streams.map((name) => name.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
   const regex = `^(?:${names.join('|')})$`;
   const filter = streamNameFilter({ regex, maxSearchWindow, checkpointInterval: 1, checkpointReached });
   return client.subscribeToAll({ fromPosition: after === 'start' ? START : toPosition(after), filter });
 }
 
-/** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
+/** Starts a subscription to the whole log. The caller must close it, even if it has ended by itself. */
 export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning = standard): Flow {
   const { streams, after, signal, ahead = { events: bounds.itemEvents, bytes: bounds.itemBytes } } = options;
   const { confirmMs, disposeMs, searchWindow } = tuning;
@@ -134,8 +132,7 @@ export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning
   const unconfirmed = setTimeout(() => end(new Error('the subscription was not confirmed in time')), confirmMs);
 
   /**
-   * Queues a checkpoint and `caughtUp` only after the events before them, some of which may still be in the stream's
-   * buffer.
+   * Queues a checkpoint and `caughtUp` only after the events before them, which may still be in the stream's buffer.
    */
   function settleMarks(): void {
     if (subscription.readableLength > 0) return;
@@ -153,8 +150,8 @@ export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning
   }
 
   /**
-   * Takes one message of the server. An error thrown into the client would be an unhandled rejection and stop all events.
-   * Nothing is queued after the end, because an event that caused it is missing.
+   * Handles one message of the server. An error thrown into the client would be an unhandled rejection and stop all
+   * events. Nothing is queued after the end, because the event that caused the end is missing.
    */
   function receive(take: () => void): void {
     if (ended !== undefined) return;
@@ -197,11 +194,11 @@ export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning
         await new Promise<void>((resolve) => {
           wakeUp = resolve;
         });
-        // Events that arrive in the same turn of the event loop are handed out together.
+        // Events that arrive in the same turn of the event loop are delivered together.
         await yieldToEventLoop();
       }
       if (signal.aborted) return [];
-      // Events that arrived before the end are handed out first: the next subscription begins after them.
+      // Events that arrived before the end are delivered first: the next subscription starts after them.
       if (ended !== undefined && queue.isEmpty()) throw ended.error;
       const taken = queue.take();
       if (queue.isLow() && subscription.isPaused()) subscription.resume();

@@ -1,7 +1,7 @@
 /**
- * Subscriptions to streams of the log by their names. Servers up to 23.10 often drop a subscription as too
- * slow: it then resumes at once after the last event, and the consumer does not notice. Any other unrequested end is
- * thrown, and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
+ * Subscriptions to streams of the log, by name. Servers up to 23.10 often drop a subscription as too slow: it then
+ * resumes at once after the last event, and the consumer does not notice. Any other unrequested end is thrown, and the
+ * consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
  */
 import { sleep } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -29,7 +29,7 @@ export interface SubscriptionDeps {
   readonly replaced: ReplacedLog;
 }
 
-/** Refuses a position beyond the end of the log: the log was restored from a backup, and new events would be missed. */
+/** Refuses a position past the end of the log: the log was restored from a backup, and new events would be missed. */
 async function assertWithinLog(
   connection: Connection,
   { after }: SubscribeOptions,
@@ -47,7 +47,7 @@ function pointBehind(item: LogItem): ResumePoint | undefined {
   return last === undefined ? undefined : { commit: last.position, prepare: last.position };
 }
 
-/** Why a subscription ended that began at `options.after`, logged. @param moved whether it delivered events */
+/** Logs and returns why a subscription after `options.after` ended. @param moved whether it delivered events */
 async function endOf(
   error: unknown,
   connection: Connection,
@@ -107,7 +107,7 @@ async function* flows(
       if (error instanceof StarvedError) {
         logger.warn(
           { streams, after: after === 'start' ? 0 : after.commit, missing: error.position },
-          'a subscription to the event store is alive but delivers nothing while the log goes on; it is replaced',
+          'a subscription to the event store is alive but delivers nothing while the log grows; it is being replaced',
         );
         await connection.discard(lease, 'a subscription delivered nothing');
         throw error;

@@ -1,7 +1,7 @@
 /**
- * Writes an archive of a whole installation: its log, in order. Writes to `<path>.part` and renames it when complete; an interrupted export continues after its last complete block.
- * Only reads, so the service may keep running. Secrets stay sealed. Events of somebody else are left out where no command
- * refers to the one before it.
+ * Writes an archive of a whole installation: its log, in order. Writes to `<path>.part` and renames it when complete;
+ * an interrupted export continues after its last complete block. Only reads, so the service may keep running. Secrets
+ * stay sealed. Foreign events are left out in streams where no command refers to the one before.
  */
 import { open, rename, rm, stat, truncate } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -37,7 +37,7 @@ export interface ExportOptions extends ArchiveScope {
   readonly path: string;
   readonly eventStore: LogReader;
   readonly installationId: string | null;
-  /** See `ArchiveHeader`; `eventStore` leaves out what lies behind it. */
+  /** See `ArchiveHeader`; `eventStore` leaves out everything after it. */
   readonly upTo: string | null;
   readonly archiveId: string;
   /** RFC 3339. */
@@ -51,16 +51,16 @@ export interface ExportOptions extends ArchiveScope {
 export interface ExportReport {
   readonly totals: ArchiveTotals;
   readonly log: LogSummary;
-  /** The fault of the exported log. The archive contains it unchanged. */
+  /** What is wrong with the exported log. The archive contains it unchanged. */
   readonly problems: readonly string[];
   /** Events written by an earlier, interrupted export. */
   readonly continued: number;
 }
 
-/** The export cannot begin; the message is one sentence for the operator. */
+/** The export cannot start; the message is one sentence for the operator. */
 class ExportRefusedError extends Error {}
 
-interface Begun {
+interface StartState {
   readonly chain: Chain;
   readonly log: LogCheck;
   readonly point: ResumePoint | 'start';
@@ -74,13 +74,13 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
   const { path } = options;
   if (await exists(path)) throw new ExportRefusedError(`${path} exists already: name a file that does not`);
   const part = `${path}.part`;
-  const begun = await continued(part, options);
-  const { log } = begun;
+  const start = await continued(part, options);
+  const { log } = start;
   const eventsBefore = log.summary().events;
   const file = await open(part, 'a', 0o600);
   try {
-    const blocks = createBlocks(file, begun.chain);
-    if (begun.point === 'start') {
+    const blocks = createBlocks(file, start.chain);
+    if (start.point === 'start') {
       await blocks.add(headerOf(options));
       for (const { stream, retention } of options.retentions)
         await blocks.add({ kind: 'retention', stream, retention });
@@ -88,7 +88,7 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
     }
     let events = eventsBefore;
     const passesOver = (stream: string): boolean => !chainedStreams.includes(stream);
-    for await (const commands of readWholeLog(options.eventStore, { ...options, after: begun.point, passesOver })) {
+    for await (const commands of readWholeLog(options.eventStore, { ...options, after: start.point, passesOver })) {
       for (const command of commands) {
         for (const event of command.events) {
           log.add(event);
@@ -164,8 +164,8 @@ function createBlocks(file: FileHandle, start: Chain): Blocks {
 }
 
 /** The state of an interrupted export of this installation, after removing an incomplete block. */
-async function continued(part: string, options: ExportOptions): Promise<Begun> {
-  const fresh = (): Begun => ({ chain: chainStart, log: createLogCheck(options.check), point: 'start' });
+async function continued(part: string, options: ExportOptions): Promise<StartState> {
+  const fresh = (): StartState => ({ chain: chainStart, log: createLogCheck(options.check), point: 'start' });
   if (!(await exists(part))) return fresh();
   const log = createLogCheck(options.check);
   let chain = chainStart;
@@ -180,7 +180,7 @@ async function continued(part: string, options: ExportOptions): Promise<Begun> {
           (item.installation_id !== options.installationId || item.up_to !== options.upTo)
         ) {
           throw new ExportRefusedError(
-            `${part} is an unfinished export of another installation, or up to another place: delete it or name another file`,
+            `${part} is an unfinished export of another installation, or has another end: delete it or name another file`,
           );
         }
         if (item.kind !== 'event') continue;
@@ -190,7 +190,7 @@ async function continued(part: string, options: ExportOptions): Promise<Begun> {
       [chain, whole] = [block.chain, block.bytes];
     }
   } catch (error) {
-    // The file ends or is damaged here and is written again from here on.
+    // The file ends or is damaged here; the export continues from this point.
     if (!(error instanceof ArchiveDamagedError)) throw error;
   }
   if (last === undefined) {

@@ -1,7 +1,7 @@
 /**
- * The lines of a log archive, the text file that holds a whole installation and can be checked without this program.
- * JSON lines in blocks: each block ends with the running SHA-256 over everything before it, and the last line has the
- * totals, which the same chain covers. `read-archive.ts` and `export-log.ts` read and write the files.
+ * The line format of a log archive, a text file that holds a whole installation and can be checked without this
+ * program. JSON lines in blocks: each block ends with the running SHA-256 over everything before it, and the last line
+ * has the totals, covered by the same chain. `read-archive.ts` and `export-log.ts` read and write the files.
  */
 import { createHash } from 'node:crypto';
 import type { EventMetadata, RecordedEvent } from '../../kernel/event.js';
@@ -9,17 +9,17 @@ import type { JsonObject } from '../../kernel/json.js';
 import type { Retention } from '../event-store.js';
 
 export const archiveFormat = 'gateway-control-log';
-/** Raise it when earlier releases cannot read the new form. */
+/** Raise it when earlier releases cannot read the new format. */
 export const archiveVersion = 1;
 
 /** Bounds and waits of everything that reads or writes archives. */
 export const archiveBounds = {
-  /** A block of lines is closed, with its checksum, at either bound. One block is held in memory at a time. */
+  /** A block of lines, with its checksum, is closed at either bound. One block is held in memory at a time. */
   blockLines: 1000,
   blockBytes: 1024 * 1024,
-  /** The longest line that is read: an event of the largest size, with room for escapes. */
+  /** The longest line to read: an event of the largest size, with room for escapes. */
   lineBytes: 4 * 1024 * 1024,
-  /** Problems that are listed; all are counted. */
+  /** How many problems are listed; all are counted. */
   problems: 100,
 } as const;
 
@@ -31,7 +31,7 @@ export interface ArchiveHeader {
   readonly archive_id: string;
   /** Null for a log that no service has started with. */
   readonly installation_id: string | null;
-  /** `STREAM@REVISION` that the log was cut behind; null for a whole log. */
+  /** `STREAM@REVISION` after which the log was cut; null for a whole log. */
   readonly up_to: string | null;
   /** RFC 3339. */
   readonly exported_at: string;
@@ -51,7 +51,7 @@ export type ArchiveItem =
   | { readonly kind: 'retention'; readonly stream: string; readonly retention: Retention }
   | { readonly kind: 'event'; readonly event: RecordedEvent };
 
-/** The file is not an archive, is incomplete, or was altered. The message is one sentence that names the line. */
+/** The file is not an archive, is incomplete, or was altered. The message is a sentence that names the line. */
 export class ArchiveDamagedError extends Error {
   constructor(line: number, reason: string) {
     super(`line ${line}: ${reason}`);
@@ -84,7 +84,7 @@ const isObject = (value: unknown): value is { readonly [key: string]: unknown } 
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** @returns undefined when the line is not an item. Checks only its shape; the checksums cover the rest. */
+/** Checks only the shape; the checksums cover the rest. @returns undefined when the line is not an item */
 export function decodeItem(line: unknown): ArchiveItem | undefined {
   if (!isObject(line)) return undefined;
   switch (line['kind']) {

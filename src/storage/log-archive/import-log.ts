@@ -1,10 +1,10 @@
 /**
- * Writes an archive into an empty installation: in log order, with the same ids and revisions, and whole commands in
- * one append. An interrupted import continues where it ended: it recognises existing events by revision and id, and a
- * repeated append gets the answer of the first try. Runs no domain logic and opens no secrets.
+ * Writes an archive into an empty installation: in log order, with the same ids and revisions, and each whole command
+ * in one append. An interrupted import continues where it stopped: it recognises existing events by revision and id,
+ * and a repeated append gets the answer of the first attempt. Runs no domain logic and opens no secrets.
  *
- * When old events of a stream have expired, its revisions start at 0 again, because no store can begin at a later one.
- * Such streams hold facts (sign-ins, what agents did), and nothing refers to their revisions.
+ * When old events of a stream have expired, its revisions start at 0 again, because no store can start a stream at a
+ * later one. Such streams hold facts (sign-ins, actions of agents), and nothing refers to their revisions.
  */
 import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
@@ -38,7 +38,7 @@ export interface ImportReport {
   readonly skipped: number;
   /** Streams whose revisions start at 0 again, with the original revision of their first event. */
   readonly renumbered: readonly { readonly stream: string; readonly first: number }[];
-  /** False when this archive had been imported completely before and nothing was done. */
+  /** False when this archive was already imported completely and nothing was done. */
   readonly written: boolean;
 }
 
@@ -54,7 +54,7 @@ interface StreamState {
 }
 
 /**
- * Verify the archive first (`verifyArchive`); this function relies on it.
+ * Relies on an archive that `verifyArchive` has verified.
  * @returns undefined when the signal ended it; running it again continues
  * @throws ImportRefusedError, ArchiveDamagedError, ServiceError `unavailable`
  */
@@ -73,12 +73,12 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
     return state;
   }
 
-  /** Appends the missing events of whole commands of one stream. */
+  /** Appends the missing events of whole commands, all of one stream. */
   async function write(group: readonly RecordedEvent[]): Promise<void> {
     const [first] = group;
     if (first === undefined) return;
     const state = await stateOf(first);
-    // An earlier run may have grouped its appends differently, so some events of this group may exist already.
+    // An earlier run may have grouped its appends differently, so part of this group may exist already.
     const existing = Math.max(0, Math.min(group.length, state.head + 1 - state.next));
     const last = group[existing - 1];
     if (last !== undefined && state.next + existing - 1 === state.head) await assertSame(last, state.head);
@@ -185,7 +185,7 @@ export async function whatIsThere(
   return undefined;
 }
 
-/** Groups adjacent commands of one stream up to the size of one append of the service; a larger command is alone. */
+/** Groups adjacent commands of one stream, up to the size of one append; a larger command is a group of its own. */
 function* groupsOf(items: readonly ArchiveItem[]): Generator<readonly RecordedEvent[], void, void> {
   let group: RecordedEvent[] = [];
   let command: RecordedEvent[] = [];
@@ -212,11 +212,11 @@ function* groupsOf(items: readonly ArchiveItem[]): Generator<readonly RecordedEv
 }
 
 /**
- * Appends events directly after a revision and retries until they are known to be there. Every try has the same ids and
- * the same expected revision, so a store gives a repeat the answer of the first try.
+ * Appends events directly after a revision and retries until they are known to be there. Every attempt has the same ids
+ * and expected revision, so a store answers a repeat like the first attempt.
  * @param after the revision that they follow; -1 for a stream that does not exist
- * @throws ServiceError `conflict` when other events are there; `unavailable` when the store stays away for
- *   `giveUpMs` or the signal aborts first
+ * @throws ServiceError `conflict` when other events are there; `unavailable` when the store stays away for `giveUpMs`
+ *   or the signal aborts first
  */
 async function appendExactly(
   eventStore: EventStore,
@@ -258,7 +258,7 @@ type MarkerFields = { readonly archive_id: string; readonly state: 'running' | '
 const markers = { name: 'log_imports', version: 1 } as const;
 const markerId = 'import';
 
-/** The marker of the last import, undefined when there was none. @throws ServiceError `unavailable` */
+/** The marker of the last import, undefined if there was none. @throws ServiceError `unavailable` */
 export async function readImportMarker(readStore: ReadStore): Promise<ImportMarker | undefined> {
   const collection = await readStore.collection<MarkerFields>(markers);
   const marker = await collection.get(markerId);

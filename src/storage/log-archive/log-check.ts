@@ -10,7 +10,7 @@ import { bounds } from '../bounds.js';
 import { archiveBounds } from './format.js';
 
 export interface LogCheckOptions {
-  /** True for streams whose old events expire; only there may revisions be missing. */
+  /** True for streams whose old events expire; only these may lack revisions. */
   readonly expires: (stream: string) => boolean;
   /** Why this release cannot read the event; undefined when it can. */
   readonly unreadable: (event: RecordedEvent) => string | undefined;
@@ -33,7 +33,7 @@ export interface LogSummary {
 }
 
 export interface LogCheck {
-  /** Takes the next event in log order. @returns its place among the existing events of its stream, from 0 */
+  /** Takes the next event in log order. @returns its index among the existing events of its stream, from 0 */
   add(event: RecordedEvent): number;
   /** Ends the log: a command that is still incomplete is a problem. */
   end(): void;
@@ -89,7 +89,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
       open = undefined;
     }
     if (index !== 0 || count < 1 || count > bounds.commandEvents) {
-      report(`the command ${id} begins at ${place} with its event ${index + 1} of ${count}`);
+      report(`the command ${id} starts at ${place} with its event ${index + 1} of ${count}`);
     } else if (count > 1) open = event;
     else commands += 1;
   }
@@ -97,7 +97,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
   function checkRevision(event: RecordedEvent, tally: Tally | undefined, place: string): void {
     const expected = tally === undefined ? 0 : tally.last + 1;
     if (event.revision === expected) return;
-    if (event.revision < expected) report(`${place} is repeated or too late: revision ${expected} was expected`);
+    if (event.revision < expected) report(`${place} is repeated or out of order: revision ${expected} was expected`);
     else if (!options.expires(event.stream)) {
       report(`${event.stream} lacks its revisions ${expected} to ${event.revision - 1}`);
     }

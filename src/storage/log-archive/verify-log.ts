@@ -1,6 +1,4 @@
-/**
- * Verifies an archive or the log of a store: reads all of it and reports what is wrong. Changes nothing.
- */
+/** Verifies an archive or the log of a store: reads it to its end and reports what is wrong. Changes nothing. */
 import { stat } from 'node:fs/promises';
 import type { LogReader } from '../event-store.js';
 import { BrokenLogError } from '../broken-log.js';
@@ -27,7 +25,7 @@ export interface VerifyOptions {
   readonly signal: AbortSignal;
 }
 
-/** @throws the file system's error when the file cannot be read; the report has the problems of its content */
+/** @throws the file system's error when the file cannot be read; problems of its content are in the report */
 export async function verifyArchive(
   path: string,
   options: VerifyOptions & {
@@ -67,7 +65,7 @@ export async function verifyArchive(
   return { ...reportOf(log, problems), damaged: problems.length > 0, header };
 }
 
-/** @param others problems that the check of the events does not see */
+/** @param others problems that the check of the events does not find */
 const reportOf = (log: LogCheck, others: readonly string[]): Omit<VerifyReport, 'header' | 'damaged'> => ({
   log: log.summary(),
   problems: [...others, ...log.problems],

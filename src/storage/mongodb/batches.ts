@@ -1,4 +1,4 @@
-/** Splits work on many documents into batches, and repeats a change that other instances have overtaken. */
+/** Splits work on many documents into batches, and retries a change that other instances overtook. */
 import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { backoff } from '../../kernel/retry.js';
@@ -18,8 +18,8 @@ export function byIds(ids: readonly string[]): { readonly _id: string | { readon
 }
 
 /**
- * Repeats a step until it returns an outcome. Waits in between, as a majority read may be slightly behind the document
- * that a write meets.
+ * Repeats a step until it returns an outcome. Waits in between, because a majority read may be slightly behind the
+ * document that a write meets.
  * @throws ServiceError `unavailable` when others keep overtaking it
  */
 export async function untilSettled<T extends {}>(step: () => Promise<T | undefined>): Promise<T> {

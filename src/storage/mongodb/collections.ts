@@ -25,7 +25,7 @@ function decodeAll(documents: readonly MongoDocument[]): readonly StoredDocument
   return documents.flatMap((document) => decodeDocument(document) ?? []);
 }
 
-/** A single group is compared directly, as an id is (`batches.ts`). */
+/** A single group is compared directly, like an id (`batches.ts`). */
 function inRange({ groups, from, below, times }: GroupRange): Filter<MongoDocument> {
   const [first] = groups;
   const order = { ...(from !== undefined && { $gte: from }), ...(below !== undefined && { $lt: below }) };
@@ -107,11 +107,11 @@ const physicalName = (name: string, version: number): string => `${name}__v${ver
 const byId: IndexKey = { live: 1, _id: 1 };
 const byGroup: IndexKey = { groups: 1, order: 1, _id: 1 };
 
-/** A time stands behind the order, so that a walk in this order filters by it without reading documents. */
+/** The time comes after the order, so that a walk in this order filters by it without reading documents. */
 const indexesOf = (index: IndexSpec | undefined): readonly IndexKey[] =>
   index === undefined ? [byId] : [byId, index.time === undefined ? byGroup : { ...byGroup, time: 1 }];
 
-/** Writes to a dropped collection are refused, because they would create it again without its indexes. */
+/** Writes to a dropped collection are refused, because they would recreate it without its indexes. */
 interface Opened {
   dropped: boolean;
 }

@@ -1,8 +1,8 @@
 /**
  * The form of a document in MongoDB. Its fields are one JSON text, which is readable, quick to parse, and exact for
- * every key and nesting, unlike BSON and the servers (`$`, `.`, lists in lists, minus zero). Binary fields are stored
- * beside it. Queries run on `groups`, `order` and `time`. A tombstone is a document of the same id that is not
- * `live` and has only a position, so one filter guards puts and deletes alike.
+ * every key and nesting, unlike BSON and the servers (`$`, `.`, nested lists, minus zero). Binary fields are stored
+ * beside it. Queries run on `groups`, `order` and `time`. A tombstone is a document of the same id that is not `live`
+ * and has only a position, so one filter guards puts and deletes alike.
  */
 import { Binary, ObjectId } from 'mongodb';
 import { placeIn, type IndexPlace } from '../group-index.js';
@@ -19,7 +19,7 @@ export interface MongoDocument extends Partial<IndexPlace> {
   readonly _id: string;
   readonly position: number;
   readonly live: boolean;
-  /** Different for each write. Not read by this release; part of the stored form. */
+  /** Different for each write. This release does not read it, but it is part of the stored form. */
   readonly write: ObjectId;
   readonly json?: string;
   readonly bytes?: readonly Bytes[];

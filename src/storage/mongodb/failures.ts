@@ -10,8 +10,8 @@ const hasCode = (error: unknown, code: number): boolean => error instanceof Mong
 const store = { name: 'MongoDB', variable: 'SVC_MONGODB_URL' } as const;
 
 /**
- * The fault that an operator has to correct before the server can be used; undefined for a server that is merely away.
- * A server that is not found in time names the last reason in its text.
+ * A fault that an operator must correct before the server can be used; undefined for a server that is merely away. When
+ * no server is found in time, the error's text names the last reason.
  */
 export function troubleOf(error: unknown): StoreAccessError | undefined {
   const text = textsOf(error);
@@ -23,21 +23,21 @@ export function troubleOf(error: unknown): StoreAccessError | undefined {
   }
   if (/not authorized on|requires authentication|not allowed to do action/i.test(text)) {
     return new StoreAccessError(
-      `the user in ${store.variable} has too few rights in MongoDB: give it readWrite on the database`,
+      `the user in ${store.variable} has too few permissions in MongoDB: give it readWrite on the database`,
       error,
     );
   }
   return tlsError(error, store);
 }
 
-/** True when a document of that id exists already. */
+/** True when a document with that id already exists. */
 export const isDuplicate = (error: unknown): boolean =>
   !(error instanceof MongoBulkWriteError) && hasCode(error, duplicateKey);
 
 export const isMissing = (error: unknown): boolean => hasCode(error, namespaceNotFound);
 
 /**
- * @returns the indexes of the documents that an unordered insert has left out, when all of them existed already
+ * @returns the indexes of the documents that an unordered insert left out, if all of them already existed
  * @throws the error itself in any other case
  */
 export function duplicatesIn(error: unknown): readonly number[] {

@@ -6,8 +6,8 @@
  * One round: read the stored positions, drop the writes that are not above them, insert the missing documents, replace
  * the lower ones. Each change is atomic: an insert fails on a document that was inserted meanwhile (E11000), and a
  * replacement does not match a document that has become higher or was purged. Writes that lose such a race go another
- * round. An upsert with the guard in its filter would be one command, but there E11000 does not mean "already applied":
- * the document that was inserted meanwhile may be lower.
+ * round. An upsert with the guard in its filter would be a single command, but its E11000 does not mean "already
+ * applied": the document inserted meanwhile may be lower.
  */
 import type { Collection } from 'mongodb';
 import { unreachable } from '../../kernel/errors.js';
@@ -28,7 +28,7 @@ function encode(index: IndexSpec | undefined, write: GuardedWrite): MongoDocumen
   }
 }
 
-/** The writes above all earlier writes of the same id in this call; the others would never be applied. */
+/** The writes that are above all earlier writes of the same id in this call; the others would never be applied. */
 function rising(index: IndexSpec | undefined, writes: readonly GuardedWrite[]): readonly MongoDocument[] {
   const highest = new Map<string, number>();
   const risingWrites: MongoDocument[] = [];
@@ -92,7 +92,7 @@ async function applyBatch(collection: Collection<MongoDocument>, batch: readonly
   });
 }
 
-/** @returns how many were applied @throws RangeError when one cannot be stored; then this call writes nothing */
+/** @returns how many were applied @throws RangeError when one cannot be stored; then nothing is written */
 export async function applyGuarded(
   collection: Collection<MongoDocument>,
   index: IndexSpec | undefined,

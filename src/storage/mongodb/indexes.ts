@@ -5,7 +5,7 @@ import { reading } from './tuning.js';
 
 export type IndexKey = Readonly<Record<string, 1>>;
 
-/** Idempotent, even for several instances at once. */
+/** Idempotent, even when several instances run it at once. */
 export async function ensureIndexes<T extends object>(
   collection: Collection<T>,
   keys: readonly IndexKey[],

@@ -2,10 +2,10 @@
  * Leases on the server's clock. Implements `read-store.ts` (Leases).
  *
  * An update that computes with the server's time needs a pipeline, which not every server has. So the time is read
- * first (`hello` returns the primary's clock) and then compared and written like any value. It is slightly old when it
- * is used, which favours a live holder: a lease counts as expired only if it was expired when the time was read, and a
- * new lease does not expire before its holder, who began to count earlier, believes it does. Taking, renewing and
- * releasing are one atomic change of one document each.
+ * first (`hello` returns the primary's clock) and then compared and written like any value. It is slightly stale when
+ * used, which favours a live holder: a lease counts as expired only if it had expired when the time was read, and a new
+ * lease does not expire before its holder, who started counting earlier, expects it to. Taking, renewing and releasing
+ * each change one document atomically.
  */
 import type { Collection, Db } from 'mongodb';
 import type { Json } from '../../kernel/json.js';
@@ -22,7 +22,7 @@ export interface MongoLease {
   readonly kind: string;
   readonly name: string;
   readonly holder: string;
-  /** Kind, name and holder in one value, to find many leases with their holders at once. */
+  /** Kind, name and holder in one value, to find many leases and their holders at once. */
   readonly held: string;
   /** Milliseconds since the epoch on the server's clock. */
   readonly endsAt: number;
@@ -67,7 +67,7 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
   }
 
   async function stillHeld(keys: readonly string[]): Promise<ReadonlyMap<string, MongoLease>> {
-    // Reads what the primary has now, like the updates: a holder that has lost a lease must not be told that it has it.
+    // Reads the primary's current state, as the updates do: a lost lease must not look held to its holder.
     const held = await leases
       .find({ held: { $in: [...keys] } }, { ...reading, readConcern: { level: 'local' } })
       .toArray();
@@ -85,7 +85,7 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
       if (existing.data !== lease.data) changed.push(lease);
       else ends.set(lease.endsAt, [...(ends.get(lease.endsAt) ?? []), lease.held]);
     }
-    // Most renewals only extend by the same time, which takes one update for all of them.
+    // Most renewals extend by the same time, so that one update covers them all.
     const operations = [
       ...[...ends].map(([endsAt, held]) => ({
         updateMany: { filter: { held: { $in: held } }, update: { $set: { endsAt } } },

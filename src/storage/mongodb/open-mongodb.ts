@@ -3,8 +3,8 @@
  * outside this folder imports only this file. Implements `docs/architecture.md#storage`.
  *
  * Every write is acknowledged by a majority with its journal, and every read returns what a majority has, from the
- * primary, so acknowledged writes survive an election. Uses only changes of single documents, unique ids and indexes.
- * Does not use transactions, change streams, TTL or partial indexes, pipelines in updates, or renaming.
+ * primary, so acknowledged writes survive an election. Uses only single-document changes, unique ids and indexes; no
+ * transactions, change streams, TTL or partial indexes, update pipelines or renames.
  */
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
 import { ServiceError, errorText } from '../../kernel/errors.js';
@@ -21,12 +21,12 @@ import { tuning } from './tuning.js';
 import { startLoop } from '../../kernel/background.js';
 
 export interface MongoDbOptions {
-  /** `mongodb://…/database`. It may contain a password, so it is never logged. */
+  /** `mongodb://…/database`. May contain a password, so it is never logged. */
   readonly url: string;
   readonly logger: Logger;
 }
 
-/** Also set on the database, where they hold whatever the URL says, unlike on the client. */
+/** Also set on the database, where the URL cannot override them, unlike on the client. */
 const concerns = {
   writeConcern: { w: 'majority', journal: true, wtimeoutMS: tuning.majorityMs },
   readConcern: new ReadConcern('majority'),
@@ -46,7 +46,7 @@ const clientOptions: MongoClientOptions = {
   maxPoolSize: tuning.connections,
 };
 
-/** Names with a dot, which names of read models cannot have. */
+/** Names with a dot, which names of read models cannot contain. */
 const ownCollections = { leases: 'svc.leases', checkpoints: 'svc.checkpoints', pointers: 'svc.pointers' } as const;
 
 /** @throws RangeError, without the URL, when the URL does not name a database */
@@ -70,10 +70,9 @@ function logOutages(client: MongoClient, logger: Logger): void {
 
 /**
  * Connects, creates the indexes of the adapter's own collections and returns the store. The store survives outages and
- * elections; calls are `unavailable` meanwhile.
+ * elections; meanwhile, calls are `unavailable`.
  * @throws RangeError when the URL does not name a database; ServiceError `unavailable` when the server cannot be
- * reached
- *   or used now
+ *   reached or used now
  */
 export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<ReadStore> {
   assertNamesDatabase(url);
@@ -122,7 +121,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
 }
 
 /**
- * Watches a connected client. Close it before the client.
+ * Reopens a connected client whose driver falls silent. Close it before the client.
  * @param patience how long the driver may be silent; tests pass less
  * @internal exported for tests
  */
@@ -131,9 +130,7 @@ export function reviveSilentClient(
   logger: Logger,
   patience: { readonly heartbeatMs: number; readonly silentHeartbeats: number } = tuning,
 ): { close(): Promise<void> } {
-  /**
-   * Turns since the last report about a server, by address. Counts turns, as the process itself may have been frozen.
-   */
+  /** Turns since the last report about a server, by address. Not time: the process itself may have been frozen. */
   const silence = new Map<string, number>();
   const heard = ({ connectionId }: { readonly connectionId: string }): void => void silence.set(connectionId, 0);
   client.on('serverHeartbeatStarted', heard);
@@ -151,14 +148,14 @@ export function reviveSilentClient(
       if (silent.length === 0) return;
       logger.error(
         { servers: silent.length },
-        'the MongoDB driver has stopped monitoring a server; its client is opened again',
+        'the MongoDB driver has stopped monitoring a server; its client is being reopened',
       );
       silence.clear();
       await client.close();
       await client.connect();
     },
-    // No retry: calls open the client again too.
+    // No retry: calls reopen the client too.
     (error) =>
-      logger.warn({ error: errorText(error) }, 'the MongoDB client was opened again, but no server can be reached yet'),
+      logger.warn({ error: errorText(error) }, 'the MongoDB client was reopened, but no server can be reached yet'),
   );
 }

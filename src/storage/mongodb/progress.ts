@@ -26,7 +26,7 @@ const checkpointId = (projection: string, version: number): string => `${project
 const fieldsOf = ({ commit, prepare, anchors }: Checkpoint): Checkpoint => ({ commit, prepare, anchors });
 
 export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointers: Collection<MongoPointer>): Progress {
-  /** Moves an existing lower checkpoint forward. @returns whether it did */
+  /** Advances an existing lower checkpoint. @returns whether it did */
   async function advance(_id: string, checkpoint: Checkpoint): Promise<boolean> {
     const { commit, prepare } = checkpoint;
     const lower = { _id, $or: [{ commit: { $lt: commit } }, { commit, prepare: { $lt: prepare } }] };
@@ -46,7 +46,7 @@ export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointer
         await checkpoints.insertOne({ _id, ...fields });
       } catch (error) {
         if (!isDuplicate(error)) throw error;
-        // The stored checkpoint is not lower, or it was inserted meanwhile and may be lower.
+        // The stored checkpoint is not lower, or one was inserted meanwhile that may be lower.
         await advance(_id, fields);
       }
     },

@@ -1,4 +1,4 @@
-/** The primary's clock, which `hello` returns. Leases end by it (`leases.ts`), and instances compare theirs with it. */
+/** The primary's clock, which `hello` returns. Leases use it (`leases.ts`), and instances compare theirs with it. */
 import type { Db } from 'mongodb';
 import type { StoreTime } from '../event-store.js';
 
@@ -9,7 +9,7 @@ export async function serverTime(db: Db): Promise<number> {
   return localTime.getTime();
 }
 
-/** The primary's time when its answer has arrived: assumes that the way back took half of the round trip. */
+/** The primary's time when its answer arrives; assumes that the way back took half of the round trip. */
 export async function timeOfServer(db: Db): Promise<StoreTime> {
   const sent = performance.now();
   const at = await serverTime(db);

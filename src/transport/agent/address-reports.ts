@@ -1,7 +1,7 @@
 /**
  * Passes on the public addresses that hellos report, if they differ from the recorded ones: at most once a minute and
- * six times an hour per node, because each is kept for ever; the last report meanwhile when that is over. The command decides what follows from them. Implements
- * `NodeReportedAddressChanged` in `docs/contract/domain.md#generation`.
+ * six times an hour per node, because each is kept forever. Afterwards it passes on the newest report that had to wait.
+ * The command decides what follows. Implements `NodeReportedAddressChanged` of `docs/contract/domain.md#generation`.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Delivery } from '../../delivery/port.js';
@@ -17,7 +17,7 @@ export type ReportAddress = (nodeId: string, ipv4: string | null, ipv6: string |
 
 interface AddressReports {
   hello(nodeId: string, hello: Pick<AgentHello, 'publicIpv4' | 'publicIpv6'>): void;
-  /** Passes on the reports that are due, and forgets nodes whose hour is over. */
+  /** Passes on due reports, and forgets nodes whose hour is over. */
   sweep(): void;
 }
 

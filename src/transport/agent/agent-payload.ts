@@ -1,7 +1,7 @@
 /**
- * Reads an `AgentPayload` from its bytes and checks every limit on sizes, counts and texts. Pure. Which payload may come
- * when is checked in `session.ts`. Implements the PROTOCOL_ERROR rows of `docs/contract/agent-protocol.md#control` and
- * the fixed limits of `docs/contract/configuration.md`.
+ * Parses an `AgentPayload` and checks all its limits on sizes, counts and texts. Pure. `session.ts` checks which
+ * payload may come when. Implements the PROTOCOL_ERROR rows of `docs/contract/agent-protocol.md#control` and the fixed
+ * limits of `docs/contract/configuration.md`.
  */
 import { AgentPayload } from '../../gen/svc/control/v1/session.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';
@@ -15,16 +15,16 @@ import type { KnownTables } from './heartbeat-tables.js';
 import { decodeWalked, walkMessage } from './wire-scan.js';
 import type { WireShape } from './wire-scan.js';
 
-/** A payload of an agent. */
+/** A payload from an agent. */
 export type AgentMessage = NonNullable<AgentPayload['payload']>;
 
 type ReadPayload =
   | {
       readonly kind: 'message';
       readonly message: AgentMessage;
-      /** List entries of the message, which determine what it costs. */
+      /** List entries of the message, which determine its cost. */
       readonly entries: number;
-      /** The tables of a heartbeat, or what was known before; the message lacks those that were known. */
+      /** The heartbeat's tables, parsed or already known; the message lacks the known ones. */
       readonly tables: KnownTables;
     }
   /** Parses, but contains nothing that this release knows. */
@@ -69,7 +69,7 @@ const payloadShape: WireShape = {
 
 /**
  * @param nodeId the session's node: a payload names this node or leaves the field empty
- * @param known the tables of the heartbeat before, which are not read again
+ * @param known the tables of the previous heartbeat, which are not parsed again
  */
 export function readAgentPayload(payload: Uint8Array, nodeId: string, known: KnownTables = noTables): ReadPayload {
   // No `Buffer`, whose views cost several times as much: there may be one for each text.
@@ -165,7 +165,7 @@ function ofChecksum(message: Pick<ConfigRequest, 'checksum'>): string | undefine
 
 function longText(field: string, texts: readonly string[]): string | undefined {
   for (const text of texts) {
-    // One UTF-16 unit is at most three bytes of UTF-8, so short texts need no counting.
+    // One UTF-16 unit takes at most three bytes of UTF-8, so short texts need no counting.
     if (text.length * 3 <= agent.stringBytes) continue;
     if (Buffer.byteLength(text) > agent.stringBytes)
       return `${field}: a text is longer than ${agent.stringBytes} bytes`;

@@ -6,7 +6,7 @@ import type { AgentConnection } from '../listener/connection.js';
 
 export interface StreamStatus {
   readonly code: GrpcStatusCode;
-  /** For people: an agent never acts on it. */
+  /** For people; an agent never acts on it. */
   readonly details: string;
 }
 
@@ -21,16 +21,16 @@ export interface StreamHandlers {
 
 export interface AgentStream {
   readonly connection: AgentConnection;
-  /** Says what the call turned out to be; a faulty one counts against its connection and its address. */
+  /** Classifies the call; a faulty one counts against its connection and address. */
   judge(verdict: 'sound' | 'faulty'): void;
   /** Starts delivering messages. Called once. */
   start(handlers: StreamHandlers): void;
   /**
-   * Sends one message and calls `done` when the peer's window has taken it. It is late for a peer that does not read,
-   * and is never called on a stream that has ended.
+   * Sends one message and calls `done` when the peer's window has taken it. `done` comes late for a peer that does not
+   * read, and never on a stream that has ended.
    */
   send(bytes: Uint8Array, done: () => void): void;
-  /** Stops or resumes delivering messages. Flow control holds the peer back while they are stopped. */
+  /** Stops or resumes delivering messages. While stopped, flow control holds the peer back. */
   pause(paused: boolean): void;
   /** Ends the stream once everything queued has been sent. Nothing may be sent afterwards. */
   close(status: StreamStatus): void;

@@ -1,6 +1,6 @@
 /**
- * Puts the agent transport together: listener, gRPC server, OpenSession, Control streams, sessions, and the sweep that
- * checks every time limit. `src/app/app.ts` passes in its dependencies. No rule of the protocol lives here.
+ * Wires the agent transport together: listener, gRPC server, OpenSession, Control streams, sessions, and the sweep that
+ * checks all time limits. `src/app/app.ts` passes in its dependencies. Contains no protocol rules.
  */
 import type { FactRecorder } from '../../commands/port.js';
 import type { AgentCommandName, Delivery, ServingState } from '../../delivery/port.js';
@@ -36,7 +36,7 @@ import { createReadBudgets } from './read-budget.js';
 import type { ReadLimits } from './read-budget.js';
 import { createSessionWheel, turnMs } from './session-wheel.js';
 
-/** The listener as the transport sees it; `startListener` of `transport/listener` fits. */
+/** The listener as the transport sees it; `startListener` of `transport/listener` implements it. */
 interface AgentListener {
   readonly address: string;
   stats(): ConnectionStats;
@@ -64,7 +64,7 @@ interface AgentTransportDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The log in which each change of a session has its line. */
+  /** The log that gets a line for each change of a session. */
   readonly sessionLog: Logger;
   /** Where refused handshakes are counted and logged. */
   readonly refusals: Pick<SampledLog, 'note'>;
@@ -72,11 +72,11 @@ interface AgentTransportDeps {
   /** The service's X25519 private key, 32 bytes. */
   readonly servicePrivate: Uint8Array;
   readonly listen: StartAgentListener;
-  /** True while a store is out of reach: no new session is opened, the existing ones stay. */
+  /** True while a store is out of reach: no new sessions are opened, existing ones stay. */
   storesAway(): boolean;
-  /** Called when a hello reports other public addresses; null: none is known. At most once a minute per node. */
+  /** Called when a hello reports new public addresses; null: none is known. At most once a minute per node. */
   readonly reportAddress: ReportAddress;
-  /** Whether commands are queued for a node, claimed ones and expired ones included. */
+  /** Whether commands are queued for a node, including claimed and expired ones. */
   hasCommands(nodeId: string): boolean;
   /** Claims the unexpired commands of a node, oldest first, at most 16; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
@@ -90,16 +90,16 @@ export interface AgentTransportOptions {
   readonly rekeySeconds: number;
   readonly failuresPerAddress: { readonly perSecond: number; readonly burst: number };
   readonly pendingSessions: number;
-  /** Share of one processor. */
+  /** As a share of one CPU. */
   readonly handshakeCpuShare: number;
   readonly maxConnections: number;
-  /** CIDRs of TCP balancers that begin each connection with a PROXY protocol v2 header. */
+  /** CIDRs of TCP balancers that start each connection with a PROXY protocol v2 header. */
   readonly proxyFrom: readonly string[];
-  /** How long admission may take in all, in milliseconds; default 2 s. */
+  /** How long admission may take in total, in milliseconds; default 2 s. */
   readonly admissionDelayMs?: number;
-  /** The reading budget of one node; the contract's numbers by default. */
+  /** The read budget of one node; the contract's numbers by default. */
   readonly reading?: ReadLimits;
-  /** Bound on the unfinished messages of all sessions, in bytes; default 256 MiB. */
+  /** Limit of the unfinished messages of all sessions, in bytes; default 256 MiB. */
   readonly unfinishedBytes?: number;
 }
 
@@ -111,7 +111,7 @@ export interface AgentTransport {
    * @param at when the session was opened, RFC 3339
    */
   noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
-  /** True once every session that the node has here now is gone, false after `timeoutMs`. */
+  /** True once all current sessions of the node on this instance are gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   stats(): Gauges & Readonly<Counters> & { readonly connections: ConnectionStats };
   metrics(): readonly MetricSource[];
@@ -201,7 +201,7 @@ export async function createAgentTransport(
       sessions.revoke(nodeId);
     }),
     delivery.onStateChange((state: ServingState) => {
-      // Cut off from the log, this instance is not known to miss anything, and no other instance would be better off.
+      // Although cut off from the log, it may have missed nothing, and no other instance would be better off.
       if (state.kind !== 'ready' && state.kind !== 'cut_off') drainAll();
     }),
     telemetry.onLost((nodeId, sessionId) => sessions.lost(nodeId, sessionId)),
@@ -240,7 +240,7 @@ export async function createAgentTransport(
       await withDeadline(Promise.all(Array.from(sessions.all(), ({ closed }) => closed)), flushMs);
       clearInterval(sweep);
       for (const stop of unsubscribe) stop();
-      // The status of an ended stream may still be on its way, so the sockets are not closed yet.
+      // The status of an ended stream may still be in flight, so the sockets are not closed yet.
       grpc.drain(flushMs);
       await listener.close(flushMs);
       grpc.close();
@@ -248,7 +248,7 @@ export async function createAgentTransport(
   };
 }
 
-/** OpenSession with its budgets and bounds, and how the later life of a session counts in them. */
+/** OpenSession with its budgets and bounds, and the effects of a session's later life on them. */
 function createAdmission(
   deps: AgentTransportDeps,
   options: AgentTransportOptions,

@@ -1,7 +1,7 @@
 /**
- * Every way in which a session or a stream can end, as data: the SessionClose that is sent under the session's keys, and
- * the gRPC status. Which one applies is decided in `session.ts`.
- * Implements the table of ends in `docs/contract/agent-protocol.md#control`.
+ * All ways in which a session or a stream can end, as data: the SessionClose sent under the session's keys, and the
+ * gRPC status. `session.ts` decides which one applies. Implements the table of ends in
+ * `docs/contract/agent-protocol.md#control`.
  */
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { SessionClose } from '../../gen/svc/control/v1/session.js';
@@ -98,7 +98,7 @@ export const closeReasons = {
     ),
 } as const;
 
-/** Between 0.5 and 1.5 times the base, in whole milliseconds, so that a fleet does not come back all at once. */
+/** Between 0.5 and 1.5 times the base, in whole milliseconds, so that a fleet does not return all at once. */
 export function jittered(baseMs: number, random: () => number): number {
   return Math.round(baseMs * (0.5 + random()));
 }

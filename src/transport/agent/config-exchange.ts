@@ -1,13 +1,13 @@
 /**
- * One session's exchange with delivery: its ConfigRequests and apply reports in order, and which snapshot was pushed to
- * it last. Delivery decides what a node should run. Implements `docs/contract/agent-protocol.md#configuration`.
+ * One session's exchange with delivery: its ConfigRequests and apply reports in order, and the snapshot last pushed to
+ * it. Delivery decides what a node should run. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { ApplyReport, ConfigAnswer, Delivery, NodeSession, PushSlot, SnapshotPush } from '../../delivery/port.js';
 import type { Clock } from '../../kernel/clock.js';
 import { timestamp } from '../../kernel/clock.js';
 import { SerialQueue } from './serial-queue.js';
 
-/** How long an apply report delays the requests behind it; recording it may take longer. */
+/** How long an apply report delays the requests after it; recording it may take longer. */
 const reportWaitMs = 2_000;
 
 interface ConfigExchangeDeps {
@@ -19,18 +19,18 @@ interface ConfigExchangeDeps {
   onProgress(): void;
 }
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class ConfigExchange {
   readonly #deps: ConfigExchangeDeps;
   readonly #queue = new SerialQueue(this);
   #nodeSession: NodeSession | undefined;
-  /** A snapshot was sent, and no report has come since. */
+  /** A snapshot was sent, and no report has arrived since. */
   #unanswered = false;
-  /** The snapshot that was sent last, and when. */
+  /** The last snapshot sent, and when. */
   pushed: { readonly generation: number; readonly at: string } | undefined;
   /**
-   * The generation that the agent's process runs, as it has told here; null before that. In the order of arrival, unlike
-   * what delivery records: a heartbeat behind an apply report tells of what was applied.
+   * The generation that the agent's process runs, as reported in this session; null before that. In order of arrival,
+   * unlike delivery's record: a heartbeat after an apply report reflects that apply.
    */
   runs: number | null = null;
 
@@ -38,12 +38,12 @@ export class ConfigExchange {
     this.#deps = deps;
   }
 
-  /** Opens the node session of delivery, which offers snapshots to `slot` from the first ConfigRequest on. */
+  /** Opens the node session with delivery, which offers snapshots to `slot` from the first ConfigRequest on. */
   open(nodeId: string, sessionId: string, slot: PushSlot): void {
     this.#nodeSession = this.#deps.delivery.openNodeSession(nodeId, sessionId, slot);
   }
   request(version: bigint, checksum: Uint8Array): void {
-    // A later 0 only asks for the whole snapshot again.
+    // A later 0 only asks for the full snapshot again.
     if (version > 0n || this.runs === null) this.runs = Number(version);
     this.#queue.run(async () => {
       const answer = await this.#nodeSession?.request(version, checksum);
@@ -51,17 +51,17 @@ export class ConfigExchange {
     });
   }
   /**
-   * Resolves when what has come may be worked on, if it may be the report on a snapshot that others are still being sent;
-   * undefined when that is now.
+   * Resolves when the received frame may be processed, in case it reports on a snapshot that is still being sent to
+   * others; undefined when that is now.
    */
   reportTurn(): Promise<void> | undefined {
     return this.#unanswered ? this.#nodeSession?.reportTurn() : undefined;
   }
-  /** @param at when it came, monotonic milliseconds */
+  /** @param at arrival time, monotonic milliseconds */
   report(outcome: ApplyReport, at: number): void {
     this.#unanswered = false;
     if (outcome.status === 'applied') this.runs = Number(outcome.generation);
-    // The report becomes a fact, which waits while the event store is away; the requests behind it must not.
+    // The report becomes a fact, which waits while the event store is away; the requests after it must not wait.
     this.#queue.run(() => this.#nodeSession?.report(outcome, at) ?? Promise.resolve(), reportWaitMs);
   }
   /** The peer's window has taken a whole snapshot. */

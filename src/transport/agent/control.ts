@@ -1,7 +1,7 @@
 /**
- * Control streams before a session is attached: waits for the first frame, finds the pending session that it names, and
- * starts the live session. Implements `docs/contract/agent-protocol.md#control`: attaching, and the rows of the table of
- * ends that apply before it.
+ * Control streams before a session is attached: waits for the first frame, finds the pending session it names, and
+ * starts the live session. Implements `docs/contract/agent-protocol.md#control`: attaching, and the rows of the table
+ * of ends that apply before it.
  */
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
@@ -34,8 +34,8 @@ interface ControlStreams {
 const drainingUnattached: CloseReason = { ...closeReasons.draining(0), close: undefined };
 
 /**
- * A Control stream: waits for its first frame, and then hands everything on to the session. A class, because there is one
- * for each agent: see `src/channel/noise/cipher-state.ts`.
+ * A Control stream: waits for its first frame, then hands everything to the session. A class, because each agent has
+ * one: see `src/channel/noise/cipher-state.ts`.
  */
 class WaitingStream implements StreamHandlers {
   readonly #deps: ControlDeps;
@@ -90,7 +90,7 @@ class WaitingStream implements StreamHandlers {
 }
 
 export function createControlStreams(deps: ControlDeps): ControlStreams {
-  /** In the order of opening. Bounded by the connections and their streams. */
+  /** In order of opening. Bounded by the connections and their streams. */
   const waiting = new Set<WaitingStream>();
   return {
     open(stream) {

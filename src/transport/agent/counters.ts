@@ -1,6 +1,6 @@
 /**
- * The counters and gauges of the transport, and how `/metrics` shows them, with the sums over what agents reported last
- * (`src/reports/traffic-metrics.ts` has what they have counted). Totals only: no node is named.
+ * The counters and gauges of the transport for `/metrics`, with sums over the agents' last reports
+ * (`src/reports/traffic-metrics.ts` has their counters). Totals only: no node is named.
  */
 import type { MetricSource, NumberSource } from '../../instance/metrics.js';
 import { Counter } from 'prom-client';
@@ -8,19 +8,19 @@ import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import { wholeNumber } from '../../reports/counted-rows.js';
 
 export interface Counters {
-  /** OpenSession calls by outcome: `ok`, or why they were refused. */
+  /** OpenSession calls by outcome: `ok`, or the reason of the refusal. */
   readonly handshakes: Map<string, number>;
   /** Ended streams and sessions, by cause. */
   readonly ends: Map<string, number>;
   framesIn: number;
   framesOut: number;
   ignoredReports: number;
-  /** Snapshots, pushed and asked for, by outcome. */
+  /** Snapshots, pushed and requested, by outcome. */
   readonly snapshots: Map<'offered' | 'sent' | 'superseded' | 'discarded', number>;
-  /** How often a session's reads were paused because it had sent more than it may. */
+  /** How often a session's reads were paused because it exceeded its budget. */
   readPauses: number;
   heartbeats: number;
-  /** What agents reported last. */
+  /** What agents last reported. */
   readonly reported: ReportedTotals;
 }
 
@@ -42,7 +42,7 @@ export function countIn<Key extends string>(counts: Map<Key, number>, key: Key):
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-/** Current values, beside the counted totals. */
+/** Current values, beside the counters. */
 export interface Gauges {
   readonly sessions: number;
   readonly pending: number;
@@ -50,20 +50,20 @@ export interface Gauges {
   readonly unfinishedBytes: number;
   /** Streams whose peer has not taken a fragment for more than a second. */
   readonly slowStreams: number;
-  /** Sessions that are not read now because they have sent more than they may. */
+  /** Sessions that are not being read because they exceeded their budget. */
   readonly throttledSessions: number;
 }
 
 /** Metrics of the listener's connections. */
 export interface ConnectionStats {
   readonly accepted: number;
-  /** Open now, by kind. */
+  /** Currently open, by kind. */
   readonly open: Readonly<Record<string, number>>;
   /** Closed by the listener, by reason. */
   readonly closed: Readonly<Record<string, number>>;
   /** Connections that REALITY received, by outcome; undefined without it. */
   readonly met?: Readonly<Record<string, number>> | undefined;
-  /** Connections to the target of REALITY that are open or being opened. */
+  /** Connections to the target of REALITY, open or being opened. */
   readonly targetConnections: number;
 }
 
@@ -82,11 +82,11 @@ export function metricSources(
     new Map(Object.entries(numbers));
   const openHelp =
     'Open agent connections: first bytes awaited, mirrored to the target of REALITY, without a session, with one';
-  const realityHelp = 'Connections that REALITY received, by what they turned out to be; nothing without REALITY';
+  const realityHelp = 'Connections that REALITY received, by outcome; absent without REALITY';
   const targetsHelp =
     'Connections to the target of REALITY: one for each mirrored connection, and visits of the service itself';
-  const throttledHelp = 'Sessions whose reads are paused because they sent more than they may';
-  const pausesHelp = 'Times that the reads of a session were paused because it sent more than it may';
+  const throttledHelp = 'Sessions whose reads are paused because they exceeded their read budget';
+  const pausesHelp = 'Times that the reads of a session were paused because it exceeded its read budget';
   const snapshotsHelp =
     'Snapshots, pushed and asked for: offered, then sent whole, superseded by a newer one, or discarded at the end of the stream';
   return [

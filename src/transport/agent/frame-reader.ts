@@ -1,6 +1,6 @@
 /**
- * Reads the heads of the HTTP/2 frames that a client sends, byte by byte as they come, and counts them. It decodes no
- * payload and judges no order: HTTP/2 itself does, of the bytes that are let through. Serves the bounds of
+ * Reads the heads of the HTTP/2 frames that a client sends, byte by byte as they arrive, and counts them. It decodes no
+ * payload and checks no order: HTTP/2 itself does that for the bytes let through. Serves the bounds of
  * `docs/contract/agent-protocol.md#the-listener`.
  */
 import { constants } from 'node:http2';
@@ -14,20 +14,20 @@ const flagsAt = 4;
 const headers = 1;
 const continuation = 9;
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class FrameReader {
-  /** Bytes still to be passed over: of the preface, then of payloads. */
+  /** Bytes still to skip: of the preface, then of payloads. */
   #skip = h2cPreface.length;
-  /** How many bytes of a head have come. */
+  /** How many bytes of a head have arrived. */
   #at = 0;
   #length = 0;
   #type = 0;
   #flags = 0;
-  /** Bytes of the header block that has begun, as its frames announce them. */
+  /** Bytes of the current header block, as its frames announce them. */
   #block = 0;
-  /** Frames whose head has come since `forget`. */
+  /** Frames whose head has arrived since `forget`. */
   frames = 0;
-  /** Bytes of the header blocks that were announced since then. */
+  /** Bytes of header blocks announced since then. */
   headerBytes = 0;
   /** Whether a header block over 8 KiB was among them. */
   largeBlock = false;

@@ -1,6 +1,6 @@
 /**
  * The frames of a Control stream. Reads and writes `SecureFrame`, and turns the frames of one session into messages:
- * checks session id, size, sequence, tag and fragments. Reading is strict: bytes that an encoder would not write are
+ * checks session id, size, sequence, tag and fragments. Parsing is strict: bytes that an encoder would not write are
  * refused. `session.ts` decides what a message means. Implements frames and fragments of
  * `docs/contract/agent-protocol.md#control`, and `docs/contract/wire.md#session`.
  */
@@ -44,7 +44,7 @@ export type Inbound =
   | { readonly kind: 'fragment' }
   | { readonly kind: 'refused_frame'; readonly failure: InboundFailure };
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class InboundFrames {
   readonly #receive: CipherState;
   readonly #sessionId: Uint8Array;
@@ -66,7 +66,7 @@ export class InboundFrames {
     const frame = decodeFrame(bytes);
     return frame === undefined ? refuse('malformed_frame') : this.takeFrame(frame);
   }
-  /** The same for a frame that has been decoded already. */
+  /** The same for a frame that is already decoded. */
   takeFrame(frame: Frame): Inbound {
     if (frame.sessionId.length > 0 && Buffer.compare(this.#sessionId, frame.sessionId) !== 0) {
       return refuse('foreign_session');
@@ -75,7 +75,7 @@ export class InboundFrames {
     const opened = this.#receive.decrypt(frame.sequence, frame.ciphertext);
     if (!opened.ok) return refuse('not_authentic');
     this.proven = true;
-    // The session itself checks the time limit of a message.
+    // The session itself checks a message's time limit.
     const joined = this.#joiner.push(opened.value, 0);
     switch (joined.kind) {
       case 'payload':

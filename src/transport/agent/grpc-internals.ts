@@ -1,10 +1,10 @@
 /**
- * The one file that reaches into @grpc/grpc-js: from a call to its HTTP/2 stream and the connection beneath, which the
- * library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The path
- * `call.call.stream.session.socket` is private, so the version is pinned to the digit, and the tests of `test/agent-protocol`
- * take it. The file also reads the stream of a call past the library (`takeReading`), guards the one place where the
- * library trusts its peer too much (`guardRefusals`), bounds the headers of a call (`boundHeaders`), and tells of every
- * call and its end (`watchServer`).
+ * The only file that reaches into @grpc/grpc-js: it gets from a call to its HTTP/2 stream and the underlying
+ * connection, which the library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The
+ * path `call.call.stream.session.socket` is private, so the version is pinned exactly, and the tests in
+ * `test/agent-protocol` exercise it. The file also reads the stream of a call past the library (`takeReading`), guards
+ * the one place where the library trusts its peer too much (`guardRefusals`), bounds the headers of a call
+ * (`boundHeaders`), and reports every call and its end (`watchServer`).
  */
 import { constants } from 'node:http2';
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
@@ -18,7 +18,7 @@ const headerPairs = 64;
 
 const connectionKey = Symbol('agent connection');
 
-/** HTTP/2 wraps a stream that is no TCP socket: it is the `stream` of what a session has for a socket. */
+/** HTTP/2 wraps a stream that is not a TCP socket: it is the `stream` of the session's socket. */
 interface Marked {
   readonly stream?: { [connectionKey]?: AgentConnection };
 }
@@ -27,20 +27,20 @@ interface CallInside {
   readonly call?: { readonly stream?: ServerHttp2Stream; readonly incomingEncoding?: string };
 }
 
-/** Marks the stream of a connection, which is no TCP socket. Must be called before the gRPC server gets it. */
+/** Marks a connection's stream, which is not a TCP socket. Must be called before the gRPC server gets it. */
 export function markConnection(connection: AgentConnection, stream: Duplex): void {
   (stream as Marked['stream'] & Duplex)[connectionKey] = connection;
 }
 
-/** The HTTP/2 stream of a call, or undefined if the library keeps it elsewhere. */
+/** The HTTP/2 stream of a call; undefined if the library keeps it elsewhere. */
 export function http2StreamOf(call: object): ServerHttp2Stream | undefined {
   return (call as CallInside).call?.stream;
 }
 
 /**
- * Gives what comes on a call's HTTP/2 stream to `onData` instead of the library's decoder; the end and the status stay the
- * library's. Must be called before anything was read.
- * @returns false if the library has to decode, because the messages of the call may be compressed
+ * Passes data on a call's HTTP/2 stream to `onData` instead of the library's decoder; the library keeps the end and the
+ * status. Must be called before anything was read.
+ * @returns false if the library has to decode, because the call's messages may be compressed
  * @throws Error if the library has changed
  */
 export function takeReading(call: object, onData: (piece: Buffer) => void): boolean {
@@ -55,7 +55,7 @@ export function takeReading(call: object, onData: (piece: Buffer) => void): bool
   return true;
 }
 
-/** The connection of a call, or undefined if it has just closed. */
+/** The connection of a call; undefined if it has just closed. */
 export function connectionOf(call: object): AgentConnection | undefined {
   return connectionOfStream(http2StreamOf(call));
 }
@@ -73,15 +73,15 @@ function connectionOfSession(session: { readonly socket: unknown } | undefined):
   }
 }
 
-/** How the library refuses a call, by content type or by path. */
+/** How the library refuses a call by content type or path. */
 interface RefusalsInside {
   _verifyContentType: (stream: ServerHttp2Stream, headers: object) => boolean;
   _respondWithError: (error: object, stream: ServerHttp2Stream, info?: object | null) => void;
 }
 
 /**
- * Lets a server refuse a call only while the call's stream is there. The library answers without looking: where one write
- * has brought a request and the end of its stream, the answer throws in the event loop and ends the process.
+ * Lets a server refuse a call only while the call's stream exists. The library answers without checking: when one write
+ * carries a request and the end of its stream, the answer throws in the event loop and ends the process.
  * @throws Error if the library has changed
  */
 export function guardRefusals(server: Server): void {
@@ -106,7 +106,7 @@ interface OptionsInside {
 }
 
 /**
- * Bounds the headers of calls, for which the library has no options. The bounds are announced to the peer; HTTP/2
+ * Bounds the headers of calls, for which the library has no options. The bounds are announced to the peer, but HTTP/2
  * enforces the size of a list only on a peer that has confirmed them, so `watchServer` measures each list too. Must be
  * called before the server gets a connection.
  * @throws Error if the library has changed
@@ -118,7 +118,7 @@ export function boundHeaders(server: Server): void {
   options.settings = { ...options.settings, maxHeaderListSize: limits.agent.headerListBytes };
 }
 
-/** How the library takes an HTTP/2 session, and a call from it. */
+/** How the library handles an HTTP/2 session, and a call on it. */
 interface CallsInside {
   _sessionHandler: (this: Server, http2Server: unknown) => (session: ServerHttp2Session) => void;
   _streamHandler: (
@@ -132,17 +132,17 @@ interface CallsInside {
 }
 
 interface ServerWatch {
-  /** HTTP/2 has begun on a connection. */
-  begun(connection: AgentConnection, session: ServerHttp2Session): void;
-  /** A call has begun, and is being served. */
+  /** HTTP/2 has started on a connection. */
+  started(connection: AgentConnection, session: ServerHttp2Session): void;
+  /** A call has started, and is being served. */
   called(connection: AgentConnection, stream: ServerHttp2Stream): void;
   /** The stream of a call has closed, whoever answered it. */
   closed(connection: AgentConnection, stream: ServerHttp2Stream): void;
 }
 
 /**
- * Tells of every HTTP/2 session and every call, those included that the library refuses by itself. Refuses a call whose
- * header list is too large, and drops the headers that the service does not read. Must be called before the server gets a
+ * Reports every HTTP/2 session and every call, including those that the library refuses by itself. Refuses a call whose
+ * header list is too large, and drops headers that the service does not read. Must be called before the server gets a
  * connection.
  * @throws Error if the library has changed
  */
@@ -156,7 +156,7 @@ export function watchServer(server: Server, watch: ServerWatch): void {
     const take = sessionHandler.call(server, http2Server);
     return (session) => {
       const connection = connectionOfSession(session);
-      if (connection !== undefined) watch.begun(connection, session);
+      if (connection !== undefined) watch.started(connection, session);
       take(session);
     };
   };
@@ -173,21 +173,21 @@ export function watchServer(server: Server, watch: ServerWatch): void {
   };
 }
 
-/** The text of an error that only another version of the library can cause. */
+/** The text of an error that only a different version of the library can cause. */
 function changedLibrary(what: string): string {
   return `The installed @grpc/grpc-js ${what} in another way than this service expects: install the version in package-lock.json.`;
 }
 
 /** The parts of a request that the gRPC library needs to answer it. */
 const read = [':path', 'content-type', 'grpc-timeout', 'grpc-encoding'];
-/** The service knows no longer ones; they are dropped like the others. */
+/** The service expects no longer values; longer ones are dropped like unread headers. */
 const valueChars = 256;
-/** The size of a header beyond its name and value (RFC 9113, section 6.5.2). */
+/** What a header counts beyond its name and value (RFC 9113, section 6.5.2). */
 const bytesPerHeader = 32;
 
 /**
  * Size as RFC 9113 counts it, in bytes.
- * @param list names and values in turn
+ * @param list alternating names and values
  */
 function headerListBytes(list: readonly string[]): number {
   let bytes = (list.length / 2) * bytesPerHeader;
@@ -205,20 +205,20 @@ function readHeaders(headers: Readonly<Record<string, unknown>>): Record<string,
   return kept;
 }
 
-/** One byte that says whether it is compressed, then four with its length. @internal exported for tests */
+/** One byte for the compression flag, then four for the length. @internal exported for tests */
 export const messageHeadBytes = 5;
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class MessageReader {
-  /** Bytes that `next` has not returned yet begin at `#at`. */
+  /** Bytes that `next` has not returned yet start at `#at`. */
   #bytes: Buffer | undefined;
   #at = 0;
-  /** Pieces of a message that is not complete, or of its head; undefined without one, as between two heartbeats. */
+  /** Pieces of an incomplete message, or of its head; undefined without one, as between two heartbeats. */
   #parts: Buffer[] | undefined;
   /** The number of bytes still missing. */
   #missing = 0;
 
-  /** Call this only after `next` has returned everything else. */
+  /** Call only after `next` has returned everything else. */
   add(piece: Buffer): void {
     if (this.#parts === undefined) {
       this.#hold(piece);
@@ -231,7 +231,7 @@ export class MessageReader {
     this.#parts = undefined;
   }
   /**
-   * The next message, which may share the memory of its piece; undefined if it is not complete. Once one is too large,
+   * The next message, which may share the memory of its piece; undefined if it is incomplete. Once one is too large,
    * the rest cannot be read.
    */
   next(): Buffer | 'too_large' | undefined {
@@ -261,7 +261,7 @@ export class MessageReader {
   }
 }
 
-/** A message as gRPC frames it: not compressed, its length, its bytes. */
+/** A message in gRPC framing: uncompressed, its length, its bytes. */
 export function framedMessage(bytes: Uint8Array): Buffer {
   const framed = Buffer.allocUnsafe(messageHeadBytes + bytes.length);
   framed[0] = 0;

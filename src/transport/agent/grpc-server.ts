@@ -1,6 +1,6 @@
 /**
  * The gRPC server of the agent protocol: limits, the two RPCs of SecureAgentService, and AgentService, which is not
- * served. Handles bytes and statuses, knows nothing of sessions. All connections share one injector, because an
+ * served. Handles bytes and statuses, and knows nothing about sessions. All connections share one injector, because an
  * injector per connection leaks. Messages are passed on as bytes, so that the service itself chooses the status for one
  * that does not parse. Implements `docs/contract/wire.md#services` and the gRPC statuses of
  * `docs/contract/agent-protocol.md#control`.
@@ -29,21 +29,21 @@ import {
 } from './grpc-internals.js';
 import { GuardedStream } from './guarded-stream.js';
 import type { TakeBytes } from './guarded-stream.js';
-import { callBegun, watchUnproven } from './unproven.js';
+import { callStarted, watchUnproven } from './unproven.js';
 import type { Unproven } from './unproven.js';
 
-/** Interval of the HTTP/2 pings to agents, and how long their answer may take. */
+/** Interval of HTTP/2 pings to agents, and how long their answer may take. */
 const keepaliveMs = 60_000;
 const keepaliveTimeoutMs = 20_000;
 const connectionMemoryMiB = 10;
-/** How long after its last answer a connection is closed that was ended for its faulty calls. */
+/** How long after its last answer a connection ended for faulty calls is closed. */
 const endedConnectionMs = 100;
 
 export type OpenAnswer =
   | { readonly ok: true; readonly response: Uint8Array }
   | { readonly ok: false; readonly status: StreamStatus; readonly trailers?: { readonly [name: string]: string } };
 
-/** An OpenSession call beside its request. */
+/** An OpenSession call, without its request. */
 export interface OpenCall {
   readonly connection: AgentConnection;
   /** True once nobody waits for the answer. */
@@ -52,7 +52,7 @@ export interface OpenCall {
   judge(verdict: CallVerdict): void;
 }
 
-/** A faulty call is known to its handler; it makes no sense to this service. */
+/** Handlers recognise a faulty call, one that makes no sense to this service. */
 export type CallVerdict = 'sound' | 'faulty';
 
 interface GrpcHandlers {
@@ -60,9 +60,9 @@ interface GrpcHandlers {
   openSession(request: Uint8Array, call: OpenCall): Promise<OpenAnswer>;
   control(stream: AgentStream): void;
   /**
-   * A call is over that was not sound. `unknown`: no handler could judge it, for its path, its content type or its
-   * framing; or its peer gave it up first.
-   * @returns whether the connection is to be ended
+   * A call that was not sound is over. `unknown`: no handler could classify it, because of its path, content type or
+   * framing, or because its peer gave up first.
+   * @returns whether the connection must be ended
    */
   unsound(connection: AgentConnection, verdict: 'faulty' | 'unknown'): boolean;
   takeBytes: TakeBytes;
@@ -71,7 +71,7 @@ interface GrpcHandlers {
 interface GrpcServer {
   /** Serves HTTP/2 on a connection from now on. */
   accept(connection: AgentConnection): void;
-  /** Closes each connection once its calls have ended; calls that are still open after `graceMs` are ended. */
+  /** Closes each connection once its calls have ended; calls still open after `graceMs` are ended. */
   drain(graceMs: number): void;
   /** Closes every connection at once. */
   close(): void;
@@ -91,7 +91,7 @@ const serverOptions = {
 const asBytes = (bytes: Buffer): Buffer => bytes;
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** @throws Error if the installed gRPC library is not the one that this file was written for */
+/** @throws Error if the installed gRPC library is not the version that this file was written for */
 export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcServer {
   const server = new Server(serverOptions);
   guardRefusals(server);
@@ -103,13 +103,13 @@ export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcSe
   boundHeaders(server);
   const unproven = new WeakMap<AgentConnection, Unproven>();
   watchServer(server, {
-    begun(connection, session) {
+    started(connection, session) {
       const watched = unproven.get(connection);
       if (watched !== undefined) watched.session = session;
     },
     called(connection, stream) {
       const watched = unproven.get(connection);
-      if (watched !== undefined) callBegun(watched, stream);
+      if (watched !== undefined) callStarted(watched, stream);
     },
     closed(connection, stream) {
       const verdict = verdicts.get(stream) ?? 'unknown';
@@ -127,7 +127,7 @@ export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcSe
     'unary',
   );
   server.register(SecureAgentServiceService.control.path, controlHandler(handlers, judge), asBytes, asBytes, 'bidi');
-  // Without an implementation grpc-js answers UNIMPLEMENTED.
+  // Without an implementation, grpc-js answers UNIMPLEMENTED.
   server.addService(AgentServiceService, {});
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   return {
@@ -187,12 +187,12 @@ function controlHandler(handlers: GrpcHandlers, judge: Judge): handleBidiStreami
   };
 }
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 class ControlStream implements AgentStream {
   readonly #call: ServerDuplexStream<Buffer, Buffer>;
   readonly #judge: Judge;
   readonly #http2: ServerHttp2Stream | undefined;
-  /** Undefined where the library decodes. */
+  /** Undefined if the library decodes. */
   #reader: MessageReader | undefined;
   #handlers: StreamHandlers | undefined;
   #headersSent = false;
@@ -224,7 +224,7 @@ class ControlStream implements AgentStream {
       });
       call.on('end', () => this.#ended());
     }
-    // The library emits this for every end, including a status that the service sent.
+    // The library emits this for every end, including a status sent by the service.
     call.once('cancelled', () => {
       this.#over = true;
       closeLater(call);
@@ -235,8 +235,8 @@ class ControlStream implements AgentStream {
     if (this.#over || this.#closing || this.#http2 === undefined) return;
     if (!this.#headersSent) this.#call.sendMetadata(new Metadata());
     this.#headersSent = true;
-    // Past the library's own stream, whose queue is always empty here: it would copy each message once more, and call back
-    // two turns later. The status goes out behind what is written, as it is sent by the same HTTP/2 stream.
+    // Bypasses the library's own stream, whose queue is always empty here: it would copy each message once more, and
+    // call back two turns later. The status still follows what is written, because the same HTTP/2 stream sends it.
     this.#http2.write(framedMessage(bytes), (error?: Error | null) => {
       if (!this.#over && (error === undefined || error === null)) done();
     });
@@ -245,13 +245,13 @@ class ControlStream implements AgentStream {
     if (this.#over) return;
     this.#paused = paused;
     if (paused) this.#reading.pause();
-    // Later, because the caller is at work: messages of the last piece may wait here.
+    // Deferred, because the caller is busy: messages of the last piece may wait here.
     else queueMicrotask(() => this.#readOn());
   }
   close(status: StreamStatus): void {
     if (this.#over || this.#closing) return;
     this.#closing = true;
-    // Keep reading, so that what the peer still sends is discarded and its end is noticed.
+    // Keeps reading, so that what the peer still sends is discarded and its end is noticed.
     this.#reading.resume();
     if (status.code === GrpcStatus.OK) this.#call.end();
     else this.#call.emit('error', { code: status.code, details: status.details, metadata: new Metadata() });
@@ -290,7 +290,7 @@ const tooLarge: StreamStatus = {
   details: `a message is larger than ${limits.agent.grpcMessageBytes} bytes`,
 };
 
-/** From now on HTTP/2 ignores new calls; the answer of the last one has a moment to leave before the socket is closed. */
+/** From now on, HTTP/2 ignores new calls; the last answer gets a moment to leave before the socket is closed. */
 function endConnection(connection: AgentConnection, session: Http2Session | undefined): void {
   session?.close();
   const timer = setTimeout(() => connection.destroy(), endedConnectionMs);
@@ -298,7 +298,7 @@ function endConnection(connection: AgentConnection, session: Http2Session | unde
   connection.onClose(() => clearTimeout(timer));
 }
 
-/** A peer that keeps its half of an ended stream open would occupy one of the few streams of its connection. */
+/** A peer that keeps its half of an ended stream open would occupy one of the connection's few streams. */
 function closeLater(call: object): void {
   const stream = http2StreamOf(call);
   if (stream === undefined || stream.closed || stream.destroyed) return;

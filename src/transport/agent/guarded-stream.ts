@@ -1,8 +1,9 @@
 /**
- * The stream of a connection as HTTP/2 gets it. While the connection has no session, its bytes are counted before HTTP/2
- * sees them, and it is ended at once when they are more than an agent sends: what HTTP/2 has taken from a stranger, header
- * lists above all, stays in memory until the next major collection, which an idle heap does not start. What waits for an
- * answer for too long is in `unproven.ts`. Implements `docs/contract/agent-protocol.md#the-listener`.
+ * A connection's stream as HTTP/2 gets it. While the connection has no session, its bytes are counted before HTTP/2
+ * sees them, and it is ended as soon as they exceed what an agent sends: data that HTTP/2 has accepted from a stranger,
+ * especially header lists, stays in memory until the next major collection, which an idle heap does not start.
+ * `unproven.ts` handles requests that stay unanswered for too long. Implements
+ * `docs/contract/agent-protocol.md#the-listener`.
  */
 import { Duplex } from 'node:stream';
 import { createAddressBuckets } from '../../kernel/address-buckets.js';
@@ -11,19 +12,19 @@ import { createTokenBucket } from '../../kernel/token-bucket.js';
 import type { AgentConnection } from '../listener/connection.js';
 import { FrameReader } from './frame-reader.js';
 
-/** What a connection may send without a session, until a call of it is over. An agent sends about 1 KiB in ten frames. */
+/** What a connection without a session may send until a call is over. An agent sends about 1 KiB in ten frames. */
 const maxHeaderBytes = 16 * 1024;
 const maxFrames = 200;
-/** Bytes beyond these are taken from those that all such connections of its address, and all in all, may send. */
+/** Bytes beyond these are charged to the common budgets of its address and of all such connections. */
 const ownBytes = 4 * 1024;
 const ofAddress = { perSecond: 64 * 1024, burst: 512 * 1024 };
 const ofAll = { perSecond: 1024 * 1024, burst: 8 * 1024 * 1024 };
 const addresses = 10_000;
 
-/** Takes bytes that a connection without a session sends beyond its own. @returns false if there are none left */
+/** Takes bytes that a connection without a session sends beyond its own share. @returns false if none are left */
 export type TakeBytes = (address: string, bytes: number) => boolean;
 
-/** What connections without a session may send together, those of one address and all. */
+/** What connections without a session may send together: those of one address, and all of them. */
 export function createStrangersBytes(clock: Pick<Clock, 'monotonic'>): TakeBytes {
   const buckets = createAddressBuckets(ofAddress, addresses, clock);
   const all = createTokenBucket(ofAll.perSecond, ofAll.burst, clock.monotonic());
@@ -35,16 +36,16 @@ export function createStrangersBytes(clock: Pick<Clock, 'monotonic'>): TakeBytes
   };
 }
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class GuardedStream extends Duplex {
   readonly #inner: Duplex;
   readonly #connection: AgentConnection;
   readonly #takeBytes: TakeBytes;
   readonly #reader = new FrameReader();
-  /** Bytes that came since the last pardon. */
+  /** Bytes received since the last pardon. */
   #bytes = 0;
 
-  /** Owns the connection's stream: whoever destroys or ends the one ends the other. */
+  /** Owns the connection's stream: ending or destroying either one ends the other. */
   constructor(connection: AgentConnection, takeBytes: TakeBytes) {
     super({ allowHalfOpen: true });
     const inner = connection.stream;
@@ -57,13 +58,13 @@ export class GuardedStream extends Duplex {
     inner.on('end', () => this.push(null));
     inner.on('error', (error) => this.destroy(error));
     inner.on('close', () => {
-      // Bytes that came before the end can still be read.
+      // Bytes that arrived before the end can still be read.
       if (!inner.readableEnded) this.destroy();
     });
     inner.pause();
   }
 
-  /** A call is over, and the connection begins anew. Those that make no sense are counted elsewhere. */
+  /** A call is over, and the connection starts over. Faulty calls are counted elsewhere. */
   pardon(): void {
     this.#bytes = 0;
     this.#reader.forget();
@@ -83,7 +84,7 @@ export class GuardedStream extends Duplex {
     this.#inner.uncork();
   }
   override _final(done: () => void): void {
-    // A connection that is lost meanwhile never says that it has finished.
+    // A connection lost meanwhile never emits `finish`.
     if (this.#inner.destroyed) return done();
     this.#inner.once('close', done);
     this.#inner.end(() => {
@@ -103,7 +104,7 @@ export class GuardedStream extends Duplex {
     else if (!this.#has(bytes.length)) return this.#connection.endCostly();
     if (!this.push(bytes)) this.#inner.pause();
   }
-  /** Whether the connection may send so many bytes more, which are then taken. */
+  /** Whether the connection may send this many more bytes; if so, they are taken. */
   #has(bytes: number): boolean {
     const own = Math.max(this.#bytes, ownBytes);
     this.#bytes += bytes;

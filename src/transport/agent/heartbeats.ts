@@ -1,6 +1,6 @@
 /**
- * Answers the heartbeats of one session in order: claims the node's commands if it has any, sends them with the intervals
- * now in force, and remembers those intervals. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * Answers the heartbeats of one session in order: claims the node's commands, if any, sends them with the current
+ * intervals, and remembers those intervals. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { offlineAfterSeconds } from '../../delivery/port.js';
 import type { AgentCommandName, Delivery } from '../../delivery/port.js';
@@ -17,7 +17,7 @@ export interface AgentIntervals {
   readonly offlineAfterMs: number;
 }
 
-/** The intervals that the current settings ask for. */
+/** The intervals of the current settings. */
 export function intervalsOf(settings: ReturnType<Delivery['settings']>): AgentIntervals {
   return {
     heartbeatSecs: settings.heartbeat_interval_secs,
@@ -48,13 +48,13 @@ interface HeartbeatsDeps {
   onProgress(): void;
 }
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class Heartbeats {
   readonly #deps: HeartbeatsDeps;
-  /** Undefined until a node has commands, which few ever have. */
+  /** Undefined until a node has commands, which few ever do. */
   #queue: SerialQueue | undefined;
   #closed = false;
-  /** The intervals that the agent was last sent. */
+  /** The intervals last sent to the agent. */
   intervals: AgentIntervals;
 
   /** @param granted the intervals of the session's grant */

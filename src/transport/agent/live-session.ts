@@ -1,6 +1,6 @@
 /**
- * One attached session at work: feeds what comes to the pure machine (`session.ts`) and carries out what the machine
- * answers, with delivery, telemetry and the stream. When it reads is decided in `reading.ts`. Implements
+ * One attached session at work: feeds received data to the pure machine (`session.ts`) and carries out its outputs,
+ * with delivery, telemetry and the stream. `reading.ts` decides when it reads. Implements
  * `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { AgentCommandName, ConfigAnswer, Delivery, SnapshotPush } from '../../delivery/port.js';
@@ -35,13 +35,13 @@ const drainRetryMs = 2_000;
 const overloadRetryMs = 5_000;
 
 /**
- * What a connection may carry beside the ciphertexts of its session. Acknowledgements of a snapshot of 64 MiB are some 50 KiB,
- * and what waits in the windows of HTTP/2 counts until it is read.
+ * What a connection may carry beside the ciphertexts of its session. Acknowledging a snapshot of 64 MiB takes some 50
+ * KiB, and data waiting in the windows of HTTP/2 counts until it is read.
  */
 const besideFrames = {
   burstBytes: 512 * 1024,
   bytesPerSecond: 20 * 1024,
-  /** On the wire, a frame has headers of gRPC, HTTP/2 and perhaps TLS, and may be cut into pieces. */
+  /** On the wire, a frame has headers of gRPC, HTTP/2 and perhaps TLS, and may be split into pieces. */
   wireFactor: 2,
   wireBytes: 128,
 } as const;
@@ -49,7 +49,7 @@ const besideFrames = {
 export interface LiveSessionDeps {
   readonly delivery: Pick<Delivery, 'openNodeSession' | 'settings'>;
   readonly telemetry: Pick<Telemetry, 'alive' | 'metrics'>;
-  /** Whether commands are queued for a node, claimed ones and expired ones included. */
+  /** Whether commands are queued for a node, including claimed and expired ones. */
   hasCommands(nodeId: string): boolean;
   /** At most 16, oldest first; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
@@ -60,15 +60,15 @@ export interface LiveSessionDeps {
   readonly rekeySeconds: number;
   readonly counters: Counters;
   readonly unfinished: UnfinishedBytes;
-  /** The reading budget of a node. */
+  /** The read budget of a node. */
   readBudget(nodeId: string): ReadBudget;
-  /** The session has sent more than it may. */
+  /** The session has exceeded its read budget. */
   onThrottled(session: LiveSession): void;
-  /** The session's first valid frame has come. */
+  /** The session's first valid frame has arrived. */
   onProven(session: LiveSession, connection: AgentConnection): void;
-  /** The hello has come: the session becomes its node's live one. Rejects when the stores are out of reach. */
+  /** The hello has arrived: the session becomes its node's live one. Rejects when the stores are out of reach. */
   onHello(session: LiveSession, hello: AgentHello): Promise<void>;
-  /** Nothing more comes from the session; its stream may still be closing. */
+  /** Nothing more will come from the session; its stream may still be closing. */
   onEnded(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
 }
 
@@ -76,7 +76,7 @@ export interface LiveSession {
   readonly nodeId: string;
   /** Lower-case hex. */
   readonly id: string;
-  /** Of the agent. */
+  /** The agent's address. */
   readonly address: string;
   /** When OpenSession was answered, monotonic milliseconds. */
   readonly openedAt: number;
@@ -92,17 +92,17 @@ export interface LiveSession {
   drain(): void;
   /** Checks the time limits. */
   tick(): void;
-  /** For how many milliseconds the peer has not taken the fragment on its way. */
+  /** For how many milliseconds the peer has not taken the current fragment. */
   slowFor(now: number): number;
-  /** Its reads are paused because it has sent more than it may. */
+  /** Its reads are paused because it has exceeded its budget. */
   readonly throttled: boolean;
   /** Resolves when the stream is over. */
   readonly closed: Promise<void>;
 }
 
 /**
- * A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. Its parts call it back, instead of functions
- * of which each session would have two dozen.
+ * A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. Its parts call it back directly,
+ * because callbacks would cost each session two dozen functions.
  */
 class AttachedSession implements LiveSession {
   readonly #deps: LiveSessionDeps;
@@ -111,14 +111,14 @@ class AttachedSession implements LiveSession {
   readonly #outbox: Outbox;
   readonly #inbound: InboundFrames;
   readonly #closing: SessionClosing;
-  /** Its part of the unfinished bytes of all sessions. */
+  /** Its share of the unfinished bytes of all sessions. */
   #unfinishedBytes = 0;
   readonly #reading: Reading;
   #state: SessionState;
   #proven = false;
-  /** Before it no time limit is over, monotonic milliseconds. */
+  /** No time limit ends before this, monotonic milliseconds. */
   #dueAt = 0;
-  /** Until when it may have sent bytes beside its frames, monotonic milliseconds. */
+  /** Until when it is credited for bytes beside its frames, monotonic milliseconds. */
   #creditedAt: number;
   /** Lower-case hex; empty for an agent that does not name its process. */
   #processId = '';
@@ -128,7 +128,7 @@ class AttachedSession implements LiveSession {
   readonly address: string;
   readonly openedAt: number;
   readonly closed: Promise<void>;
-  /** For its parts. */
+  /** Used by its parts. */
   readonly stream: AgentStream;
   readonly cipher: CipherState;
   readonly readBudget: ReadBudget;
@@ -196,7 +196,7 @@ class AttachedSession implements LiveSession {
   tick(): void {
     this.#endFlood();
     if (this.throttled) this.#reading.balance();
-    // The agent's silence is judged once what it has sent is read.
+    // The agent's silence is checked once everything it has sent is read.
     if (this.#reading.holds || this.now() < this.#dueAt) return;
     this.#run({ kind: 'tick' });
     this.#dueAt = dueAt(this.#state);
@@ -209,7 +209,7 @@ class AttachedSession implements LiveSession {
     return this.#reading.throttled;
   }
 
-  // The services that its parts use.
+  // Services used by its parts.
 
   get delivery(): LiveSessionDeps['delivery'] {
     return this.#deps.delivery;
@@ -363,8 +363,8 @@ class AttachedSession implements LiveSession {
   }
 
   /**
-   * Ends the connection of an agent that sends much beside the frames of its session, such as pings: HTTP/2 answers them, and
-   * no pause of reading holds them back.
+   * Ends the connection of an agent that sends too much beside the frames of its session, such as pings: HTTP/2 answers
+   * them, and pausing reads does not hold them back.
    */
   #endFlood(): void {
     const { connection } = this.stream;

@@ -1,7 +1,7 @@
 /**
- * Which sessions each node has on this instance, and which of them is live. Supersedes the older session at a newer
- * hello, tells a rekey from a reconnect, notices duplicate agents, and ends sessions whose node is now live on another
- * instance. The session itself is `session.ts`. Implements SUPERSEDED in `docs/contract/agent-protocol.md#control`,
+ * The sessions of each node on this instance, and which of them is live. Supersedes the older session at a newer hello,
+ * tells a rekey from a reconnect, notices duplicate agents, and ends sessions whose node is now live on another
+ * instance. The session itself is `session.ts`. Implements SUPERSEDED of `docs/contract/agent-protocol.md#control`,
  * `docs/contract/agent-protocol.md#rekey` and `docs/contract/agent-protocol.md#several-instances`.
  */
 import type { FactRecorder } from '../../commands/port.js';
@@ -27,7 +27,7 @@ interface NodeSessionsDeps {
   readonly facts: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The log in which each change of a session has its line. */
+  /** The log that gets a line for each change of a session. */
   readonly sessionLog: Logger;
   readonly instanceId: string;
 }
@@ -43,17 +43,17 @@ interface NodeSessions {
    * @param at when the session was opened, RFC 3339
    */
   noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
-  /** Another session has taken the presence lease of this one. */
+  /** Another session has taken this one's presence lease. */
   lost(nodeId: string, sessionId: string): void;
   revoke(nodeId: string): void;
-  /** True once every session that the node has now is gone, false after `timeoutMs`. */
+  /** True once all current sessions of the node are gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   all(): Iterable<LiveSession>;
   /** Forgets nodes without sessions, unless a rekey or a recent SUPERSEDED still counts. */
   sweep(): void;
 }
 
-/** The part of an agent's hello that sessions need. */
+/** The most characters of an agent's version that are kept. */
 const versionChars = 64;
 
 const reasonNames = new Map<number, string>(
@@ -64,10 +64,10 @@ const named = ({ nodeId, id, address }: LiveSession): LogFields => ({ node_id: n
 
 interface Entry {
   readonly sessions: Set<LiveSession>;
-  /** Presence leases of ended sessions that are being given back. */
+  /** Presence leases of ended sessions that are being released. */
   readonly releasing: Set<Promise<void>>;
   live: LiveSession | undefined;
-  /** The fact that stands for the live session in the log. A session that replaces another by rekey keeps its fact. */
+  /** The fact that represents the live session in the log. A session that replaces another by rekey keeps its fact. */
   announced: { readonly sessionId: string; readonly at: string; seen: boolean } | undefined;
   /** When the agent closed its live session with REKEY, monotonic; undefined if it did not. */
   rekeyedAt: number | undefined;
@@ -86,7 +86,7 @@ const emptyEntry = (): Entry => ({
 export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const { clock, logger } = deps;
   const nodes = new Map<string, Entry>();
-  /** Sessions that said hello and have not ended: only they hold a presence lease. */
+  /** Sessions that have said hello and not ended: only they hold a presence lease. */
   const greeted = new Set<LiveSession>();
 
   const entryOf = (nodeId: string): Entry => {
@@ -98,9 +98,9 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     for (const { sessions } of nodes.values()) yield* sessions;
   }
 
-  /** @param by the session or the instance that has the node now, if known */
+  /** @param by the session or instance that has the node now, if known */
   const supersede = (entry: Entry, session: LiveSession, by: LogFields): void => {
-    // Reports of the older session would pass for newer than the newer session's.
+    // Reports of the older session would look newer than the newer session's.
     deps.facts.drop(session.nodeId, ({ request_id }) => request_id === session.id);
     const { supersedings, duplicate } = noteSuperseded(entry.supersedings, clock.now());
     entry.supersedings = supersedings;
@@ -169,9 +169,9 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         if (own?.sessionId === sessionId) own.seen = true;
         return;
       }
-      // Newer is what comes later in the log and was opened later: the fact of an instance that was cut off comes late.
+      // Newer means later in the log and opened later: the fact of an instance that was cut off arrives late.
       if (own !== undefined && (!own.seen || at <= own.at)) return;
-      // Waiting reports of earlier sessions would be read as newer than its own.
+      // Waiting reports of earlier sessions would look newer than its own.
       deps.facts.drop(nodeId, ({ occurred_at }) => occurred_at < at);
       if (entry?.live !== undefined) {
         supersede(entry, entry.live, { by_session_id: sessionId, by_instance_id: instanceId });
@@ -203,7 +203,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   };
 }
 
-/** Recent enough for the successor of the rekeyed session to say hello. */
+/** Recent enough for the rekeyed session's successor to say hello. */
 const isRecentRekey = (rekeyedAt: number | undefined, now: number): rekeyedAt is number =>
   rekeyedAt !== undefined && now - rekeyedAt <= rekeyWindowMs;
 
@@ -225,10 +225,10 @@ function openedFact(session: LiveSession, hello: AgentHello, instanceId: string)
   };
 }
 
-/** When a node's sessions were closed with SUPERSEDED, in wall-clock milliseconds; only those that still count. */
+/** When a node's sessions were closed with SUPERSEDED, in wall-clock milliseconds; only the ones that still count. */
 type Supersedings = readonly number[];
 
-/** Two agents seem to share one PSK at the second SUPERSEDED of a node within 5 minutes. @internal exported for tests */
+/** At a node's second SUPERSEDED within 5 minutes, two agents seem to share one PSK. @internal exported for tests */
 export function noteSuperseded(
   earlier: Supersedings,
   now: number,

@@ -49,9 +49,9 @@ interface OpenSessionDeps {
   readonly replays: ReplayCache;
   readonly pending: PendingTable;
   readonly rekeySeconds: number;
-  /** How long admission may take in all, in milliseconds. */
+  /** How long admission may take in total, in milliseconds. */
   readonly admissionDelayMs: number;
-  /** True while no new sessions are served. */
+  /** True while no new sessions are accepted. */
   draining(): boolean;
   /** Counts an answered call by its outcome. */
   count(outcome: string): void;
@@ -71,7 +71,7 @@ type OpenResult =
   | { readonly ok: true; readonly response: Uint8Array }
   | { readonly ok: false; readonly refusal: Refusal; readonly addressFault: boolean };
 
-/** The answer to everything that does not authenticate. */
+/** The answer to any call that does not authenticate. */
 const refused: Refusal = { outcome: 'refused', ...closeReasons.unauthenticated.status };
 const overBudget = (outcome: string): Refusal => ({
   outcome,
@@ -102,8 +102,8 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
       charge.refund();
       return refuse(overBudget('admission'), false);
     }
-    // For every node, known or not, the work begins in its own turn of the event loop: the time to answer reveals
-    // nothing.
+    // For every node, known or not, the work starts in its own turn of the event loop, so that the time to answer
+    // reveals nothing.
     await yieldToEventLoop();
     const workBegan = clock.monotonic();
     try {
@@ -123,7 +123,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
   const open = async (bytes: Uint8Array, call: OpenCall): Promise<OpenResult> => {
     const request = readRequest(bytes);
     const faulty = 'code' in request;
-    // The address is charged for a faulty call by whoever counts them for the connection.
+    // For a faulty call, the counter of the connection's faulty calls charges the address.
     call.judge(faulty ? 'faulty' : 'sound');
     if (faulty) return refuse(request, false);
     return deps.draining() ? refuse(unavailable, false) : admit(request, call);
@@ -146,8 +146,8 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
 }
 
 /**
- * The part that costs processor time, in one synchronous piece: the handshake, the checks of the authenticated offer, and
- * the pending session.
+ * The part that costs CPU time, in one synchronous piece: the handshake, the checks of the authenticated offer, and the
+ * pending session.
  */
 function createHandshakes(
   deps: OpenSessionDeps,
@@ -189,7 +189,7 @@ function createHandshakes(
       serverTimeMs: BigInt(Math.round(now)),
     }).finish();
     const finished = handshake.finish(grant);
-    // Finishing fails only for a handshake that is already over, and this one has just begun.
+    // Finishing fails only for a handshake that is already over, and this one has just started.
     if (!finished.ok) throw new Error(`handshake: ${finished.error}`);
     const { message, handshakeHash } = finished.value;
     const sessionId = sessionIdOf(handshakeHash);
@@ -250,7 +250,7 @@ function skewed(nowMs: number): Refusal {
   };
 }
 
-/** A verifier for nodes without one: to open it costs what opening a real one costs. */
+/** A verifier for nodes without one; opening it costs the same as opening a real one. */
 function createDecoy(): { open(): PskVerifier } {
   const dataKey = randomBytes(32);
   const context = { installationId: '', stream: 'decoy', resourceId: 'decoy', field: 'psk_verifier' };

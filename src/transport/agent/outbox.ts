@@ -1,7 +1,7 @@
 /**
- * The outbox of one agent: small answers in a bounded queue and one slot for a snapshot. One fragment is on its way at
- * a time; the next is encrypted once the peer's window has taken it. So a peer that does not read costs one snapshot
- * and a few answers, however long it sleeps. Implements `docs/contract/agent-protocol.md#configuration` ("at most one
+ * The outbox of one agent: small answers in a bounded queue and one slot for a snapshot. One fragment is in flight at a
+ * time; the next is encrypted once the peer's window has taken it. So a peer that does not read costs one snapshot and
+ * a few answers, however long it sleeps. Implements `docs/contract/agent-protocol.md#configuration` ("at most one
  * unsent snapshot").
  */
 import type { PushSlot, SnapshotPush } from '../../delivery/port.js';
@@ -17,7 +17,7 @@ import type { CloseReason } from './close-reasons.js';
 const revokedFlushMs = 100;
 /** Time between sending the status of a revoked session and closing its socket, so that the status is delivered. */
 const revokedLingerMs = 20;
-/** A process that was busy for as long has not looked at its sockets meanwhile. Each turn of the event loop does. */
+/** A process that was busy for that long has not looked at its sockets meanwhile; each turn of the event loop does. */
 const turnsBeforeKill = 20;
 
 interface OutboxOptions {
@@ -34,33 +34,33 @@ interface OutboxOptions {
   onFrame(): void;
 }
 
-/** A message on its way. */
+/** A message being sent. */
 interface Message {
   readonly payload: Uint8Array;
   /** The snapshot, if the message is one. */
   readonly push: SnapshotPush | undefined;
-  /** Where its next fragment begins. */
+  /** Where its next fragment starts. */
   offset: number;
 }
 
 interface Ending {
-  /** Cleared once it is on its way. */
+  /** Cleared once it is being sent. */
   last: Uint8Array | undefined;
   readonly status: StreamStatus;
 }
 
 const messageOf = (payload: Uint8Array, push?: SnapshotPush): Message => ({ payload, push, offset: 0 });
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class Outbox implements PushSlot {
   readonly #options: OutboxOptions;
-  /** Answers that wait; undefined until one has to, which is seldom. */
+  /** Waiting answers; undefined until one has to wait, which is rare. */
   #queue: Uint8Array[] | undefined;
   #slot: SnapshotPush | undefined;
   #current: Message | undefined;
   #ending: Ending | undefined;
   #over = false;
-  /** When the fragment on its way was handed to the stream, by the owner's clock; undefined if there is none. */
+  /** When the current fragment was handed to the stream, by the owner's clock; undefined if there is none. */
   writingSince: number | undefined;
 
   constructor(options: OutboxOptions) {
@@ -80,13 +80,13 @@ export class Outbox implements PushSlot {
     this.#slot = push;
     this.#write();
   }
-  /** Number of answers that wait. The owner stops reading from an agent that lets them pile up. */
+  /** How many answers wait. The owner stops reading from an agent that lets them pile up. */
   get waiting(): number {
     return this.#queue?.length ?? 0;
   }
   /**
-   * Drops what waits, finishes the message that is half sent (nothing may come between its fragments), sends `last` if
-   * there is one, and ends the stream.
+   * Drops waiting answers, finishes the half-sent message (nothing may come between its fragments), sends `last` if
+   * given, and ends the stream.
    */
   finish(last: Uint8Array | undefined, status: StreamStatus): void {
     if (this.#over || this.#ending !== undefined) return;
@@ -175,7 +175,7 @@ function afterTurns(turns: number, act: () => void): void {
   setImmediate(() => (turns > 1 ? afterTurns(turns - 1, act) : act()));
 }
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class SessionClosing {
   readonly #stream: AgentStream;
   readonly #outbox: Outbox;

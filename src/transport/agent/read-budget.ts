@@ -1,9 +1,9 @@
 /**
- * How much may be read. One node: payloads, the entries in them, and bytes. The cost of a payload is known only after it was
- * read, so it becomes a debt, and the session reads nothing more until the debt is paid. Budgets belong to nodes, so a node
- * that opens sessions in a loop gains nothing. All sessions together: the bytes of messages whose last fragment has not come.
- * Reading is paused in `reading.ts`. Implements `docs/contract/agent-protocol.md#control`, "what one session can cost" and
- * "256 MiB of unfinished messages in all".
+ * How much may be read. Per node: payloads, the entries in them, and bytes. A payload's cost is known only after
+ * reading it, so it becomes a debt, and the session reads nothing more until the debt is paid. Budgets belong to nodes,
+ * so a node that opens sessions in a loop gains nothing. Over all sessions: the bytes of messages whose last fragment
+ * has not arrived. `reading.ts` pauses reading. Implements `docs/contract/agent-protocol.md#control`, "what one session
+ * can cost" and "256 MiB of unfinished messages in all".
  */
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
@@ -11,7 +11,7 @@ import { createLru, getOrCreate } from '../../kernel/lru.js';
 import { createTokenBucket } from '../../kernel/token-bucket.js';
 import type { TokenBucket } from '../../kernel/token-bucket.js';
 
-/** Nodes whose budget of reading is remembered; more than can be connected. */
+/** Nodes whose read budget is remembered; more than can be connected. */
 const readBudgets = 50_000;
 
 /** Each budget is a rate and a burst. */
@@ -30,7 +30,7 @@ export function createReadBudgets(
   };
 }
 
-/** A class, because there is one for each node: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each node has one: see `src/channel/noise/cipher-state.ts`. */
 export class ReadBudget {
   readonly #clock: Clock;
   readonly #payloads: TokenBucket;
@@ -55,7 +55,7 @@ export class ReadBudget {
     this.#payloads.take(now);
     if (entries > 0) this.#entries.take(now, entries);
   }
-  /** True while a debt is left: nothing more should be read. */
+  /** True while in debt: nothing more should be read. */
   get spent(): boolean {
     const now = this.#clock.monotonic();
     return this.#payloads.wait(now, 0) > 0 || this.#entries.wait(now, 0) > 0 || this.#bytes.wait(now, 0) > 0;

@@ -1,19 +1,19 @@
 /**
- * When the frames of one session are read. Reading stops while this side is busy, while the agent has sent more than it
- * may, and while it does not read its answers; then nothing piles up here, because HTTP/2 flow control holds the agent
- * back. Sending to the agent goes on meanwhile. Frames that come during a fan-out wait for its end. Implements
+ * When the frames of one session are read. Reading stops while this side is busy, while the agent is over its budget,
+ * and while it does not read its answers. Nothing piles up here then, because HTTP/2 flow control holds the agent back.
+ * Sending to the agent continues meanwhile. Frames that arrive during a fan-out wait for its end. Implements
  * `docs/contract/agent-protocol.md#control`, "what one session can cost".
  */
 import type { AgentStream } from './agent-stream.js';
 import type { ReadBudget } from './read-budget.js';
 
-/** Answers that may wait for a peer to read; at this number the service stops reading from that peer. @internal */
+/** How many answers may wait for a peer to read; at this number the service stops reading from that peer. @internal */
 export const outboxPayloads = 64;
-/** Requests of one session that may wait for delivery or a command claim; at this number reading stops. */
+/** How many requests of one session may wait for delivery or a command claim; at this number reading stops. */
 const waitingRequests = 4;
 /**
- * Frames of a session that may wait for the end of a fan-out, and the size of one in bytes: enough for a report on a
- * snapshot and a heartbeat. @internal exported for tests
+ * How many frames of a session may wait for the end of a fan-out, and the size of one in bytes: enough for a report on
+ * a snapshot and a heartbeat. @internal exported for tests
  */
 export const heldFrames = 8;
 /** @internal exported for tests */
@@ -22,9 +22,9 @@ export const heldFrameBytes = 4 * 1024;
 interface ReadingOwner {
   readonly stream: AgentStream;
   readonly readBudget: ReadBudget;
-  /** Its hello has come: only then a spent budget counts. */
+  /** Its hello has arrived; an exhausted budget counts only from then on. */
   readonly live: boolean;
-  /** Requests and reports that are not done. */
+  /** Unfinished requests and reports. */
   readonly waitingRequests: number;
   /** Answers that the agent has not taken. */
   readonly waitingAnswers: number;
@@ -33,23 +33,23 @@ interface ReadingOwner {
   reportTurn(): Promise<void> | undefined;
   /** Reads one frame. */
   read(bytes: Uint8Array): void;
-  /** The agent's silence is excused from now on, or counts again. */
+  /** From now on the agent's silence is excused, or counts again. */
   onExcused(excused: boolean): void;
   onThrottled(): void;
 }
 
-/** A class, because there is one for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. */
 export class Reading {
   readonly #owner: ReadingOwner;
   #paused = false;
-  /** The agent cannot be heard through no fault of its own, or pays for earlier bytes. */
+  /** The agent cannot be heard through no fault of its own, or is paying for earlier bytes. */
   #excused = false;
   #over = false;
   /** Undefined while nothing waits. */
   #held: Uint8Array[] | undefined;
-  /** When the frame that is being read came, monotonic milliseconds. */
+  /** When the frame being read arrived, monotonic milliseconds. */
   cameAt: number;
-  /** Reads are paused because the agent has sent more than it may. */
+  /** Reads are paused because the agent has exceeded its budget. */
   throttled = false;
 
   /** @param startedAt monotonic milliseconds */
@@ -64,7 +64,7 @@ export class Reading {
     this.cameAt = this.#owner.now();
     this.#owner.read(bytes);
   }
-  /** Reads the frames that wait. */
+  /** Reads the waiting frames. */
   release(): void {
     const frames = this.#held;
     this.#held = undefined;
@@ -74,7 +74,7 @@ export class Reading {
   get holds(): boolean {
     return this.#held !== undefined;
   }
-  /** Stops or resumes reading, whichever fits what waits now. */
+  /** Stops or resumes reading, depending on what is waiting now. */
   balance(): void {
     if (this.#over) return;
     const owner = this.#owner;
@@ -101,8 +101,8 @@ export class Reading {
   }
 
   /**
-   * While a change is fanned out, every agent that has it answers at once. To read and decrypt an answer takes as long
-   * as the push to the next agent, so the answer waits. No more than a few frames of an agent are held.
+   * While a change is fanned out, every agent that has it answers at once. Reading and decrypting an answer takes as
+   * long as the push to the next agent, so the answer waits. Only a few frames of an agent are held.
    * @returns whether the frame waits
    */
   #hold(bytes: Uint8Array): boolean {

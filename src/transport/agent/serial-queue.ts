@@ -1,10 +1,10 @@
 /**
- * Runs the asynchronous tasks of one session in order, one at a time, each within a time limit. The owner bounds it: it
- * watches `size` and stops reading from the agent.
+ * Runs the asynchronous tasks of one session in order, one at a time, each within a time limit. The owner bounds the
+ * queue: it watches `size` and stops reading from the agent.
  */
 import { timedOut, withDeadline } from '../../kernel/background.js';
 
-/** A slower answer of delivery or of the command store ends the session with DRAINING. */
+/** If delivery or the command store answers more slowly, the session ends with DRAINING. */
 const serialQueueTimeoutMs = 30_000;
 
 interface QueueOwner {
@@ -19,10 +19,10 @@ interface Task {
   readonly passAfterMs: number | undefined;
 }
 
-/** A class, because there are two for each agent: see `src/channel/noise/cipher-state.ts`. */
+/** A class, because each agent has two: see `src/channel/noise/cipher-state.ts`. */
 export class SerialQueue {
   readonly #owner: QueueOwner;
-  /** Undefined until a task has to wait, which is seldom. */
+  /** Undefined until a task has to wait, which is rare. */
   #waiting: Task[] | undefined;
   #running = false;
 
@@ -31,15 +31,15 @@ export class SerialQueue {
   }
 
   /**
-   * @param passAfterMs for a task that is left to finish by itself after this time while the next one begins; without it,
-   * a task that takes too long has failed
+   * @param passAfterMs after this time, the next task starts while this one finishes by itself; without it, a task that
+   *   takes too long has failed
    */
   run(run: () => Promise<void>, passAfterMs?: number): void {
     const task: Task = { run, passAfterMs };
     if (this.#running) (this.#waiting ??= []).push(task);
     else void this.#runFrom(task);
   }
-  /** Tasks that wait or run. */
+  /** Waiting and running tasks. */
   get size(): number {
     return (this.#waiting?.length ?? 0) + (this.#running ? 1 : 0);
   }

@@ -1,6 +1,6 @@
 /**
- * When sessions look at their time limits: a fifth of them at each turn, so that each looks once a second; at every turn those
- * that have sent more than they may, because they read on as soon as their debt is paid. Serves
+ * When sessions check their time limits: a fifth of them each turn, so that each checks once a second; and every turn
+ * those over their budget, because they resume reading as soon as their debt is paid. Serves
  * `docs/contract/agent-protocol.md#control`.
  */
 import type { LiveSession } from './live-session.js';
@@ -16,7 +16,7 @@ export interface SessionWheel {
   add(session: Ticked): void;
   /** The session is throttled now. */
   throttled(session: Ticked): void;
-  /** @returns whether all sessions have had their turn since this was true last */
+  /** @returns whether all sessions have had their turn since this was last true */
   turn(): boolean;
 }
 

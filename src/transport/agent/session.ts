@@ -1,8 +1,8 @@
 /**
  * One attached session as a pure machine: (state, input) → (state, outputs). It knows which payload may come when, the
- * time limits, and how the session ends. No socket, no cipher, no clock, no store: bytes come in joined and decrypted,
- * time comes in with each input, effects go out as data and are carried out by `live-session.ts`.
- * Implements `docs/contract/agent-protocol.md#control` with its table of ends, and the signs of life of
+ * time limits, and how the session ends. It has no socket, cipher, clock or store: bytes arrive joined and decrypted,
+ * the time comes with each input, and effects are returned as data for `live-session.ts` to carry out. Implements
+ * `docs/contract/agent-protocol.md#control` with its table of ends, and the signs of life of
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { ConfigAnswer, ApplyReport, SnapshotPush } from '../../delivery/port.js';
@@ -31,10 +31,10 @@ interface OpenState {
   readonly lastPayloadAt: number;
   /** When the first fragment of the unfinished message arrived. */
   readonly unfinishedSince: number | undefined;
-  /** Since when the service has not read, so that the agent's silence does not count; undefined while it reads. */
+  /** When the service stopped reading, so that the agent's silence does not count; undefined while it reads. */
   readonly pausedSince: number | undefined;
   readonly intervals: AgentIntervals;
-  /** Of the last heartbeat. */
+  /** The tables of the last heartbeat. */
   readonly tables: KnownTables;
 }
 
@@ -64,11 +64,11 @@ export type SessionInput =
 
 export type SessionOutput =
   | { readonly kind: 'hello'; readonly hello: AgentHello }
-  /** A heartbeat, metrics report or config request was read, with its list entries: charged to what may be read. */
+  /** A heartbeat, metrics report or config request was read; its list entries are charged to the read budget. */
   | { readonly kind: 'charge'; readonly entries: number }
   /** A valid payload other than a heartbeat arrived. Only after `hello`. */
   | { readonly kind: 'alive' }
-  /** A heartbeat arrived, which is a sign of life as well. */
+  /** A heartbeat arrived, which is also a sign of life. */
   | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest; readonly tables: KnownTables }
   | { readonly kind: 'config_request'; readonly version: bigint; readonly checksum: Uint8Array }
   | { readonly kind: 'apply_report'; readonly outcome: ApplyReport }
@@ -171,7 +171,7 @@ function reasonFor(failure: InboundFailure): CloseReason {
   }
 }
 
-/** The agent could not be heard meanwhile: its silence begins now, and its unfinished message has lost no time. */
+/** The agent could not be heard: its silence starts now, and its unfinished message gets the time back. */
 function resumed(state: OpenState, now: number): OpenState {
   const { unfinishedSince, pausedSince } = state;
   const late = unfinishedSince === undefined ? 0 : now - Math.max(pausedSince ?? now, unfinishedSince);
@@ -196,7 +196,7 @@ function onTick(state: OpenState, now: number): Step {
   return silent ? over(closeReasons.idle) : next(state);
 }
 
-/** Before which time no tick ends the session, unless a fragment or other intervals come. */
+/** No tick before this time ends the session, unless a fragment or new intervals arrive. */
 export function dueAt(state: SessionState): number {
   if (state.phase === 'over') return Number.POSITIVE_INFINITY;
   if (state.phase === 'hello' || state.unfinishedSince !== undefined || state.pausedSince !== undefined) return 0;

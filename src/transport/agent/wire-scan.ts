@@ -1,23 +1,23 @@
 /**
- * Walks over protobuf bytes before they are decoded: checks their form and counts repeated fields. The generated decoder
- * accepts groups, and would build a million objects of a message only to refuse it for its counts. Serves the limits of
- * `docs/contract/agent-protocol.md#control`.
+ * Walks over protobuf bytes before they are decoded: checks their form and counts repeated fields. The generated
+ * decoder accepts groups, and would build a million objects from a message only to refuse it for its counts. Serves the
+ * limits of `docs/contract/agent-protocol.md#control`.
  */
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 
-/** The actions of a walk on the fields of a message, by field number. */
+/** What a walk does with the fields of a message, by field number. */
 export interface WireShape {
   readonly [field: number]: {
-    /** Each entry is counted against a limit, over the whole message, wherever the field repeats. */
+    /** Each entry counts against a limit, over the whole message, wherever the field repeats. */
     readonly counted?: { readonly name: string; readonly max: number };
     /** The field is a message to walk into. */
     readonly nested?: WireShape;
   };
 }
 
-/** Why bytes are refused; `tooMany` names the field whose count is above its limit. */
+/** Why bytes are refused; `tooMany` names the field whose count exceeds its limit. */
 type ShapeError = 'malformed' | { readonly tooMany: string };
 
 interface Decoder<T> {
@@ -30,7 +30,7 @@ export function decodeStrictly<T>(type: Decoder<T>, bytes: Uint8Array): Result<T
   return walked.ok ? decodeWalked(type, bytes) : walked;
 }
 
-/** Decodes a message whose bytes have been found well-formed. */
+/** Decodes a message whose bytes are known to be well-formed. */
 export function decodeWalked<T>(type: Decoder<T>, bytes: Uint8Array): Result<T, 'malformed'> {
   try {
     return ok(type.decode(bytes));
@@ -40,7 +40,7 @@ export function decodeWalked<T>(type: Decoder<T>, bytes: Uint8Array): Result<T, 
 }
 
 /**
- * Walks a whole message, and into the messages inside it that the shape names.
+ * Walks a whole message, and the messages inside it that the shape names.
  * @returns how many entries were counted, over all counted fields
  */
 export function walkMessage(bytes: Uint8Array, shape: WireShape): Result<number, ShapeError> {
@@ -49,7 +49,7 @@ export function walkMessage(bytes: Uint8Array, shape: WireShape): Result<number,
     const refused = walkFields(new BinaryReader(bytes), bytes.length, shape, counts);
     return refused === undefined ? ok([...counts.values()].reduce((sum, count) => sum + count, 0)) : err(refused);
   } catch {
-    // The reader throws for a tag, a number or an end that is not in order.
+    // The reader throws for an invalid tag, number or end.
     return err('malformed');
   }
 }

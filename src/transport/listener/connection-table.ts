@@ -1,23 +1,23 @@
 /**
- * Every open connection, whether it carries a session, and how many without one each address has: so that a newcomer
- * can take the place of one that nobody will miss. It knows no sockets: `listener.ts` closes them. Each operation takes
- * constant time, because it is needed most in a flood. Implements the bounds of
+ * All open connections, whether each carries a session, and how many connections without one each address has, so that
+ * a newcomer can replace a connection that nobody will miss. It knows no sockets: `listener.ts` closes them. Each
+ * operation takes constant time, because the table is needed most in a flood. Implements the bounds of
  * `docs/contract/agent-protocol.md#the-listener`.
  */
 import { addressKey } from '../../kernel/addresses.js';
 import { append, linkedList, remove } from '../../kernel/linked-list.js';
 import type { LinkedList, Place } from '../../kernel/linked-list.js';
 
-/** A connection in the table, which alone changes it. */
+/** A connection in the table, changed only by the table. */
 export interface Entry<T> {
   readonly value: T;
-  /** When it came, or lost its last session; monotonic milliseconds. */
+  /** When it arrived, or lost its last session; monotonic milliseconds. */
   readonly since: number;
-  /** How many it carries. */
+  /** How many sessions it carries. */
   readonly sessions: number;
 }
 
-/** How many connections there are; of a `sniffing` one the first bytes are awaited, a `mirrored` one is the target's so far. */
+/** Numbers of connections: `sniffing` ones have not sent their first bytes, `mirrored` ones are the target's so far. */
 export type ConnectionKinds = Readonly<Record<'sniffing' | 'mirrored' | 'without_session' | 'with_session', number>>;
 
 export interface ConnectionTable<T> {
@@ -25,21 +25,21 @@ export interface ConnectionTable<T> {
   add(value: T, address: string, now: number): Entry<T>;
   /** The connection is mirrored to the target of REALITY, which may keep it waiting; `address` is the client's. */
   mirrored(entry: Entry<T>, address: string, now: number): void;
-  /** Its first bytes have come, or REALITY has known an agent; `address` is the client's, which a balancer may have named. */
+  /** Its first bytes have arrived, or REALITY has recognised an agent; `address` is the client's own. */
   sniffed(entry: Entry<T>, address: string, now: number): void;
   sessionOpened(entry: Entry<T>): void;
   sessionEnded(entry: Entry<T>, now: number): void;
-  /** Nothing happens if it was removed before. */
+  /** Does nothing if it was removed before. */
   remove(entry: Entry<T>): void;
-  /** The oldest connection without a session of the address that has most of them. */
+  /** The oldest connection without a session, of the address that has most of them. */
   expendable(): Entry<T> | undefined;
-  /** The connection whose first bytes are awaited for longest. */
+  /** The connection whose first bytes have been awaited longest. */
   longestSniffed(): Entry<T> | undefined;
-  /** The connection that has had no session for longest. */
+  /** The connection that has been without a session longest. */
   longestWithoutSession(): Entry<T> | undefined;
-  /** All without a session, that one first, then those that are mirrored; each may be removed when it is its turn. */
+  /** All connections without a session, that one first, then the mirrored ones; each may be removed when reached. */
   withoutSession(): Iterable<Entry<T>>;
-  /** The connection that has been mirrored for longest. */
+  /** The connection that has been mirrored longest. */
   longestMirrored(): Entry<T> | undefined;
   isMirrored(entry: Entry<T>): boolean;
   readonly size: number;
@@ -48,9 +48,9 @@ export interface ConnectionTable<T> {
 
 /** An address with connections without a session. */
 interface Address<T> {
-  /** In the order in which they came, or lost their last session. */
+  /** In the order in which they arrived, or lost their last session. */
   readonly members: LinkedList<Member<T>>;
-  /** Its place among the addresses with as many. */
+  /** Its place among the addresses with the same number. */
   rank: Place<Address<T>> | undefined;
 }
 
@@ -58,22 +58,22 @@ interface Member<T> extends Entry<T> {
   key: string;
   since: number;
   sessions: number;
-  /** False once it was removed. */
+  /** False once removed. */
   present: boolean;
-  /** While it has no session: its places in the list by age and in its address's list. */
+  /** Its places in the list by age and in its address's list, while it has no session. */
   inAge: Place<Member<T>> | undefined;
   inAddress: Place<Member<T>> | undefined;
   inSniffing: Place<Member<T>> | undefined;
-  /** While it is mirrored: instead of the order of age. */
+  /** While mirrored: replaces its place by age. */
   inMirrored: Place<Member<T>> | undefined;
 }
 
-/** The addresses of connections without a session, by how many of them each has. */
+/** The addresses of connections without a session, by how many each has. */
 function createAddressRanks<T>() {
   const addresses = new Map<string, Address<T>>();
   /** `ranks[n]`: the addresses with n connections without a session. */
   const ranks: LinkedList<Address<T>>[] = [];
-  /** The largest n with an address; it changes by one at a time, because the connections of an address do. */
+  /** The largest n with an address. It changes by one at a time, as an address's number of connections does. */
   let highest = 0;
 
   const rank = (address: Address<T>): void => {

@@ -1,41 +1,41 @@
 /**
  * A TCP connection that the service owns: the client's address, the stream that is handed over, whether it carries a
- * session, the bytes that nothing has answered yet, and the forced close. It knows nothing of the protocol spoken on
- * it. With REALITY the stream is the one inside the TLS connection; address and forced close remain the socket's.
+ * session, the bytes that are still unanswered, and the forced close. It knows nothing of the protocol spoken on it.
+ * With REALITY, the stream is the one inside the TLS connection; address and forced close remain the socket's.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Entry } from './connection-table.js';
 
-/** A connection as the listener hands it over, to the transport of the agents or to an agent's own listener. */
+/** A connection as the listener hands it over: to the agents' transport, or to an agent's own listener. */
 export interface AgentConnection {
   /** Counts from 1 within the process. */
   readonly id: number;
-  /** The client's address: from its balancer, or the peer's from the operating system; empty if unknown. */
+  /** The client's address: from its balancer, or the peer address from the operating system; empty if unknown. */
   readonly remoteAddress: string;
   /** Carries HTTP/2. */
   readonly stream: Duplex;
   readonly closed: boolean;
-  /** The connection carries one more session, pending ones included: it is not idle, and no newcomer takes its place. */
+  /** The connection carries one more session, pending ones included: it is not idle, and no newcomer replaces it. */
   sessionOpened(): void;
   /** The connection carries one session less. */
   sessionEnded(): void;
   readonly hasSession: boolean;
   /** Bytes received that `answered` has not accounted for. */
   readonly unansweredBytes: number;
-  /** So many of the bytes received so far, or all of them, are accounted for. */
+  /** This many of the bytes received so far, or all of them, are accounted for. */
   answered(bytes?: number): void;
   /** While it has no session, `isCostly` decides five times a second whether to close it. */
   watch(isCostly: (() => boolean) | undefined): void;
-  /** Closes the connection at once, and counts and logs it as too costly. It has no session. */
+  /** Closes the connection, which has no session, at once, and counts and logs it as too costly. */
   endCostly(): void;
-  /** Calls back once, when the socket has closed; at once if it already has. */
+  /** Calls back once when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
-  /** Closes the socket at once; data that is not sent yet is lost. */
+  /** Closes the socket at once; unsent data is lost. */
   destroy(): void;
 }
 
-/** The events of a connection that the listener, which keeps the table, hears of. */
+/** Events of a connection, for the listener that keeps the table. */
 export interface SessionMarks {
   opened(connection: Connection): void;
   ended(connection: Connection): void;
@@ -43,19 +43,19 @@ export interface SessionMarks {
 }
 
 /**
- * A connection as the listener keeps it from the first byte. A class, because there are twenty thousand of them: as an object
- * of functions each would take 2 KiB more.
+ * A connection as the listener keeps it from the first byte. A class, because there are twenty thousand of them, and an
+ * object of functions would take 2 KiB more each.
  */
 export class Connection implements AgentConnection {
   readonly id: number;
   readonly socket: Socket;
-  /** The socket, until REALITY puts the stream inside in its place. */
+  /** The socket, until REALITY replaces it with the stream inside. */
   stream: Duplex;
   /** The address of the socket's peer, until a balancer has named the client. */
   remoteAddress: string;
   closed = false;
   isCostly: (() => boolean) | undefined;
-  /** Ends the wait for its first bytes, where those that do not come may be mirrored. */
+  /** Ends the wait for its first bytes, where silent connections may be mirrored. */
   giveUpSniffing: (() => void) | undefined;
   /** Its place in the listener's table. */
   entry: Entry<Connection> | undefined;

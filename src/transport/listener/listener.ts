@@ -1,9 +1,9 @@
 /**
  * The agent listener, one TCP socket: accepts connections, reads their first bytes, hands over those that speak HTTP/2
- * with prior knowledge (h2c) and closes all others, and those that go without a session for too long. With REALITY the
- * others are mirrored to its target, and those that turn out to be agents are handed over. When it is full, a newcomer
- * takes the place of a connection without a session. Behind a TCP balancer, the client's address is the one that the
- * balancer names. gRPC is in `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
+ * with prior knowledge (h2c), and closes all others and those that stay without a session for too long. With REALITY,
+ * the others are mirrored to its target, and those that turn out to be agents are handed over. When full, a newcomer
+ * replaces a connection without a session. Behind a TCP balancer, the client's address is the one that the balancer
+ * names. gRPC is in `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
@@ -38,27 +38,27 @@ interface ListenerOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly maxConnections: number;
-  /** CIDRs of TCP balancers: connections from there begin with a PROXY protocol header. */
+  /** CIDRs of TCP balancers: connections from there start with a PROXY protocol header. */
   readonly proxyFrom: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where connections that are closed for a fault are noted. */
+  /** Where connections closed for a fault are recorded. */
   readonly refusals: Pick<SampledLog, 'note'>;
   /** Undefined: agents speak h2c, and everything else is closed. */
   readonly reality?: RealitySettings | undefined;
-  /** Of REALITY, where several instances share a store. */
+  /** For REALITY, where several instances share a store. */
   readonly sharedHellos?: SharedHellos | undefined;
 }
 
-/** Why the listener closes a connection, with the sentence for the log; null: it is no fault. */
+/** Why the listener closes a connection, with the sentence for the log; null: not a fault. */
 const closings = {
   evicted: 'a connection without a session was closed to let another one in',
   refused: 'a connection was refused: SVC_MAX_CONNECTIONS are open, and each has a session',
   idle: null,
   silent: 'the first bytes of a connection did not arrive in time',
-  foreign: 'a connection did not begin with the HTTP/2 preface',
-  costly: 'a connection without a session sent more than an agent does, or began calls that it did not finish',
-  no_proxy_header: 'a balancer (SVC_AGENT_PROXY_FROM) did not begin a connection with a valid PROXY v2 header',
+  foreign: 'a connection did not start with the HTTP/2 preface',
+  costly: 'a connection without a session sent more than an agent does, or started calls that it did not finish',
+  no_proxy_header: 'a balancer (SVC_AGENT_PROXY_FROM) did not start a connection with a valid PROXY v2 header',
   no_target: 'the REALITY target (SVC_REALITY_TARGET) cannot be reached, so a connection was closed as it would be',
   unfinished: null,
   spent: null,
@@ -73,13 +73,13 @@ function noneClosed(): Record<Closing, number> {
 
 interface ListenerStats {
   readonly accepted: number;
-  /** Open now, by kind. */
+  /** Currently open, by kind. */
   readonly open: ConnectionKinds;
   /** Closed by the listener, by reason. */
   readonly closed: Readonly<Record<Closing, number>>;
   /** Counts of REALITY by outcome; undefined without it. */
   readonly met: MetCounts | undefined;
-  /** Connections to the target of REALITY that are open or being opened. */
+  /** Connections to the target of REALITY, open or being opened. */
   readonly targetConnections: number;
 }
 
@@ -94,7 +94,7 @@ export interface Listener {
 }
 
 /**
- * Closes connections that have used up their time, again and again until it is stopped.
+ * Repeatedly closes connections that have used up their time, until stopped.
  * @param mirroring with REALITY, where silent peers are joined to a target instead
  */
 function startSweep(
@@ -109,7 +109,7 @@ function startSweep(
       closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
     else mirrorSilent(now);
     closeWhile(table.longestWithoutSession, (since) => now - since > limits.agent.withoutSessionMs, 'idle');
-    // A visitor stays as long as the target lets him: he would notice a time that is not the target's.
+    // A visitor stays as long as the target lets him: he would notice a time limit that is not the target's.
     if (mirroring?.many() === true) {
       closeWhile(table.longestMirrored, (since) => now - since > realityTuning.mirroredMs, 'spent');
     }
@@ -136,7 +136,7 @@ function startSweep(
   return sweep.unref();
 }
 
-/** @throws the error of the operating system if the address cannot be bound */
+/** @throws the operating system's error if the address cannot be bound */
 function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'port'>): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -149,16 +149,16 @@ function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'po
 
 type AcceptAgent = (connection: AgentConnection) => void;
 
-/** The connections that the listener has taken, from their first byte until they are an agent's, the target's, or closed. */
+/** The accepted connections, from their first byte until they are handed over, joined to the target, or closed. */
 interface Connections {
   take(socket: Socket): void;
-  /** Ends one, and counts and logs why. */
+  /** Ends a connection, and counts and logs why. */
   end(entry: Entry<Connection>, reason: Closing): void;
   readonly table: ConnectionTable<Connection>;
   /** Undefined without REALITY. */
   readonly mirroring: Pick<Mirroring, 'many'> | undefined;
   stats(targetConnections: number): ListenerStats;
-  /** Ends those of the REALITY target. */
+  /** Ends the connections of the REALITY target. */
   endMirrored(): void;
   /** Waits up to `graceMs` for all to close by themselves, then closes the rest. */
   close(graceMs: number): Promise<void>;
@@ -234,7 +234,7 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
     mirroring,
     end,
     take(socket) {
-      // The system knows the address of a peer only while the peer is connected, so the address is read once and kept.
+      // The system knows a peer's address only while the peer is connected, so the address is read once and kept.
       const { remoteAddress } = socket;
       if (remoteAddress === undefined) return void socket.destroy();
       accepted += 1;
@@ -252,7 +252,7 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
         if (sockets.size === 0) onEmpty?.();
       });
       if (table.size > maxConnections) {
-        // The newcomer is one of those without a session, so there always is one; alone among them, it is refused.
+        // The newcomer is itself without a session, so there always is one; if it is the only one, it is refused.
         const expendable = table.expendable() ?? entry;
         end(expendable, expendable === entry ? 'refused' : 'evicted');
         if (expendable === entry) return;
@@ -287,8 +287,8 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
 
 /**
  * Starts listening.
- * @param accept is given each connection that speaks h2c, in the clear or inside REALITY, unread; must not throw
- * @throws the error of the operating system if the address cannot be bound
+ * @param accept receives each connection that speaks h2c, in the clear or inside REALITY, unread; must not throw
+ * @throws the operating system's error if the address cannot be bound
  */
 export async function startListener(options: ListenerOptions, accept: AcceptAgent): Promise<Listener> {
   const { clock, logger } = options;
@@ -308,7 +308,7 @@ export async function startListener(options: ListenerOptions, accept: AcceptAgen
     await reality?.close();
     throw error;
   }
-  // For instance, no file descriptor is left for the next connection; the open ones stay.
+  // For example, no file descriptor is left for the next connection; open connections stay.
   server.on('error', (error) => logger.error({ error: errorText(error) }, 'agent listener error'));
   const bound = server.address() as AddressInfo;
 
@@ -321,7 +321,7 @@ export async function startListener(options: ListenerOptions, accept: AcceptAgen
     stop,
     async close(graceMs) {
       stop();
-      // Before the target's side is closed, so that nobody takes that for a fault of the target.
+      // Before the target's side is closed, so that nobody mistakes that for a fault of the target.
       connections.endMirrored();
       await reality?.close();
       await connections.close(graceMs);

@@ -1,6 +1,6 @@
 /**
- * Serves the connections that REALITY meets: each belongs to the target, within bounds of number, bytes and time, until
- * it turns out to be an agent's and is handed over. How agents are distinguished from strangers: `reality/`.
+ * Serves the connections that REALITY meets: each belongs to the target, within limits of number, bytes and time, until
+ * it turns out to be an agent's and is handed over. `reality/` tells agents from strangers.
  */
 import type { Clock } from '../../kernel/clock.js';
 import { unreachable } from '../../kernel/errors.js';
@@ -11,38 +11,38 @@ import type { StrangerReason } from './reality/authenticate.js';
 import type { Met, Reality } from './reality/reality.js';
 import { isSpent } from './reality/spent.js';
 
-/** How many connections turned out to be what. */
+/** How many connections had each outcome. */
 export type MetCounts = Readonly<Record<Met['kind'], number>>;
 
-/** Why the listener is to close a connection that was mirrored. */
+/** Why the listener must close a mirrored connection. */
 export type MirrorClosing = 'crowded' | 'no_target' | 'unfinished';
 
 interface MirroringDeps {
   readonly reality: Reality;
-  /** How many are mirrored at once. */
+  /** How many connections may be mirrored at once. */
   readonly atOnce: number;
   readonly table: ConnectionTable<Connection>;
   readonly clock: Clock;
   readonly refusals: Pick<SampledLog, 'note'>;
   close(entry: Entry<Connection>, reason: MirrorClosing): void;
-  /** Takes the connection of an agent; its stream is the one inside. */
+  /** Takes an agent's connection; its stream is the one inside. */
   handOver(entry: Entry<Connection>): void;
 }
 
 export interface Mirroring {
-  /** Resolves when the connection is over, or an agent's. */
+  /** Resolves when the connection is over or handed over. */
   mirror(entry: Entry<Connection>): Promise<void>;
   counts(): MetCounts;
-  /** True while so many are mirrored that those which have been silent, or here for long, make room. */
+  /** True while so many connections are mirrored that silent or old ones must make room. */
   many(): boolean;
 }
 
-/** Input that anybody may send is not worth a line; the effect of a wrong setting of an agent is. */
+/** Input that anybody may send is not worth a line; the effect of an agent's wrong setting is. */
 const strangers: { readonly [reason in Exclude<StrangerReason, 'other'>]: string } = {
   server_name: 'a ClientHello asked for a name that is not in SVC_REALITY_SERVER_NAMES; the target answered it',
   short_id: 'an agent knows the public key, but its short id is not in SVC_REALITY_SHORT_IDS; the target answered it',
   clock: 'the clock of an agent differs by more than SVC_REALITY_MAX_TIME_DIFF_MS; the target answered it',
-  replayed: 'a ClientHello of an agent came a second time; the target answered it',
+  replayed: 'a ClientHello from an agent arrived a second time; the target answered it',
 };
 const unusableTarget =
   'the target answered an agent itself: expected a SVC_REALITY_TARGET that speaks TLS 1.3 with X25519 or X25519MLKEM768 and asks for no client certificate';

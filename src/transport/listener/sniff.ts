@@ -1,7 +1,7 @@
 /**
- * Reads the first bytes of a socket until its protocol is clear: from a balancer the PROXY protocol v2 header, then the preface.
- * Puts back every byte that belongs to the protocol. `listener.ts` decides what follows.
- * Implements `docs/contract/agent-protocol.md#the-listener`.
+ * Reads the first bytes of a socket until its protocol is clear: from a balancer the PROXY protocol v2 header, then the
+ * preface. Puts back every byte that belongs to the protocol. `listener.ts` decides what follows. Implements
+ * `docs/contract/agent-protocol.md#the-listener`.
  */
 import type { Socket } from 'node:net';
 import { unreachable } from '../../kernel/errors.js';
@@ -17,7 +17,7 @@ type FirstBytes =
   | 'foreign';
 
 /**
- * Judges all bytes received so far. No bytes are `undecided`.
+ * Classifies all bytes received so far. No bytes are `undecided`.
  * @internal exported for tests
  */
 export function judgeFirstBytes(bytes: Uint8Array): FirstBytes {
@@ -35,26 +35,26 @@ export type Sniffed =
       /** The address that a balancer named, if one did. */
       readonly client: string | undefined;
     }
-  /** A balancer did not begin with a PROXY header, or with one that is malformed. */
+  /** A balancer did not start with a valid PROXY header. */
   | { readonly kind: 'no_proxy_header' }
   /** Ended or failed before the protocol was clear. */
   | { readonly kind: 'gone' };
 
 export interface Sniffing {
-  /** Stops waiting for more bytes and takes the protocol for `other`; has no effect while a header is missing. */
+  /** Stops waiting for more bytes and treats the protocol as `other`; has no effect while a header is missing. */
   giveUp(): void;
 }
 
 interface SniffOptions {
   /** The peer is a balancer, so a PROXY header comes first. */
   readonly expectHeader: boolean;
-  /** Whether to look for h2c; otherwise everything behind the header is `other`, even nothing. */
+  /** Whether to look for h2c; otherwise everything after the header is `other`, even nothing. */
   readonly lookForH2c: boolean;
 }
 
 /**
- * Calls `done` once. There is no timeout: the caller closes the socket or gives up. For `h2c` and `other` the socket is then paused,
- * with its first bytes and what follows unread.
+ * Calls `done` once. There is no timeout: the caller closes the socket or gives up. For `h2c` and `other`, the socket
+ * is then paused, with its first bytes and all that follows unread.
  */
 export function sniff(
   socket: Socket,
@@ -65,7 +65,7 @@ export function sniff(
   let headerExpected = expectHeader;
   let client: string | undefined;
 
-  /** Takes the header off the bytes. @returns false while bytes are missing, or if it has ended the sniffing */
+  /** Removes the header from the bytes. @returns false while bytes are missing, or if it has ended the sniffing */
   const passHeader = (): boolean => {
     const header = readProxyHeader(bytes);
     switch (header.kind) {
@@ -127,14 +127,14 @@ export const proxySignature: Uint8Array = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'l
 const fixedBytes = 16;
 const addressBytes = { ipv4: 12, ipv6: 36 };
 /**
- * The longest header that is read, in bytes. Addresses take 36; balancers add a unique id, a server name or TLS facts, a
- * few hundred bytes in all.
+ * The longest accepted header, in bytes. Addresses take 36; balancers add a unique id, a server name or TLS facts, a
+ * few hundred bytes in total.
  * @internal exported for tests
  */
 export const proxyHeaderMaxBytes = 2048;
 
 type ProxyHeader =
-  /** A valid beginning: more bytes are needed. */
+  /** A valid start: more bytes are needed. */
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'malformed' }
   | {
@@ -150,7 +150,10 @@ type Family = 'none' | 'ipv4' | 'ipv6';
 const incomplete: ProxyHeader = { kind: 'incomplete' };
 const malformed: ProxyHeader = { kind: 'malformed' };
 
-/** Judges all bytes received so far; what follows the header is not looked at. A wrong byte is noticed when it arrives. @internal exported for tests */
+/**
+ * Classifies all bytes received so far; ignores what follows the header. A wrong byte is noticed when it arrives.
+ * @internal exported for tests
+ */
 export function readProxyHeader(bytes: Uint8Array): ProxyHeader {
   const matching = Math.min(bytes.length, proxySignature.length);
   for (let index = 0; index < matching; index += 1) {
@@ -161,7 +164,7 @@ export function readProxyHeader(bytes: Uint8Array): ProxyHeader {
   const local = versionAndCommand === 0x20;
   if (!local && versionAndCommand !== 0x21) return malformed;
   if (familyByte === undefined) return incomplete;
-  // With LOCAL the family means nothing.
+  // With LOCAL, the family is meaningless.
   const family = local ? 'none' : familyOf(familyByte);
   if (family === undefined) return malformed;
   if (high === undefined || low === undefined) return incomplete;
@@ -171,7 +174,7 @@ export function readProxyHeader(bytes: Uint8Array): ProxyHeader {
   return { kind: 'complete', length: fixedBytes + rest, client: clientOf(family, bytes.subarray(fixedBytes)) };
 }
 
-/** A family byte of a connection over TCP, or UNSPEC. Datagrams and UNIX sockets do not lead to this listener. */
+/** The family byte of a TCP connection, or UNSPEC. Datagrams and UNIX sockets do not lead to this listener. */
 function familyOf(byte: number): Family | undefined {
   if (byte === 0x00) return 'none';
   if (byte === 0x11) return 'ipv4';
@@ -182,7 +185,7 @@ function bytesOf(family: Family): number {
   return family === 'none' ? 0 : addressBytes[family];
 }
 
-/** The source address is the first of the addresses; what follows them are extensions, and are skipped. */
+/** The source address is the first of the addresses; what follows them are extensions, which are skipped. */
 function clientOf(family: Family, addresses: Uint8Array): string | undefined {
   switch (family) {
     case 'none':

@@ -67,7 +67,7 @@ describe('access to the event store', { timeout: 20_000 }, () => {
     [
       'a user without rights',
       () => `esdb://joe:s3cret@${secure()}?tlsCAFile=${ca}`,
-      'the user in SVC_EVENTSTORE_URL has too few rights in the event store: make it a member of the group $admins',
+      'the user in SVC_EVENTSTORE_URL has too few permissions in the event store: make it a member of the group $admins',
     ],
     ['no authority', () => `esdb://admin:s3cret@${secure()}`, untrusted],
     ['another authority', () => `esdb://admin:s3cret@${secure()}?tlsCAFile=${otherCa}`, untrusted],
@@ -76,7 +76,7 @@ describe('access to the event store', { timeout: 20_000 }, () => {
     [
       'another name',
       () => `esdb://admin:s3cret@localhost:${front.port}?tlsCAFile=${ca}`,
-      'the certificate of the event store is for another name: use a name in SVC_EVENTSTORE_URL that the certificate has',
+      'the certificate of the event store is for another name: use a name from the certificate in SVC_EVENTSTORE_URL',
     ],
     [
       'TLS for a server without',

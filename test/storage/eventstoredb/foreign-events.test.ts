@@ -42,10 +42,10 @@ it('hands out what others write into a stream as theirs, with what shows it', as
     [name, 1, 'it has no metadata'],
     [name, 2, 'its metadata names no command'],
     [name, 3, 'it has no metadata'],
-    [name, 4, 'its metadata is no JSON object'],
-    [name, 5, 'its data is no JSON object'],
-    [name, 6, 'its data is no JSON object'],
-    [name, 7, 'it has the type $> of the server'],
+    [name, 4, 'its metadata is not a JSON object'],
+    [name, 5, 'its data is not a JSON object'],
+    [name, 6, 'its data is not a JSON object'],
+    [name, 7, "it has the server's type $>"],
     [name, 8, 'own'],
   ]);
   expect(seen(await followed(names))).toEqual(expected);

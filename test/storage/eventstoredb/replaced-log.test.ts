@@ -63,7 +63,7 @@ it('that is shorter is told once, each minute again, and when it is back', async
   await replace(log);
   await appendSurely(store, 'svc-a', 2, commandOf(1));
   await eventually(() => items.filter(({ kind }) => kind === 'commands').length).toBe(4);
-  expect(lines.filter(({ message }) => message.endsWith('followed again'))).toHaveLength(1);
+  expect(lines.filter(({ message }) => message.endsWith('again the one that was followed'))).toHaveLength(1);
   expect(told()).toHaveLength(2);
 });
 
@@ -79,5 +79,5 @@ it("that is another installation's is called so", async () => {
   const reading = async (): Promise<void> => {
     for await (const _ of store.subscribe({ streams: ['svc-a'], after: point, signal: stop.signal }));
   };
-  await expect(reading()).rejects.toThrow("it is another installation's, or was written anew: svc-a@2 was event");
+  await expect(reading()).rejects.toThrow('it belongs to another installation, or was rewritten: svc-a@2 was event');
 });

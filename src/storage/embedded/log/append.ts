@@ -1,6 +1,6 @@
 /**
- * Decides one append inside a group commit: checks the expected revision, recognises repeats and places the new events.
- * The group writer commits them. Implements `event-store.ts` (append) with EventStoreDB's rules for repeats.
+ * Decides one append inside a group commit: checks the expected revision, recognises repeats and assigns positions to
+ * new events. The group writer commits them. Implements `event-store.ts` (append), with EventStoreDB's rules.
  */
 import { createLru } from '../../../kernel/lru.js';
 import type { AppendOutcome, ExpectedRevision } from '../../event-store.js';
@@ -20,8 +20,8 @@ import {
 import { tuning } from '../tuning.js';
 
 /**
- * Appends with expected revision `any`, by stream and first event id, so that a quick repeat gets the answer of the
- * first try. Bounded, and lost at a restart, as in EventStoreDB. An entry is only a hint: the stored ids decide.
+ * Recent appends with expected revision `any`, by stream and first event id, so that a quick repeat gets the answer of
+ * the first attempt. Bounded, and lost on restart, as in EventStoreDB. An entry is only a hint: the stored ids decide.
  */
 export interface RecentAppends {
   find(stream: string, firstId: string): number | undefined;
@@ -37,7 +37,7 @@ export function createRecentAppends(): RecentAppends {
   };
 }
 
-/** The position of the last of `events` when exactly these events are stored at `revision`, else undefined. */
+/** The position of the last of `events` if exactly these events are stored at `revision`, else undefined. */
 function storedAt(
   batch: LogBatch,
   record: StreamRecord,
@@ -58,7 +58,7 @@ function storedAt(
 
 export interface Decision {
   readonly outcome: AppendOutcome;
-  /** False for a conflict and for a repeat, which add nothing to the batch. */
+  /** False for conflicts and repeats, which add nothing to the batch. */
   readonly wrote: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * An event as bytes: one JSON array that holds data and metadata as they were handed in.
+ * An event as bytes: one JSON array with the data and metadata exactly as passed in.
  *
  * MessagePack with shared structures would decode twice as fast, but its dictionary would have to be stored beside the
  * events, and it changes some data (a `__proto__` key, a lone surrogate). EventStoreDB stores JSON as well.
@@ -17,7 +17,7 @@ type Stored = readonly [
   data: unknown,
 ];
 
-/** An event without its place. Encoded before the group commit, so that the group decides quickly. */
+/** An event without its position. Encoded before the group commit, to keep the group short. */
 export interface EncodedEvent {
   readonly id: string;
   readonly tail: string;
@@ -47,7 +47,7 @@ export function decodeHead(text: string): EventHead {
   return { position, recordedAt, id };
 }
 
-/** When the event was appended, in milliseconds since the epoch, without decoding all of it. */
+/** When the event was appended, in milliseconds since the epoch, without decoding the whole event. */
 export function recordedAtOf(text: string): number {
   const comma = text.indexOf(',');
   return Number(text.slice(comma + 1, text.indexOf(',', comma + 1)));

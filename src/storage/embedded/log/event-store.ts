@@ -1,5 +1,5 @@
 /**
- * The embedded event log: the port `EventStore` on one LMDB environment. Puts the parts of this folder together and
+ * The embedded event log: the port `EventStore` on one LMDB environment. Wires the parts of this folder together and
  * turns their failures into the port's answers. Implements `docs/architecture.md#storage`.
  */
 import { startLoop } from '../../../kernel/background.js';

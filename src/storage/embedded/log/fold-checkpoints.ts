@@ -1,6 +1,6 @@
 /**
  * Fold checkpoints in chunks, so that a large one does not delay appends. Writes the chunks first and then the
- * manifest, which replaces the old one. A crash in between leaves the old checkpoint, and orphans that the next save
+ * manifest, which replaces the old one. A crash in between leaves the old checkpoint, plus orphans that the next save
  * removes. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
@@ -28,8 +28,8 @@ function readManifest(value: Buffer | undefined): Manifest | undefined {
 }
 
 /**
- * Reads the chunks one by one, because a large one takes a while.
- * @returns undefined when there is no checkpoint or a part of it is missing, as when it is replaced meanwhile
+ * Reads the chunks one by one, because a large checkpoint takes a while.
+ * @returns undefined when there is no checkpoint or a part is missing, for example because it is being replaced
  */
 export async function loadCheckpoint(environment: LogEnvironment, name: string): Promise<FoldCheckpoint | undefined> {
   const manifest = readManifest(environment.get('folds', manifestKey(name)));
@@ -45,7 +45,7 @@ export async function loadCheckpoint(environment: LogEnvironment, name: string):
   return { foldVersion, revision, position, sha256, bytes: Buffer.concat(chunks) };
 }
 
-/** Writes through `run`, one group commit per chunk. Must not run twice at once for the same name. */
+/** Writes through `run`, one group commit per chunk. Must not run concurrently for the same name. */
 export async function saveCheckpoint(
   environment: LogEnvironment,
   run: (operation: (batch: LogBatch) => void) => Promise<void>,

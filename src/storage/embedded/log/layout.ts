@@ -1,7 +1,7 @@
 /**
- * How LMDB holds the log: the databases, their keys and small values. Events are encoded in `event-codec.ts`.
+ * The layout of the log in LMDB: the databases, their keys and small values. `event-codec.ts` encodes the events.
  *
- * - `events`: (stream number, revision) → event. The source of truth; reading a stream is one scan.
+ * - `events`: (stream number, revision) → event. The source of truth; a stream is read with one scan.
  * - `appends`: position of an append's first event → stream number, first revision, count. The global order.
  * - `streams`: name → number, head, retention. `names`: number → name. `meta`: counters. `folds`: checkpoints.
  */
@@ -30,7 +30,7 @@ export interface StreamRecord {
   readonly retention: Retention;
 }
 
-/** One append: where its events are in its stream. */
+/** One append: the location of its events in its stream. */
 export interface AppendRecord {
   readonly position: number;
   readonly stream: number;
@@ -50,7 +50,7 @@ export function eventKey(stream: number, revision: number): Buffer {
   return key;
 }
 
-/** The revision in a key of `events`. Plain arithmetic, because a scan calls it for every event. */
+/** The revision in a key of `events`. Plain arithmetic, because scans call it for every event. */
 export function revisionOf(key: Uint8Array): number {
   let revision = 0;
   for (let index = 4; index < 10; index += 1) revision = revision * 256 + (key[index] ?? 0);
@@ -92,7 +92,7 @@ export function numberKey(stream: number): Buffer {
 /** Keys of `meta`. */
 export const metaKeys = {
   counters: Buffer.from('counters'),
-  /** A write that shows whether the log can be written. */
+  /** A write that tests whether the log is writable. */
   probe: Buffer.from('probe'),
   /** See `log-time.ts`. */
   time: Buffer.from('time'),
@@ -102,7 +102,7 @@ type Get = (database: LogDatabase, key: Buffer) => Buffer | undefined;
 
 const recordBytes = 10;
 
-/** Fixed fields, because every append reads and writes a record; then the retention as JSON, if there is one. */
+/** Fixed fields, because every append reads and writes a record; then the retention as JSON, if any. */
 function encodeRecord(record: StreamRecord): Buffer {
   const { maxAgeSeconds, maxCount } = record.retention;
   const plain = maxAgeSeconds === undefined && maxCount === undefined;

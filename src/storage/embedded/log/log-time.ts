@@ -1,10 +1,9 @@
 /**
- * The time that `$maxAge` goes by. The wall clock alone cannot be trusted, because expired events are removed for good: a
- * clock that is a year ahead for an hour would remove every fact. So this time follows the wall clock, but passes at most
- * twice as fast as the process has measured, restarts included, and is never after the newest event.
- * What deletes by time outside this store goes by it too (`src/instance/store-clocks.ts`).
- * Events are recorded with the wall clock. Implements
- * `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
+ * The time that `$maxAge` uses. The wall clock alone cannot be trusted, because expired events are deleted for good: a
+ * clock that runs a year ahead for an hour would delete every fact. So this time follows the wall clock, but runs at
+ * most twice as fast as the time the process has measured, restarts included, and is never later than the newest event.
+ * Deletions by age outside this store use it too (`src/instance/store-clocks.ts`). Events are recorded with the wall
+ * clock. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { tuning } from '../tuning.js';
@@ -12,11 +11,11 @@ import { recordedAtOf } from './event-codec.js';
 import { decodeAppend, eventKey, metaKeys, positionKey, readCounters, type LogBatch, type LogReads } from './layout.js';
 
 export interface LogTime {
-  /** Milliseconds since the epoch. May go back with the wall clock. */
+  /** Milliseconds since the epoch. May move back with the wall clock. */
   now(): number;
-  /** An append was recorded at this time of the wall clock. */
+  /** An append was recorded at this wall-clock time. */
   recorded(at: number): void;
-  /** Keeps the time for the next start. */
+  /** Stores the time for the next start. */
   save(batch: LogBatch): void;
 }
 
@@ -45,8 +44,8 @@ export function createLogTime(environment: LogReads, clock: Clock): LogTime {
 }
 
 /**
- * When the newest event of the log was recorded, which is never trimmed (`trim.ts`): milliseconds since the epoch, or
- * undefined for an empty log.
+ * When the newest event of the log was recorded, in milliseconds since the epoch; undefined for an empty log. This
+ * event is never trimmed (`trim.ts`).
  */
 export function newestRecordedAt(environment: LogReads): number | undefined {
   const { position } = readCounters(environment.get);

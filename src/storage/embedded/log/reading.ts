@@ -1,6 +1,6 @@
 /**
- * Reads the log: one stream, or all of it from a position on. The same for the process that writes and for one that only
- * reads (`open-for-reading.ts`). Implements `docs/architecture.md#storage`.
+ * Reads the log: one stream, or everything from a position on. Shared by the process that writes and processes that
+ * only read (`open-for-reading.ts`). Implements `docs/architecture.md#storage`.
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -17,7 +17,7 @@ function unavailable(error: unknown): ServiceError {
   return new ServiceError('unavailable', 'The event store cannot be read now.', { cause: error });
 }
 
-/** @throws ServiceError `unavailable` whatever `work` throws */
+/** @throws ServiceError `unavailable` for anything that `work` throws */
 export async function answered<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -40,7 +40,7 @@ async function* eventsOf(slices: AsyncIterable<readonly StoredEvent[]>): AsyncGe
 
 export interface LogReading {
   readonly environment: LogReads;
-  /** The time that retentions go by, in milliseconds since the epoch. */
+  /** The time that retentions use, in milliseconds since the epoch. */
   now(): number;
   readonly wakeUp: WakeUp;
 }
@@ -54,7 +54,7 @@ export function readLog({ environment, now, wakeUp }: LogReading): LogReader {
   };
 }
 
-/** The revisions that a read covers: from `from`, inclusive, to `to`, exclusive, in either direction. */
+/** The revisions that a read covers: from `from` (inclusive) to `to` (exclusive), in either direction. */
 interface Window {
   readonly from: number;
   readonly to: number;
@@ -72,7 +72,7 @@ function visibleWindow(record: StreamRecord, options: ReadOptions): Window {
   return { from: oldest, to: Math.min(from + 1, next) };
 }
 
-/** Yields slices of decoded events, which needs far fewer async steps than one event at a time. */
+/** Yields slices of decoded events, which takes far fewer async steps than one event at a time. */
 async function* readSlices(
   environment: LogReads,
   stream: string,

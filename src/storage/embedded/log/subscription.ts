@@ -28,7 +28,7 @@ interface Slice {
 
 const pointAt = (position: number): ResumePoint => ({ commit: position, prepare: position });
 
-/** Names of streams by number. Numbers are never reused, so names can be cached. */
+/** Stream names by number. Numbers are never reused, so names can be cached. */
 export type StreamNames = (stream: number) => string;
 
 export function createStreamNames(environment: LogReads): StreamNames {
@@ -47,7 +47,7 @@ export interface WakeUp {
   /** The number of the newest turn. Take it before reading, then wait for a later one. */
   turn(): number;
   notify(): void;
-  /** Resolves when a turn after `turn` has come, the signal aborts, or this is closed. */
+  /** Resolves when a turn after `turn` arrives, the signal aborts, or this is closed. */
   after(turn: number, signal: AbortSignal): Promise<void>;
   closed(): boolean;
   close(): void;
@@ -88,7 +88,7 @@ export function createWakeUp(): WakeUp {
   };
 }
 
-/** Appends read at once. */
+/** Appends read per scan. */
 const appendsAtOnce = 256;
 
 /** The append that contains `after` and later events, if any: a subscription may resume in the middle of an append. */
@@ -104,7 +104,7 @@ function appendsAbove(environment: LogReads, after: number): AppendRecord[] {
   return environment.entries('appends', range).map(({ key, value }) => decodeAppend(key, value));
 }
 
-/** Events of one stream that are adjacent in the log too, so that one scan reads them. */
+/** Events of one stream that are also adjacent in the log, so that one scan reads them. */
 interface Run {
   readonly stream: number;
   readonly revision: number;
@@ -127,14 +127,14 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
   return runs;
 }
 
-/** Everything that the subscriptions of one log share. */
+/** State shared by all subscriptions of one log. */
 export interface LogReading {
   readonly environment: LogReads;
   readonly nameOf: StreamNames;
   readonly wakeUp: WakeUp;
 }
 
-/** Reads from a position on, slice by slice; keeps the runs that it has found and not finished. */
+/** Reads slice by slice from a position; keeps runs that it has found but not finished. */
 function createReader(
   { environment, nameOf }: Omit<LogReading, 'wakeUp'>,
   { streams, ahead }: Pick<SubscribeOptions, 'streams' | 'ahead'>,
@@ -189,7 +189,7 @@ export async function* subscribeLog(
 ): AsyncGenerator<LogItem, void, void> {
   const { wakeUp } = reading;
   let position = options.after === 'start' ? 0 : options.after.commit;
-  /** The position up to which the consumer knows that it has everything. */
+  /** The consumer knows that it has everything up to this position. */
   let confirmed = position;
   let catchingUp = true;
   const readSlice = createReader(reading, options, position);

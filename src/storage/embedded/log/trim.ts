@@ -1,6 +1,6 @@
 /**
- * Removes expired events, so that the disk space stays bounded. Removes whole appends, so that a subscription never
- * meets half of one, and never a stream's last append. `read-stream.ts` hides expired events at once. Implements
+ * Removes expired events, to bound disk space. Removes whole appends, so that a subscription never sees half of one,
+ * but never a stream's last append. `read-stream.ts` hides expired events at once. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
 import { decodeHead } from './event-codec.js';
@@ -28,9 +28,7 @@ function appendHolding(environment: LogEnvironment, position: number): AppendRec
   return entry === undefined ? undefined : decodeAppend(entry.key, entry.value);
 }
 
-/**
- * Removes the oldest expired appends of one stream. @returns how many; fewer than `appendsPerCommit` when none is left
- */
+/** Removes the oldest expired appends of a stream. @returns how many; fewer than `appendsPerCommit` if none are left */
 function trimOnce(environment: LogEnvironment, batch: LogBatch, stream: string, now: number): number {
   const record = readStreamRecord(batch.get, stream);
   if (record === undefined) return 0;
@@ -65,7 +63,7 @@ function trimOnce(environment: LogEnvironment, batch: LogBatch, stream: string, 
   return removed;
 }
 
-/** Trims every stream, a bounded number of appends each. @returns how many appends were removed */
+/** Trims every stream by a bounded number of appends. @returns how many appends were removed */
 export async function trimStreams(
   environment: LogEnvironment,
   run: (operation: (batch: LogBatch) => number) => Promise<number>,

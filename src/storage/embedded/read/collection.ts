@@ -30,12 +30,12 @@ import {
 /** The state of a physical collection, shared by everyone who opened it. */
 export interface CollectionState {
   readonly number: number;
-  /** False as long as it certainly has no tombstone, which saves a read for each write. */
+  /** False while it certainly has no tombstone, which saves a read per write. */
   tombstones: boolean;
   dropped: boolean;
 }
 
-/** Writes of one call that share an operation; few, as operations of other callers wait for it. */
+/** Writes of one call that share an operation; few, because operations of other callers wait for it. */
 const writesPerOperation = 100;
 
 /** The changes of one operation. */
@@ -64,7 +64,7 @@ function replace(
   else batch.put('documents', key, encodeDocument(position, fields));
 }
 
-/** Writes without a guard, at position 0. */
+/** Unguarded writes, at position 0. */
 function setFields(operation: Operation, id: string, fields: Fields | undefined): void {
   const old = operation.batch.get('documents', documentKey(operation.state.number, id));
   replace(operation, id, 0, old, fields);
@@ -95,7 +95,7 @@ function applyGuarded(operation: Operation, write: GuardedWrite): boolean {
   }
 }
 
-/** Writes to a collection as operations of the environment's queue. */
+/** Writes to a collection, as operations in the environment's queue. */
 function createWriter(run: RunWrite, spec: CollectionSpec, state: CollectionState) {
   function write<T>(operation: (one: Operation) => T, durability: Durability = 'flushed'): Promise<T> {
     return run(
@@ -110,7 +110,7 @@ function createWriter(run: RunWrite, spec: CollectionSpec, state: CollectionStat
     );
   }
 
-  /** Runs the parts in order; all are queued at once, so that they share a flush where possible. */
+  /** Runs the parts in order; all are queued at once, to share a flush where possible. */
   async function inParts<T, R>(
     all: readonly T[],
     operation: (one: Operation, part: readonly T[]) => R,
@@ -196,7 +196,7 @@ export function createCollection(
       const start = after === undefined ? from : justAbove(Buffer.from(documentKey(state.number, after), 'latin1'));
       const documents: StoredDocument[] = [];
       for (let next = start; ;) {
-        // A slice is bounded in bytes as well.
+        // A slice is also bounded in bytes.
         const range = { from: next, to, limit: limit - documents.length, maxBytes: bounds.itemBytes };
         const slice = environment.entries('documents', range);
         for (const { key, value } of slice) documents.push(decodeDocument(idOfKey(key), value));
@@ -218,7 +218,7 @@ export function createCollection(
       const applied = await inParts(
         writes,
         (operation, part) => part.filter((one) => applyGuarded(operation, one)).length,
-        // What a crash of the machine undoes is written again from the log, behind the checkpoint in the same store.
+        // After a machine crash, lost writes are repeated from the log, starting at the checkpoint in the same store.
         'visible',
       );
       return applied.reduce((sum, count) => sum + count, 0);

@@ -1,6 +1,6 @@
 /**
- * A document as bytes: JSON, followed by the raw bytes of its binary fields, such as a last-good snapshot. A tombstone
- * is stored in another database and is only a position.
+ * A document as bytes: JSON, followed by the raw bytes of its binary fields, such as a last-good snapshot. Tombstones
+ * are stored in another database and are just a position.
  */
 import type { FieldValue, Fields, StoredDocument } from '../../read-store.js';
 

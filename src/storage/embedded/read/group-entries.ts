@@ -1,10 +1,10 @@
 /**
- * The index of each collection in LMDB: one entry for each group that a document is in, and a counter for each group, both
- * written in the transaction of the document. Walks entries in slices and yields to the event loop between them; without
- * a transaction, a walk may see some of the writes that happen meanwhile. Implements `read-store.ts` (find, count).
+ * The index of a collection in LMDB: one entry per document and group, and a counter per group, both written in the
+ * document's transaction. Walks entries in slices and yields to the event loop between them; without a transaction, a
+ * walk may see some of the writes that happen meanwhile. Implements `read-store.ts` (find, count).
  *
- * `index`: (collection, group, NUL, order, NUL, id) → the time, where the index has times. `counts`: (collection, group). A
- * long or unusual group is hashed.
+ * `index`: (collection, group, NUL, order, NUL, id) → the time, if the index has times. `counts`: (collection, group).
+ * A long or unusual group is hashed.
  */
 import { createHash } from 'node:crypto';
 import { yieldToEventLoop } from '../../../kernel/background.js';
@@ -14,18 +14,18 @@ import type { Range } from '../lmdb.js';
 import { tuning } from '../tuning.js';
 import { collectionText, idText, justAbove, present, type ReadBatch, type ReadEnvironment } from './layout.js';
 
-/** The key of a group's counter, and the start of its entries. Latin-1 text, as all keys here. */
+/** The key of a group's counter, and the prefix of its entries. Latin-1 text, like all keys here. */
 function groupKey(collection: number, group: string): string {
   const name = /^[ -~]{0,200}$/.test(group) ? group : `\x01${createHash('sha256').update(group).digest('base64url')}`;
   return collectionText(collection) + name;
 }
 
-/** The changes of counters in one operation: key → difference. */
+/** Counter changes of one operation: key → difference. */
 export type Tally = Map<string, number>;
 
 const countOf = (value: Buffer | undefined): number => value?.readDoubleBE(0) ?? 0;
 
-/** Writes the new counts. Call it once per operation, after its documents. */
+/** Writes the new counts. Call once per operation, after its documents. */
 export function applyTally(batch: ReadBatch, tally: Tally): void {
   for (const [key, difference] of tally) {
     if (difference === 0) continue;
@@ -43,7 +43,7 @@ export function applyTally(batch: ReadBatch, tally: Tally): void {
 const valueOf = (place: IndexPlace | undefined): Buffer =>
   place?.time === undefined ? present : Buffer.from(place.time, 'latin1');
 
-/** Moves a document from one place in the index to another; undefined stands for none. */
+/** Moves a document from one place in the index to another; undefined means no place. */
 export function moveEntries(
   batch: ReadBatch,
   tally: Tally,
@@ -86,16 +86,16 @@ function planOf(environment: ReadEnvironment, collection: number, range: GroupRa
   return { from, to, size, groupBytes: key.length, others: others.map((other) => other.key) };
 }
 
-/** The part of an entry behind its group: order and id, the same in all groups of a document. */
+/** The part of an entry after its group: order and id, the same in all groups of a document. */
 type Suffix = Buffer;
 
 interface Slot {
   readonly key: Buffer;
-  /** Whether its time is in the times of the range. */
+  /** Whether its time is in the time range. */
   readonly timely: boolean;
 }
 
-/** The entries of a slice, each with whether it is in the times of the range. */
+/** The entries of a slice, each with whether it is in the time range. */
 function slice(environment: ReadEnvironment, { times }: GroupRange, within: Range): readonly Slot[] {
   if (times === undefined) return environment.keys('index', within).map((key) => ({ key, timely: true }));
   return environment
@@ -152,7 +152,7 @@ export async function findIds(
   return ids;
 }
 
-/** Keys that the library counts before the event loop gets a turn; takes some milliseconds. */
+/** Keys that the library counts before yielding to the event loop; this takes a few milliseconds. */
 const countedAtOnce = 50_000;
 
 /** How many documents are in a range. */

@@ -1,8 +1,8 @@
 /**
- * How LMDB holds the read store: the databases, and the keys of documents.
+ * The layout of the read store in LMDB: the databases, and the keys of documents.
  *
- * `documents` and `tombstones`: (collection number, id). `index` and `counts`: see `group-entries.ts`.
- * `collections`: name@version → number. `leases`: (kind, name). `state`: checkpoints, pointers, counters.
+ * `documents` and `tombstones`: (collection number, id). `index` and `counts`: see `group-entries.ts`. `collections`:
+ * name@version → number. `leases`: (kind, name). `state`: checkpoints, pointers, counters.
  */
 import { assertDocumentId } from '../../read-store-limits.js';
 import type { Environment } from '../environment.js';
@@ -32,10 +32,10 @@ export function collectionText(collection: number): string {
 
 export const collectionPrefix = (collection: number): Buffer => Buffer.from(collectionText(collection), 'latin1');
 
-/** The bytes of a document's id at the end of a key, as latin-1 text. */
+/** The bytes of a document's id, as latin-1 text; they end its key. */
 export const idText = (id: string): string => (/^[ -~]*$/.test(id) ? id : Buffer.from(id, 'utf8').toString('latin1'));
 
-/** Key of a document, as latin-1 text. @throws RangeError on an empty id or one that is too long */
+/** The key of a document, as latin-1 text. @throws RangeError on an empty id or one that is too long */
 export function documentKey(collection: number, id: string): string {
   assertDocumentId(id);
   return collectionText(collection) + idText(id);

@@ -1,6 +1,6 @@
 /**
- * Leases in the memory of this process, which alone owns the data folder: they end with it, and no change of the machine's
- * clock makes one longer or shorter. Implements `read-store.ts` (Leases).
+ * Leases in the memory of this process, which alone owns the data folder. They end with the process, and changes of the
+ * machine's clock do not affect them. Implements `read-store.ts` (Leases).
  */
 import type { Clock } from '../../../kernel/clock.js';
 import type { Lease, LeaseClaim, Leases } from '../../read-store.js';

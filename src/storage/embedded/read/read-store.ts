@@ -1,6 +1,6 @@
 /**
- * The embedded read store: the port `ReadStore` on an LMDB environment of its own, so that a flush of the log never
- * waits for a flush of the read models. Implements `docs/architecture.md#storage`.
+ * The embedded read store: the port `ReadStore` on its own LMDB environment, so that a flush of the log never waits for
+ * a flush of the read models. Implements `docs/architecture.md#storage`.
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -88,7 +88,7 @@ export async function openReadStore(
       run((batch) => batch.put('state', activeKey(projection), Buffer.from(`${version}`))),
     ),
     leases: answeringLeases(leases),
-    // The log of the same folder knows more.
+    // The log in the same folder has a better time.
     time: async () => undefined,
     ping: answerUnavailable(async () => {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
@@ -116,7 +116,7 @@ export interface Collections {
 const nameKey = (name: string, version: number): string => `${name}@${version}`;
 const counterKey = 'counter/collections';
 const droppedPrefix = Buffer.from('dropped/');
-/** Marks a dropped collection until everything of it is removed. */
+/** Marks a dropped collection until all of it is removed. */
 const droppedKey = (collection: number): Buffer => Buffer.concat([droppedPrefix, collectionPrefix(collection)]);
 const numberOf = (value: Buffer | undefined): number | undefined =>
   value === undefined ? undefined : Number(value.toString('latin1'));
@@ -124,7 +124,7 @@ const numberOf = (value: Buffer | undefined): number | undefined =>
 function createCollections(environment: ReadEnvironment, run: RunWrite): Collections {
   const states = new Map<string, CollectionState>();
 
-  /** The number of a collection, which is created when missing. */
+  /** The number of a collection, which is created if missing. */
   function numberIn(batch: ReadBatch, name: string): number {
     const stored = numberOf(batch.get('collections', name));
     if (stored !== undefined) return stored;
@@ -136,7 +136,7 @@ function createCollections(environment: ReadEnvironment, run: RunWrite): Collect
 
   async function removeAll(database: ReadDatabase, prefix: Buffer): Promise<void> {
     for (;;) {
-      // Large slices, because each is a commit: a page that many of the keys lie on is written once.
+      // Large slices, because each is a commit, and a page with many of the keys is then written only once.
       const keys = environment.keys(database, { ...within(prefix), limit: tuning.removedKeys });
       if (keys.length === 0) return;
       await run((batch) => {

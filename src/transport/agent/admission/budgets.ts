@@ -1,7 +1,7 @@
 /**
  * The budgets of OpenSession. Failed handshakes are charged to their source address, or to the pair of address and node
- * if that pair had a session lately; offers that authenticated are charged to their node. A token is taken before the
- * work and returned if the work succeeds. Faulty calls are counted here as well. Implements
+ * if that pair recently had a session; authenticated offers are charged to their node. A token is taken before the work
+ * and returned if the work succeeds. Faulty calls are counted here as well. Implements
  * `docs/contract/agent-protocol.md#opensession`, with "Calls that do not parse".
  */
 import type { Clock } from '../../../kernel/clock.js';
@@ -15,12 +15,12 @@ import { limits } from '../../../kernel/limits.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
 import type { AgentConnection } from '../../listener/connection.js';
 
-/** Addresses and nodes whose budgets are remembered. */
+/** How many addresses and nodes have remembered budgets. */
 const addressBudgets = 100_000;
 const nodeBudgets = 100_000;
-/** Pairs of address and node that had a session and are remembered. */
+/** How many pairs of address and node that had a session are remembered. */
 const provenPairs = 100_000;
-/** Failures that one such pair may have while its address is over its budget: burst, and refill per second. @internal exported for tests */
+/** Failures of such a pair while its address is over budget: burst, and per second. @internal exported for tests */
 export const provenPairBurst = 5;
 /** @internal exported for tests */
 export const provenPairFailuresPerSecond = 0.2;
@@ -28,9 +28,9 @@ export const provenPairFailuresPerSecond = 0.2;
 const waitingPerAddress = 16_384;
 
 export interface AddressBudget {
-  /** Charges the address (IPv6: its /64) if that is possible at once. */
+  /** Charges the address (IPv6: its /64) if possible at once. */
   take(address: string): Charge | undefined;
-  /** As `take`, but waits in line; undefined if that was not possible within `waitMs`. */
+  /** Like `take`, but waits in line; undefined if that was not possible within `waitMs`. */
   charge(address: string, waitMs: number): Promise<Charge | undefined>;
   close(): void;
 }
@@ -113,7 +113,7 @@ function chargeOf(give: () => void): Charge {
 export interface ProvenPairs {
   /** The node has proven a session from this address. */
   proven(address: string, nodeId: string): void;
-  /** Charges the budget of this pair; undefined if the pair is not proven or its own failures have used it up. */
+  /** Charges the budget of this pair; undefined if the pair is not proven or has used up its budget of failures. */
   take(address: string, nodeId: string): Charge | undefined;
 }
 
@@ -146,8 +146,8 @@ export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs
 }
 
 /**
- * Nothing is given back before a session has lived for 30 seconds: else whoever has a PSK could open a hundred a second. By
- * then the budget is full again by itself, so nothing needs to be given back at all.
+ * Nothing is refunded before a session has lived for 30 seconds; otherwise the holder of a PSK could open a hundred a
+ * second. By then the budget has refilled by itself, so no refund is needed at all.
  */
 export interface NodeBudget {
   /** Returns false if the node is over its budget. */
@@ -170,8 +170,9 @@ export function createNodeBudget(clock: Clock): NodeBudget {
 
 /**
  * Calls that make no sense to this service: unparsable bytes, another `protocol_version`, an unknown method or content
- * type, a Control stream without a session. Each is a failure of its address, and the fifth on a connection ends it, so
- * that nobody can have the service read and answer them without end. A call's handlers decide what makes it faulty.
+ * type, a Control stream without a session. Each counts as a failure of its address, and the fifth on a connection ends
+ * the connection, so that nobody can make the service read and answer them endlessly. A call's handlers decide what
+ * makes it faulty.
  */
 export function createFaultyCalls(addresses: Pick<AddressBudget, 'take'>, refusals: Pick<SampledLog, 'note'>) {
   const counts = new WeakMap<AgentConnection, number>();
@@ -179,11 +180,11 @@ export function createFaultyCalls(addresses: Pick<AddressBudget, 'take'>, refusa
     /**
      * A faulty call is over.
      * @param verdict unknown: its handler did not see it, so it is noted here
-     * @returns whether its connection is to be ended
+     * @returns whether its connection must be ended
      */
     note(connection: AgentConnection, verdict: 'faulty' | 'unknown'): boolean {
       const address = connection.remoteAddress;
-      // Nothing waits: a call that is over can only be charged, and an address over its budget no further.
+      // Without waiting: a finished call can only be charged, and an address over its budget cannot be charged further.
       addresses.take(address);
       if (verdict === 'unknown') {
         refusals.note({ reason: 'call_unknown', address }, 'a call was not one that this service can read');

@@ -1,14 +1,14 @@
 /**
- * The bounds on all handshakes of this instance: the number of sessions that are pending or handshaking, and the
- * processor time that handshakes use (SVC_HANDSHAKE_CPU_SHARE of `docs/contract/configuration.md`). Callers over the bounds wait
- * in one line.
- * Implements `docs/contract/agent-protocol.md#opensession` ("admission is delayed up to 2 s"; "A global CPU budget").
+ * The bounds on all handshakes of this instance: the number of sessions that are pending or handshaking, and the CPU
+ * time of handshakes (SVC_HANDSHAKE_CPU_SHARE of `docs/contract/configuration.md`). Callers over the bounds wait in one
+ * line. Implements `docs/contract/agent-protocol.md#opensession` ("admission is delayed up to 2 s"; "A global CPU
+ * budget").
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { createTokenBucket } from '../../../kernel/token-bucket.js';
 import { createLine } from './line.js';
 
-/** Processor time that handshakes may use at once after a quiet period. */
+/** CPU time that handshakes may use at once after a quiet period. */
 const handshakeBurstMs = 250;
 /** Handshakes that run at the same time. */
 const handshakesAtOnce = 32;
@@ -37,7 +37,7 @@ interface HandshakeGateOptions {
 
 export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGate {
   const { clock, maxSessions } = options;
-  /** Milliseconds of processor time. Each handshake is charged when its cost is known. */
+  /** Milliseconds of CPU time. Each handshake is charged when its cost is known. */
   const cpu = createTokenBucket(options.cpuShare * 1_000, handshakeBurstMs, clock.monotonic());
   let handshaking = 0;
   const line = createLine({
@@ -61,7 +61,7 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
           left = true;
           handshaking -= 1;
           cpu.take(clock.monotonic(), cpuMs);
-          // Not at once: sockets get a turn between two batches of handshakes.
+          // Deferred, so that sockets get a turn between two batches of handshakes.
           if (line.waiting > 0) setImmediate(line.poke);
         },
       };

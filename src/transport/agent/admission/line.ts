@@ -1,11 +1,11 @@
 /**
  * A bounded waiting line: first come, first served, each caller with its own time limit. `delay` and `take` decide when
- * the next one may pass.
+ * the next caller may pass.
  */
 interface LineOptions {
   /** 0: the next may pass now. Otherwise the milliseconds until the next check; Infinity: check after `poke`. */
   delay(): number;
-  /** Called for each that passes, before the next is checked. */
+  /** Called for each caller that passes, before the next is checked. */
   take(): void;
   readonly maxWaiting: number;
 }

@@ -1,7 +1,7 @@
 /**
  * Sessions that were opened but not attached yet: kept for 10 s, at most two per node (the oldest is dropped), found
- * only from the connection that opened them, taken once. Implements pending sessions in
- * `docs/contract/agent-protocol.md#opensession` and attaching in `docs/contract/agent-protocol.md#control`.
+ * only from the connection that opened them, taken once. Implements the pending sessions of
+ * `docs/contract/agent-protocol.md#opensession` and the attaching of `docs/contract/agent-protocol.md#control`.
  */
 import { limits } from '../../../kernel/limits.js';
 import type { NoiseSession } from '../../../channel/noise/handshake.js';
@@ -24,7 +24,7 @@ export interface PendingSession {
 
 export interface PendingTable {
   add(session: PendingSession): void;
-  /** Removes and returns a session; undefined if this connection has no pending session of that id. */
+  /** Removes and returns a session; undefined if this connection has no pending session with that id. */
   take(sessionId: Uint8Array, connection: AgentConnection, now: number): PendingSession | undefined;
   dropNode(nodeId: string): void;
   /** Drops sessions older than 10 s. */
@@ -38,7 +38,7 @@ export function createPendingTable(onFreed: () => void): PendingTable {
   /** In the order of opening. */
   const byId = new Map<string, PendingSession>();
   const byNode = new Map<string, Set<PendingSession>>();
-  /** So that a connection gets one close listener, however many sessions it opens. */
+  /** Gives a connection one close listener, however many sessions it opens. */
   const byConnection = new WeakMap<AgentConnection, Set<PendingSession>>();
 
   const remove = (session: PendingSession): void => {

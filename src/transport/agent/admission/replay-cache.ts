@@ -1,7 +1,7 @@
 /**
- * Remembers every message 1 that authenticated until 120 s after its own timestamp; from then on the check of the clock
- * refuses it. One cache per instance.
- * Implements `docs/contract/agent-protocol.md#opensession` ("A message 1 already seen is refused").
+ * Remembers every authenticated message 1 until 120 s after its own timestamp; from then on the clock check refuses it.
+ * One cache per instance. Implements `docs/contract/agent-protocol.md#opensession` ("A message 1 already seen is
+ * refused").
  */
 import { limits } from '../../../kernel/limits.js';
 import { createSeenOnce } from '../../../kernel/seen-once.js';

@@ -1,6 +1,6 @@
 /**
- * Collects a ClientHello from its records, and tells agents from strangers by it. A stranger never learns why: the target answers instead. Pure but
- * for the memory of hellos that came before. Implements `docs/reality.md#the-session-id`.
+ * Assembles a ClientHello from its records, and uses it to tell agents from strangers. A stranger never learns why: the
+ * target answers instead. Pure except for the memory of earlier hellos. Implements `docs/reality.md#the-session-id`.
  */
 import { createSeenOnce } from '../../../kernel/seen-once.js';
 import type { SeenOnce } from '../../../kernel/seen-once.js';
@@ -13,7 +13,7 @@ import { messageType, recordHeaderBytes, recordType } from '../../../channel/tls
 import { createMessageReader } from '../../../channel/tls/message-reader.js';
 import { createRecordReader } from '../../../channel/tls/record-reader.js';
 
-/** Why a hello is a stranger's; `other` names what anybody may send. */
+/** Why a hello counts as a stranger's; `other` covers everything that anybody may send. */
 export type StrangerReason = 'other' | 'server_name' | 'short_id' | 'clock' | 'replayed';
 
 export type Verdict =
@@ -23,10 +23,10 @@ export type Verdict =
 /** @param now milliseconds since the Unix epoch */
 export type Authenticate = (hello: ClientHello, now: number) => Verdict;
 
-/** The hellos that were taken for an agent's, so that none is taken twice. Whoever shares keys with others shares it too. */
+/** The hellos already accepted from agents, so that none is accepted twice. Listeners that share keys share it too. */
 export interface HelloMemory {
   readonly seen: SeenOnce;
-  /** Milliseconds since the Unix epoch: what was taken earlier is not remembered. */
+  /** Milliseconds since the Unix epoch: hellos accepted earlier are not remembered. */
   readonly since: number;
 }
 
@@ -42,7 +42,7 @@ export function createAuthenticator(settings: RealityServer, { seen, since }: He
   return (hello, now) => {
     if (!hello.offersTls13) return stranger('other');
     if (!names.has(hello.serverName?.toLowerCase() ?? '')) return stranger('server_name');
-    // The half of the hybrid share is what a client takes that offers no share of X25519 alone.
+    // A client that offers no share of X25519 alone uses the X25519 half of the hybrid share.
     const share = hello.x25519 ?? hello.hybrid?.subarray(-32);
     const authKey = share && authKeyOf(settings.keys, share, hello.random);
     const claim = authKey && openClaim(authKey, hello);
@@ -59,7 +59,7 @@ export function createAuthenticator(settings: RealityServer, { seen, since }: He
 }
 
 interface HelloCollector {
-  /** Takes what came; `other` as soon as it is clear that it does not begin with a ClientHello, and nothing but that. */
+  /** Takes received bytes; `other` as soon as it is clear that they are not exactly a ClientHello. */
   push(bytes: Buffer): ClientHello | 'incomplete' | 'other';
 }
 
@@ -81,7 +81,7 @@ export function createHelloCollector(): HelloCollector {
         const message = messages.next();
         if (message === 'incomplete') continue;
         if (message === 'malformed' || message.type !== messageType.clientHello) return 'other';
-        // A client says no more before it has an answer.
+        // A client sends nothing more before it has an answer.
         if (messages.partial || records.waiting > 0) return 'other';
         return readClientHello(message.bytes) ?? 'other';
       }

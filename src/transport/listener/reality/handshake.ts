@@ -1,7 +1,7 @@
 /**
- * Completes the handshake with an agent, in the shape of the target's: its ServerHello with another key share, and records
- * of the same lengths. Nobody outside can tell that the target did not answer itself.
- * Implements `docs/reality.md#the-answer-to-an-agent`.
+ * Completes the handshake with an agent in the shape of the target's: its ServerHello with a new key share, and records
+ * of the same lengths. An observer cannot tell that the target did not answer itself. Implements
+ * `docs/reality.md#the-answer-to-an-agent`.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -41,20 +41,21 @@ import { uint, vector } from '../../../channel/tls/vectors.js';
 import type { TargetFlight } from './target-flight.js';
 import { tuning } from './tuning.js';
 
-/** An answer that is ready to be sent, and what follows from it. */
+/** An answer that is ready to be sent, with the steps that follow. */
 export interface PreparedAnswer {
-  /** That the target chose. */
+  /** The target's choice. */
   readonly suite: Suite;
   /**
    * Sends the answer and waits for the agent's Finished.
-   * @param target still connected: what it sends meanwhile is imitated, and its end is the client's
-   * @param afterwards asked when the agent has finished: lengths of the records that the target then sends by itself
+   * @param target still connected: what it sends meanwhile is imitated, and its end ends the client's connection
+   * @param afterwards called when the agent has finished: returns lengths of the records that the target then sends by
+   *   itself
    * @returns the bytes inside; undefined if the agent did not finish, and the socket is then closed
    */
   complete(socket: Socket, target: Socket, afterwards: () => Promise<readonly number[]>): Promise<Duplex | undefined>;
 }
 
-/** The service's half of the key exchange with one client, made once for each group that is asked for. */
+/** The service's half of the key exchange with one client, made once per requested group. */
 export type Shares = (group: ServerHello['group']) => Agreed | undefined;
 
 export function sharesFor(hello: ClientHello): Shares {
@@ -71,7 +72,7 @@ interface AnswerParts {
   readonly shares: Shares;
 }
 
-/** Undefined if it cannot be done unnoticed: the client's share leads nowhere, or the target's records are too short. */
+/** Undefined if that would be noticed: the client's share is invalid, or the target's records are too short. */
 export function prepareAnswer(
   hello: ClientHello,
   target: TargetFlight,
@@ -116,7 +117,7 @@ export function prepareAnswer(
       server.on('data', imitate);
       server.once('end', endWithTarget);
       server.once('close', endWithTarget);
-      // It may have ended while the answer was made.
+      // It may have ended while the answer was being made.
       if (server.readableEnded || server.destroyed) endWithTarget();
       server.resume();
       const finished = await withDeadline(awaitFinished(socket, records, receive, clientFinished), tuning.finishedMs);
@@ -130,7 +131,7 @@ export function prepareAnswer(
         return undefined;
       }
       const lengths = await afterwards();
-      // To learn the lengths takes seconds the first time, and an agent may leave meanwhile.
+      // Learning the lengths takes seconds the first time, and an agent may leave meanwhile.
       if (socket.destroyed) return undefined;
       for (const record of padding(send, lengths)) socket.write(record);
       const data = createRecordCipher(suite, application.client);
@@ -139,10 +140,10 @@ export function prepareAnswer(
   };
 }
 
-/** Lengths of the own messages, which depend on nothing else. */
+/** Lengths of our own messages, which depend on nothing else. */
 const ownLengths = new Map<Suite['hash'], readonly number[]>();
 
-/** Whether own messages fit into the records of a target's answer. */
+/** Whether our own messages fit into the records of a target's answer. */
 export function canImitate({ serverHello: { suite }, lengths }: TargetFlight): boolean {
   let own = ownLengths.get(suite.hash);
   if (own === undefined) {
@@ -181,7 +182,7 @@ function sealFlight(
   return out;
 }
 
-/** Records that say nothing, of the given lengths. */
+/** Empty records of the given lengths. */
 function padding(cipher: RecordCipher, lengths: readonly number[]): readonly Buffer[] {
   const nothing = Buffer.alloc(0);
   return lengths
@@ -207,7 +208,7 @@ async function awaitFinished(
         return alert.unexpectedMessage;
       continue;
     }
-    // An alert of a client that does not trust the certificate is not sealed by every library.
+    // Not every library encrypts the alert of a client that does not trust the certificate.
     if (record.type === recordType.alert) return 'gone';
     const opened = receive.open(record.bytes);
     if (opened === undefined) return alert.badRecordMac;

@@ -1,7 +1,8 @@
 /**
- * What is known of a target, whoever asks: for each server name whether it can be reached and imitated, and for each offer of protocols
- * and hash of the suite what it sends after a handshake. It is asked at once, again a minute after a failure or soon after a client
- * has met one, and now and then, since a target may change. Implements `docs/reality.md#records-after-the-handshake` and the states in
+ * What is known about a target, whoever asks: for each server name, whether it can be reached and imitated; and for
+ * each protocol offer and suite hash, what it sends after a handshake. It is probed at once, again a minute after a
+ * failure or soon after a client has met one, and from time to time, since a target may change. Implements
+ * `docs/reality.md#records-after-the-handshake` and the states in
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { setMaxListeners } from 'node:events';
@@ -15,23 +16,23 @@ import { tuning } from './tuning.js';
 
 export interface KnownTarget {
   /**
-   * Lengths of records. Waits for the first probe a few seconds at most; without one, there are none.
+   * Lengths of records. Waits at most a few seconds for the first probe; without one, there are none.
    * @param hash of the suite that the target has chosen on this connection
    */
   lengths(serverName: string, offered: OfferedProtocols, hash: Suite['hash']): Promise<readonly number[]>;
-  /** Replaces the server names that it is asked for. */
+  /** Replaces the server names that are probed. */
   keep(serverNames: readonly string[]): void;
   /** Whether it has answered for each of these names. */
   knows(serverNames: readonly string[]): boolean;
-  /** Resolves when everything has been asked that is known so far to be asked; a few seconds at most. */
+  /** Resolves when all probes known to be needed so far are done; after a few seconds at most. */
   settled(): Promise<void>;
-  /** Why no client can be served by this name; undefined also while that is not known. */
+  /** Why no client can be served under this name; undefined also while that is not known. */
   trouble(serverName: string): TargetTrouble | undefined;
-  /** Notes that the target has just served a client's hello. */
+  /** Records that the target has just served a client's hello. */
   served(serverName: string): void;
-  /** Notes that a client has met a target that could not be reached or imitated, which is then asked soon. */
+  /** Records that a client has met a target that could not be reached or imitated; it is then probed soon. */
   failed(): void;
-  /** Asks no more. What is known stays known. */
+  /** Stops probing. What is known stays known. */
   close(): Promise<void>;
 }
 
@@ -41,14 +42,14 @@ interface KnownTargetOptions {
   readonly clock: Clock;
   /** How long the target is watched after a handshake. */
   readonly watchMs: number;
-  /** Called when the trouble with a name begins, changes or ends; must not throw. */
+  /** Called when the trouble with a name starts, changes or ends; must not throw. */
   readonly changed?: (serverName: string, trouble: TargetTrouble | undefined) => void;
 }
 
 interface Question {
   readonly serverName: string;
   readonly protocols: OfferedProtocols;
-  /** Undefined for what the target chooses from all suites. */
+  /** Undefined: the target chooses from all suites. */
   readonly hash?: Suite['hash'];
 }
 
@@ -58,12 +59,12 @@ interface Known {
   trouble: TargetTrouble | undefined;
   /** Monotonic milliseconds. */
   askedAt: number;
-  /** When to ask again. */
+  /** When to probe again. */
   dueAt: number;
   asking: Promise<void> | undefined;
 }
 
-/** What most visits have found, of equally many the first. */
+/** What most visits found; on a tie, the first. */
 function commonest(found: readonly Probed[]): Probed | undefined {
   const texts = found.map((one) => JSON.stringify(one));
   const times = (text: string | undefined): number => texts.filter((other) => other === text).length;
@@ -86,7 +87,7 @@ export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
   const entriesOf = (serverName: string): readonly (Known | undefined)[] =>
     offered.map((protocols) => known.get(keyOf({ serverName, protocols })));
 
-  /** Offers differ in what follows a handshake; as long as one of them gets an answer, clients are served. */
+  /** Offers differ in what follows a handshake; as long as one of them is answered, clients are served. */
   const trouble = (serverName: string): TargetTrouble | undefined => {
     const each = entriesOf(serverName).map((entry) => entry?.trouble);
     if (each.includes(undefined)) return undefined;
@@ -105,7 +106,7 @@ export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
 
   const ask = async (entry: Known): Promise<void> => {
     const { serverName, protocols, hash } = entry.question;
-    // A target has its own mind of the suites of one hash alone.
+    // Only when all suites are offered does a target show its own preference.
     const tell = (found: TargetTrouble | undefined): void => {
       if (hash === undefined) note(serverName, [entry], found);
     };
@@ -145,7 +146,7 @@ export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
   const askSoon = (entry: Known): void => {
     entry.dueAt = Math.min(entry.dueAt, entry.askedAt + tuning.probeSoonMs);
   };
-  /** What is known, or is about to be. */
+  /** The answer that is known, or soon will be. */
   const answerTo = async (question: Question): Promise<Probed | undefined> => {
     const entry = askIfDue(question);
     if (entry.probed === undefined && entry.asking !== undefined) {
@@ -168,7 +169,7 @@ export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
     async lengths(serverName, protocols, hash) {
       const first = await answerTo({ serverName, protocols });
       if (first === undefined || first.hash === hash) return first?.lengths ?? [];
-      // The target chooses otherwise on what this client offers.
+      // The target chooses a different hash for this client's offer.
       return (await answerTo({ serverName, protocols, hash }))?.lengths ?? [];
     },
     keep(serverNames) {

@@ -1,7 +1,7 @@
 /**
- * Learns what the target sends by itself right after a handshake, such as tickets: the lengths of those records. An agent
- * gets records of the same lengths. The target sees an ordinary client.
- * Implements `docs/reality.md#records-after-the-handshake`.
+ * Learns what the target sends by itself right after a handshake, such as tickets: the lengths of those records. An
+ * agent then gets records of the same lengths. The target sees an ordinary client. Implements
+ * `docs/reality.md#records-after-the-handshake`.
  */
 import { connect as connectTls } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
@@ -16,7 +16,7 @@ import type { Target } from './target.js';
 import { createTargetFlightReader } from './target-flight.js';
 import { tuning } from './tuning.js';
 
-/** A client's ALPN offer decides what a target sends: nothing, HTTP/1.1 alone, or HTTP/2 as well. */
+/** A client's ALPN offer affects what a target sends: nothing, HTTP/1.1 alone, or HTTP/2 as well. */
 export type OfferedProtocols = 'none' | 'http/1.1' | 'h2';
 
 const offers: { readonly [offered in OfferedProtocols]: readonly string[] | undefined } = {
@@ -26,16 +26,16 @@ const offers: { readonly [offered in OfferedProtocols]: readonly string[] | unde
 };
 
 const suites = {
-  /** As browsers do: Node itself offers AES-256 first, and most targets take what is offered first. */
+  /** In the order of browsers: Node itself offers AES-256 first, and most targets take the first offer. */
   any: 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256',
   sha256: 'TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256',
   sha384: 'TLS_AES_256_GCM_SHA384',
 } as const;
 
 export interface Probed {
-  /** Of the suite that the target chose: a ticket holds a secret of its length. */
+  /** The hash of the suite that the target chose: a ticket contains a secret of its length. */
   readonly hash: Suite['hash'];
-  /** Of whole records, in their order. */
+  /** Of whole records, in order. */
   readonly lengths: readonly number[];
 }
 
@@ -44,17 +44,17 @@ export function offeredBy(protocols: readonly string[]): OfferedProtocols {
   return protocols.length > 0 ? 'http/1.1' : 'none';
 }
 
-/** Why a target serves no client: nobody answers there, or in a way that cannot be imitated. */
+/** Why a target serves no client: it is unreachable, or answers in a way that cannot be imitated. */
 export type TargetTrouble = 'unreachable' | 'unusable';
 
 interface Visit {
   readonly serverName: string;
   readonly protocols: OfferedProtocols;
-  /** Of the suites that are offered; undefined for all, in the order of browsers. */
+  /** The hash of the offered suites; undefined for all suites, in the order of browsers. */
   readonly hash: Suite['hash'] | undefined;
   /** How long the target is watched after the handshake. */
   readonly watchMs: number;
-  /** Ends the watching; whatever comes before it ends with the target's connections. */
+  /** Stops watching the target; closing its connections ends any earlier step. */
   readonly signal: AbortSignal;
 }
 
@@ -73,7 +73,7 @@ export async function probeTarget(
     servername: serverName,
     minVersion: 'TLSv1.3',
     ciphers: suites[hash ?? 'any'],
-    // What every client of REALITY offers.
+    // Every REALITY client offers this.
     ecdhCurve: 'X25519',
     // The probe talks to the target, whoever that is, so it sends nothing secret.
     rejectUnauthorized: false,
@@ -102,7 +102,7 @@ function secured(tls: TLSSocket): Promise<boolean> {
   });
 }
 
-/** Counts the records that come after the client has changed its keys, which it does with its Finished. */
+/** Counts the records that arrive after the client has changed its keys, which it does with its Finished. */
 function watch(socket: Socket): { readonly stream: Duplex; canImitate(): boolean; lengths(): readonly number[] } {
   const reader = createTargetFlightReader();
   let flight: ReturnType<typeof reader.push> = 'incomplete';

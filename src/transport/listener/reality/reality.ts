@@ -1,7 +1,7 @@
 /**
- * REALITY on a connection: everything that the client says goes to the target as well, until its ClientHello shows that
- * it is an agent; then this service completes the handshake. Everybody but an agent talks with the target, and never
- * with this service. The listener accepts, counts and closes connections. Implements
+ * REALITY on a connection: everything the client sends also goes to the target, until its ClientHello shows that it is
+ * an agent; then this service completes the handshake. Everybody but an agent talks to the target, and never to this
+ * service. The listener accepts, counts and closes connections. Implements
  * `docs/contract/agent-protocol.md#the-listener` and `docs/reality.md`.
  */
 import type { Socket } from 'node:net';
@@ -26,14 +26,14 @@ import { createTargetFlightReader } from './target-flight.js';
 import type { TargetFlight } from './target-flight.js';
 import { tuning } from './tuning.js';
 
-/** The client and the target talk with each other from now on. */
+/** From now on, the client and the target talk to each other. */
 type Joined =
   | { readonly kind: 'stranger'; readonly reason: StrangerReason }
-  /** An agent that meets the target, because this service cannot give the target's answer. */
+  /** An agent that gets the target, because this service cannot imitate the target's answer. */
   | { readonly kind: 'unusable_target' };
 
 type Finished =
-  /** An agent; `stream` carries what it says inside. */
+  /** An agent; `stream` carries the bytes inside. */
   | { readonly kind: 'agent'; readonly stream: Duplex }
   /** An agent that did not finish the handshake; the connection is closed. */
   | { readonly kind: 'unfinished' };
@@ -44,7 +44,7 @@ export type Met =
   /** The target cannot be reached; the connection is closed. */
   | { readonly kind: 'no_target' };
 
-/** An agent, and the answer that it gets instead of the target's. */
+/** An agent, and the answer it gets instead of the target's. */
 interface Answered {
   readonly kind: 'answered';
   readonly hello: ClientHello;
@@ -55,30 +55,30 @@ const other: Joined = { kind: 'stranger', reason: 'other' };
 
 export interface Reality {
   /**
-   * Meets a client, and owns its socket until it is closed or an agent's: a stranger and the target are joined until one of
-   * them ends. Never rejects.
-   * @param client paused, and made with `allowHalfOpen`
+   * Handles a client, and owns its socket until it is closed or handed over: a stranger is joined to the target until
+   * one of them ends. Never rejects.
+   * @param client paused, and created with `allowHalfOpen`
    * @param tell called once with the outcome; must not throw
    */
   meet(client: Socket, tell: (met: Met) => void): Promise<void>;
-  /** Connections to the target that are open or being opened: one for each client that is met, and visits of the service. */
+  /** Connections to the target, open or being opened: one per client, plus visits of the service. */
   readonly targetConnections: number;
-  /** Closes all connections to the target, and with them the mirrored clients' connections; agents' stay. */
+  /** Closes all connections to the target, and with them those of mirrored clients; agents' connections stay. */
   close(): Promise<void>;
 }
 
 interface RealityOptions {
   readonly settings: RealityServer;
   readonly clock: Clock;
-  /** Whether what is said to a client waits for its first bytes, as the server of a page does. */
+  /** Whether writes to a client wait for its first bytes, as a web server's do. */
   readonly speaksSecond: boolean;
-  /** What other instances have seen; absent where there are none. */
+  /** Hellos seen by other instances; absent where there are none. */
   readonly sharedHellos?: SharedHellos | undefined;
-  /** What outlives this server, because it belongs to its target and to the process; by default it has its own. */
+  /** State that outlives this server, because it belongs to its target and the process; by default its own. */
   readonly shared?: { readonly known: KnownTarget; readonly hellos: HelloMemory };
 }
 
-/** The hellos of agents that any instance has seen. */
+/** The agents' hellos that any instance has seen. */
 export interface SharedHellos {
   /**
    * Notes a hello by its random. Never rejects.
@@ -95,30 +95,30 @@ export function createReality({ settings, clock, speaksSecond, sharedHellos, sha
   const watchMs = settings.probeMs ?? tuning.probeMs;
   const known = shared?.known ?? createKnownTarget({ target, serverNames: settings.serverNames, clock, watchMs });
 
-  /** The group that the target chose last, and so probably chooses next. */
+  /** The group that the target chose last, and so will probably choose next. */
   let likely: ServerHello['group'] = group.x25519MlKem768;
 
-  /** Whether another instance has seen the hello. Its answer may take no longer than a target's. */
+  /** Whether another instance has seen the hello. May take no longer than a target's answer. */
   const seenElsewhere = async ({ random }: ClientHello): Promise<boolean> => {
     if (sharedHellos === undefined) return false;
     const until = clock.now() + 2 * settings.maxTimeDiffMs;
     return (await withDeadline(sharedHellos.seen(random, until), tuning.sharedHellosMs)) === true;
   };
 
-  /** Finds out whose connection it is. @param said takes what the target has said so far, which is the client's */
+  /** Finds out whose connection it is. @param said collects the target's bytes so far, which belong to the client */
   const judge = async (client: Socket, server: Socket, said: Buffer[]): Promise<Joined | Answered> => {
     const hello = await readHello(client, server, said);
     if (hello === undefined) return other;
     const verdict = authenticate(hello, clock.now());
     if (verdict.kind === 'stranger') return verdict;
     const reading = readFlight(server, said);
-    // Made while the target answers, so that an agent waits no longer than a stranger.
+    // Computed while the target answers, so that an agent waits no longer than a stranger.
     const shares = sharesFor(hello);
     shares(likely);
     const [flight, seen] = await Promise.all([reading, seenElsewhere(hello)]);
     if (seen) return { kind: 'stranger', reason: 'replayed' };
     if (flight !== undefined) likely = flight.serverHello.group;
-    // A client that leaves ends the target's answer through no fault of the target.
+    // When a client leaves, the target's answer ends through no fault of the target.
     if (client.destroyed) return other;
     const answer = flight && prepareAnswer(hello, flight, verdict.authKey, { identity, speaksSecond, shares });
     if (answer === undefined) {
@@ -176,12 +176,12 @@ export function createReality({ settings, clock, speaksSecond, sharedHellos, sha
 const nameOf = ({ serverName }: ClientHello): string => serverName?.toLowerCase() ?? '';
 
 /**
- * Passes on what the client says until it is clear whether it begins with a ClientHello.
- * @param said takes what the target says meanwhile, which it does only if it knows better
+ * Passes on the client's bytes until it is clear whether they start with a ClientHello.
+ * @param said collects what the target sends meanwhile, normally nothing
  * @returns undefined for anything else. Both sockets are paused again
  */
 function readHello(client: Socket, server: Socket, said: Buffer[]): Promise<ClientHello | undefined> {
-  // A client may have ended while the target was dialled: a paused socket without data tells that just once.
+  // A client may have ended while the target was dialled: a paused socket without data emits its end only once.
   if (client.readableEnded) return Promise.resolve(undefined);
   const collector = createHelloCollector();
   return new Promise((resolve) => {
@@ -218,7 +218,7 @@ function readHello(client: Socket, server: Socket, said: Buffer[]): Promise<Clie
 
 /**
  * Reads the target's first flight.
- * @param said takes all that the target says
+ * @param said collects everything the target sends
  * @returns undefined if it cannot be used, or takes too long. The socket is paused again
  */
 function readFlight(server: Socket, said: Buffer[]): Promise<TargetFlight | undefined> {

@@ -1,11 +1,11 @@
-/** The bounds of a connection that is joined to the target, in bytes and silence. Its owner asks, and closes it. */
+/** The limits of a connection joined to the target, in bytes and silence. Its owner checks them and closes it. */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../../kernel/clock.js';
 import { tuning } from './tuning.js';
 
 /**
- * Whether a mirrored connection has used up its bytes; or whether it has been silent for long although its client has not
- * taken everything, which holds memory, or there are many. Asked again and again.
+ * Whether a mirrored connection has used up its bytes, or has been silent for long while its client leaves data unread,
+ * which holds memory, or while there are many. Called repeatedly.
  */
 export function isSpent(socket: Socket, clock: Clock, many: () => boolean): () => boolean {
   let bytes = 0;

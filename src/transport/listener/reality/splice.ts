@@ -1,13 +1,13 @@
 /**
- * Joins two sockets, so that each side meets the other: bytes, the end of one direction, a reset. Backpressure goes through.
- * The caller destroys both sockets afterwards; limits of bytes and time are kept by the listener.
+ * Joins two sockets, so that each side meets the other: bytes, the end of one direction, a reset. Backpressure passes
+ * through. The caller destroys both sockets afterwards; the listener enforces limits of bytes and time.
  */
 import type { Socket } from 'node:net';
 
 /**
- * @param client paused and made with `allowHalfOpen`, as `target` is. The first bytes for the target were written
- * before.
- * @returns when there is nothing left to pass on: the client's connection is closed, or the target's failed
+ * @param client paused and created with `allowHalfOpen`, like `target`. The first bytes for the target were written
+ *   before.
+ * @returns when nothing is left to pass on: the client's connection is closed, or the target's failed
  */
 export function splice(client: Socket, target: Socket): Promise<void> {
   return new Promise((resolve) => {
@@ -20,7 +20,7 @@ export function splice(client: Socket, target: Socket): Promise<void> {
       if (from.destroyed) return resolve();
       from.on('error', fail);
       from.once('close', () => {
-        // After an orderly end of the target its last words may be on their way to the client, who then closes by itself.
+        // After an orderly end, the target's last bytes may be on their way to the client, who then closes by itself.
         if (from === client || !from.readableEnded || !from.writableFinished) resolve();
       });
       from.pipe(to);

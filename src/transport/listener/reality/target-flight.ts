@@ -1,6 +1,6 @@
 /**
- * Reads the first flight of the target: its ServerHello, and how long the encrypted records after it are. Their contents are
- * for nobody but the client, who never sees them. Implements `docs/reality.md#the-flight-of-the-target`.
+ * Reads the first flight of the target: its ServerHello, and the lengths of the encrypted records after it. Only the
+ * client could read their contents, and it never sees them. Implements `docs/reality.md#the-flight-of-the-target`.
  */
 import {
   changeCipherSpecRecord,
@@ -15,7 +15,7 @@ import { tuning } from './tuning.js';
 
 export interface TargetFlight {
   readonly serverHello: ServerHello;
-  /** Lengths of the whole records: of one that holds all four messages, or of one for each. */
+  /** Lengths of the whole records: one record with all four messages, or one record per message. */
   readonly lengths: readonly [number] | readonly [number, number, number, number];
   /** The records that follow, such as tickets. */
   readonly later: RecordLengths;
@@ -23,11 +23,11 @@ export interface TargetFlight {
 
 interface RecordLengths {
   push(bytes: Buffer): void;
-  /** The lengths of the records whose headers have come since the last call; only of the first few dozen. */
+  /** The lengths of the records whose headers have arrived since the last call; only of the first few dozen. */
   lengths(): readonly number[];
 }
 
-/** Reads of each record only the header. */
+/** Reads only the header of each record. */
 function createRecordLengths(): RecordLengths {
   let header = Buffer.alloc(0);
   /** Bytes of the last record that are still to come. */
@@ -64,11 +64,11 @@ function createRecordLengths(): RecordLengths {
 }
 
 interface TargetFlightReader {
-  /** `unusable`: the target does not answer as it must for REALITY, so its answer goes to the client as it is. */
+  /** `unusable`: the target's answer does not fit REALITY, so it goes to the client unchanged. */
   push(bytes: Buffer): TargetFlight | 'incomplete' | 'unusable';
 }
 
-/** EncryptedExtensions alone are shorter, all messages in one record are longer. */
+/** EncryptedExtensions alone are shorter; all messages in one record are longer. */
 const oneRecordAbove = 512;
 
 export function createTargetFlightReader(): TargetFlightReader {
@@ -108,7 +108,7 @@ export function createTargetFlightReader(): TargetFlightReader {
   };
 }
 
-/** The record holds the one message. */
+/** Requires that the record holds exactly this message. */
 function wholeServerHello(record: Buffer): ServerHello | undefined {
   const message = record.subarray(recordHeaderBytes);
   if (message.length < messageHeaderBytes) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Connections to the target, each dialled within a time limit, with a bound on dials at once. Each belongs to the client that
- * meets the target on it and is closed with it. Nothing is sent on them here.
+ * Connections to the target, each dialled within a time limit, with a bound on simultaneous dials. Each belongs to the
+ * client that meets the target on it and is closed with it. Nothing is sent on them here.
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -11,13 +11,13 @@ import { tuning } from './tuning.js';
 export interface Target {
   /**
    * Dials the target.
-   * @param client its end ends the connection, even while it is dialled; absent for a visit of the service itself
-   * @returns a paused connection; undefined if none is made in time
+   * @param client its end ends the connection, even while dialling; absent for a visit of the service itself
+   * @returns a paused connection; undefined if none is established in time
    */
   dial(client?: Socket): Promise<Socket | undefined>;
   /** Connections that are open or being opened. */
   readonly open: number;
-  /** Closes all connections and turns away all dials that wait, and all later ones. */
+  /** Closes all connections and turns away all waiting and later dials. */
   close(): void;
 }
 
@@ -33,7 +33,7 @@ export function createTarget({ host, port }: HostPort): Target {
       const end = (): void => void socket.destroy();
       const timer = setTimeout(end, tuning.dialMs);
       client?.once('close', end);
-      // Stays, so that a later error without another listener ends nothing.
+      // Stays attached, so that a later error without another listener does not end the process.
       socket.on('error', () => undefined);
       socket.once('close', () => {
         clearTimeout(timer);
