@@ -110,6 +110,39 @@ function growthWhereItGoesOn(
   return growth;
 }
 
+/** No link carries more in one direction: 1 Tbit a second. */
+const mostBytesPerSecond = 1e12 / 8;
+
+/**
+ * Whether the bytes of both directions, which are the first two columns, can have been carried.
+ * @param growth over all rows of a node
+ * @param sinceMs the time in which they have grown
+ */
+export function canHaveCarried(columns: number, { values }: CountedRows, sinceMs: number): boolean {
+  let [bytesIn, bytesOut] = [0, 0];
+  for (let at = 0; at < values.length; at += columns) {
+    bytesIn += values[at] || 0;
+    bytesOut += values[at + 1] || 0;
+  }
+  return couldCarry(Math.max(bytesIn, bytesOut), sinceMs);
+}
+
+/** The same of one counter of bytes. */
+export const couldCarry = (bytes: number, sinceMs: number): boolean =>
+  bytes <= mostBytesPerSecond * Math.max(1, sinceMs / 1_000);
+
+/** The counters that a row had, by its key. */
+export function countersIn(
+  { keys, values }: CountedRows,
+  columns: number,
+): (key: string) => readonly number[] | undefined {
+  const rowOf = new Map(keys.map((key, row) => [key, row * columns]));
+  return (key) => {
+    const at = rowOf.get(key);
+    return at === undefined ? undefined : values.slice(at, at + columns);
+  };
+}
+
 /** The sums of each counter over the rows. @param before what is added to each row */
 export function sumOfRows<N extends string>(
   names: readonly N[],

@@ -5,14 +5,22 @@
  */
 import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import { timestamp } from '../kernel/clock.js';
-import { countOn, linkCounters, listenerCounters, noRows, packRows } from './counted-rows.js';
+import {
+  canHaveCarried,
+  couldCarry,
+  countOn,
+  linkCounters,
+  listenerCounters,
+  noRows,
+  packRows,
+} from './counted-rows.js';
 import type { CountedRows } from './counted-rows.js';
-import { countedOf, isSameTable } from './listener-table.js';
+import { countedOf, isSameTable, withCountersOf } from './listener-table.js';
 import type { ListenerTable } from './listener-table.js';
 import type { HeartbeatFacts, MetricsFacts, PresenceFacts, ReportingProcess } from './port.js';
-import { noTotals } from './process-totals.js';
+import { growthOf, noTotals } from './process-totals.js';
 import type { ProcessTotals } from './process-totals.js';
-import { isLossy, linkRow, linksOf, roundTrips } from './reported.js';
+import { isLossy, linkRow, linksOf, linksWithCountersOf, roundTrips } from './reported.js';
 
 /** Who is in charge of a node's session. */
 export interface Presence {
@@ -98,28 +106,52 @@ export interface TakenHeartbeat {
   /** By how much listeners and links have grown; undefined where the table came unchanged. */
   readonly listeners: CountedRows | undefined;
   readonly links: CountedRows | undefined;
+  /** It counted more bytes than any link carries: its counters are left as they were, and all else counts. */
+  readonly refused: boolean;
 }
 
 /** Enters a heartbeat. @param at milliseconds since the epoch */
 export function takeHeartbeat(entry: Entry, facts: HeartbeatFacts, at: number): TakenHeartbeat {
+  const { process_id, runtime_listeners, link_metrics, uptime_seconds } = facts;
+  const { beat, listeners } = entry;
+  const isGoingOn = beat !== undefined && listeners?.totals.processId === process_id;
+  const sinceMs = isGoingOn ? at - beat.at : uptime_seconds * 1_000;
   entry.beat = {
     at,
     runs: facts.runs_generation,
     cpu: facts.cpu_usage,
     memory: facts.memory_usage,
-    uptime: facts.uptime_seconds,
+    uptime: uptime_seconds,
+  };
+  let refused = false;
+  const possible = (columns: number, growth: CountedRows): boolean => {
+    if (canHaveCarried(columns, growth, sinceMs)) return true;
+    refused = true;
+    return false;
   };
   return {
-    listeners: takeListeners(entry, facts.runtime_listeners, facts.process_id),
-    links: takeLinks(entry, facts.link_metrics, facts.process_id),
+    listeners: takeListeners(entry, runtime_listeners, process_id, possible),
+    links: takeLinks(entry, link_metrics, process_id, possible),
+    refused,
   };
 }
 
-function takeListeners(entry: Entry, table: ListenerTable, processId: string): CountedRows | undefined {
+type Possible = (columns: number, growth: CountedRows) => boolean;
+
+function takeListeners(
+  entry: Entry,
+  table: ListenerTable,
+  processId: string,
+  possible: Possible = () => true,
+): CountedRows | undefined {
   const before = entry.listeners;
-  if (before?.totals.processId === processId && isSameTable(before.table, table)) return undefined;
+  const isGoingOn = before?.totals.processId === processId;
+  if (isGoingOn && isSameTable(before.table, table)) return undefined;
   const last = before === undefined ? noRows : countedOf(before.table);
   const { totals, growth } = countOn(listenerCounters, before?.totals ?? noTotals, last, processId, countedOf(table));
+  if (!possible(listenerCounters.length, growth)) {
+    return takeListeners(entry, withCountersOf(isGoingOn ? last : noRows, table), processId);
+  }
   entry.listeners = { table, totals };
   return growth;
 }
@@ -128,12 +160,17 @@ function takeLinks(
   entry: Entry,
   { bytes, rows }: HeartbeatFacts['link_metrics'],
   processId: string,
+  possible: Possible = () => true,
 ): CountedRows | undefined {
   const before = entry.links;
-  if (before?.totals.processId === processId && Buffer.compare(before.wire, bytes) === 0) return undefined;
+  const isGoingOn = before?.totals.processId === processId;
+  if (isGoingOn && Buffer.compare(before.wire, bytes) === 0) return undefined;
   const last = before === undefined ? noRows : outOfLinks(before).counted;
   const out = workOutLinks(rows(), last);
   const { totals, growth } = countOn(linkCounters, before?.totals ?? noTotals, last, processId, out.counted);
+  if (!possible(linkCounters.length, growth)) {
+    return takeLinks(entry, linksWithCountersOf(isGoingOn ? last : noRows, rows()), processId);
+  }
   entry.links = { wire: bytes, totals, out };
   return growth;
 }
@@ -147,6 +184,23 @@ const workOutLinks = (links: readonly LinkMetric[], last: CountedRows): WorkedOu
   isLossy: links.some(isLossy),
   roundTrips: roundTrips(links),
 });
+
+/** Of a node that has not told it, as long as a counter could have grown that is not larger than its type. */
+const uptimeMs = (beat: Beat | undefined): number => (beat === undefined ? 72_000_000 : beat.uptime * 1_000);
+
+/** The report, with the bandwidth of the one before it where no link can have carried so much. @param last of the same process */
+export function possibleMetrics(
+  report: MetricsFacts,
+  last: ToldMetrics | undefined,
+  at: number,
+  { beat }: Entry,
+): MetricsFacts {
+  const [before, now] = [last?.report.bandwidth, report.bandwidth];
+  if (now === null) return report;
+  const sinceMs = before === undefined || before === null ? uptimeMs(beat) : at - (last?.at ?? at);
+  const grown = Math.max(growthOf(before?.bytes_in, now.bytes_in), growthOf(before?.bytes_out, now.bytes_out));
+  return couldCarry(grown, sinceMs) ? report : { ...report, bandwidth: before ?? null };
+}
 
 /** Enters a report. @param at milliseconds since the epoch @returns the report before it of the same process, or of none that is named */
 export function takeMetrics(

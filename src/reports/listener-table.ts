@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
-import { addUp, listenerCounters, wholeNumber } from './counted-rows.js';
+import { addUp, countersIn, listenerCounters, wholeNumber } from './counted-rows.js';
 import type { CountedRows } from './counted-rows.js';
 import { inShort } from './listener-states.js';
 import type { ListenersInShort } from './listener-states.js';
@@ -106,6 +106,13 @@ const listenerKey = ({ transport, listenAddr, listenPort }: RuntimeListener): st
 export function countedOf({ shape, values }: ListenerTable): CountedRows {
   const { keys, isDistinct } = outOf(shape);
   return isDistinct ? { keys, values } : addUp(listenerCounters.length, keys, values);
+}
+
+/** The table with the counters that its rows had before, and none where a row is new. */
+export function withCountersOf(before: CountedRows, table: ListenerTable): ListenerTable {
+  const known = countersIn(before, listenerCounters.length);
+  const counters = outOf(table.shape).keys.flatMap((key) => known(key) ?? listenerCounters.map(() => Number.NaN));
+  return { shape: table.shape, values: [...counters, ...activeSessions(table)] };
 }
 
 export const isSameTable = (a: ListenerTable, b: ListenerTable): boolean =>

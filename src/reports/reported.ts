@@ -11,8 +11,8 @@ import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/con
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
-import { countersAt, linkCounters, listenerCounters, wholeNumber } from './counted-rows.js';
-import type { CounterRow } from './counted-rows.js';
+import { countersAt, countersIn, linkCounters, listenerCounters, wholeNumber } from './counted-rows.js';
+import type { CountedRows, CounterRow } from './counted-rows.js';
 import { activeSessions, listenersOf, outOf } from './listener-table.js';
 import type { ListenerTable } from './listener-table.js';
 import type { Counters, Rows } from './process-totals.js';
@@ -109,6 +109,17 @@ function finite(value: number): number {
 
 function share(value: number): number {
   return Math.min(1, Math.max(0, finite(value)));
+}
+
+/** The links with the bytes that they had before, and none where a link is new; as a table that came so. */
+export function linksWithCountersOf(before: CountedRows, links: readonly LinkMetric[]): HeartbeatFacts['link_metrics'] {
+  const known = countersIn(before, linkCounters.length);
+  const kept = links.map((link): LinkMetric => {
+    const [bytesIn = 0, bytesOut = 0] = known(linkKey(link)) ?? [];
+    return { ...link, bytesIn: BigInt(bytesIn), bytesOut: BigInt(bytesOut) };
+  });
+  const bytes = HeartbeatRequest.encode({ ...HeartbeatRequest.create(), linkMetrics: kept }).finish();
+  return { bytes, rows: () => kept };
 }
 
 /** The rows of a stored table. @param bytes of a `HeartbeatRequest` with that list, found valid when it came */

@@ -11,7 +11,7 @@ import { backoff, storeRetry } from '../kernel/retry.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
 import type { Entry, Part } from './entry.js';
-import { outOfLinks, takeHeartbeat, takeMetrics } from './entry.js';
+import { outOfLinks, possibleMetrics, takeHeartbeat, takeMetrics } from './entry.js';
 import { linkShares, listenerShares, metricsShares, piecesOf, roundTripShares } from './history/counting.js';
 import { createHeldBack } from './held-back.js';
 import { openHistory } from './history/history.js';
@@ -96,11 +96,20 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     await others.read();
   }
 
+  let refusedTold = Number.NEGATIVE_INFINITY;
+  function refuse(nodeId: string): void {
+    traffic.refused();
+    if (clock.monotonic() - refusedTold < tuning.refusedToldMs) return;
+    refusedTold = clock.monotonic();
+    logger.warn({ node_id: nodeId }, 'an agent counted more bytes than any link carries; its counters are left out');
+  }
+
   function takeBeat(nodeId: string, entry: Entry, facts: HeartbeatFacts): readonly Part[] {
     const at = clock.now();
     const last = entry.beat?.at;
     heartbeats.note({ heartbeats: 1 });
-    const { listeners, links } = takeHeartbeat(entry, facts, at);
+    const { listeners, links, refused } = takeHeartbeat(entry, facts, at);
+    if (refused) refuse(nodeId);
     // Before that nobody knows since when it has grown.
     if (entry.hasReported && listeners !== undefined) recentTraffic.note(sumOfRows(listenerCounters, listeners));
     entry.hasReported = true;
@@ -155,9 +164,12 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
         store.write(nodeId, changed);
       });
     },
-    metrics(nodeId, report, process) {
+    metrics(nodeId, given, process) {
       heldBack.enter(nodeId, () => {
         const [entry, at] = [table.entry(nodeId), clock.now()];
+        const last = entry.metrics;
+        const report = possibleMetrics(given, last?.process_id === process.process_id ? last : undefined, at, entry);
+        if (report !== given) refuse(nodeId);
         const before = takeMetrics(entry, report, process, at);
         traffic.note(report, before);
         if (history !== undefined && carriers !== undefined) {

@@ -16,6 +16,8 @@ interface Total {
 export interface TrafficMetrics {
   /** @param before the report before it of the same process, or of none that is named; undefined when there is none */
   note(report: MetricsFacts, before: MetricsFacts | undefined): void;
+  /** A report counted more bytes than any link carries. */
+  refused(): void;
   metrics(): readonly Counter[];
 }
 
@@ -48,6 +50,11 @@ export function createTrafficMetrics(): TrafficMetrics {
     { counter: errors, labels: {}, of: (report) => report.gateway?.errors },
     { counter: restarts, labels: {}, of: (report) => report.gateway?.worker_restarts },
   ];
+  const refused = new Counter({
+    name: 'svc_telemetry_refused_total',
+    help: 'Reports of agents whose counters were refused, because no link can have carried so much',
+    registers: [],
+  });
   // A counter with labels shows a value only once it has been counted.
   for (const { counter, labels } of totals) counter.inc(labels, 0);
   return {
@@ -57,6 +64,7 @@ export function createTrafficMetrics(): TrafficMetrics {
         if (now !== undefined) counter.inc(labels, growthOf(before && of(before), now));
       }
     },
-    metrics: () => [connections, bytes, requests, errors, restarts],
+    refused: () => refused.inc(),
+    metrics: () => [connections, bytes, requests, errors, restarts, refused],
   };
 }

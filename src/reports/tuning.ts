@@ -16,6 +16,8 @@ export const tuning = {
   judgeAgainMs: 60_000,
   /** Nodes or chains that are judged in one turn of the event loop. */
   judgedPerTurn: 250,
+  /** How often the log names a node whose counters are refused. */
+  refusedToldMs: 60_000,
   /** The rings in which heartbeats of the last minute and traffic of the last five are summed. */
   recentHeartbeats: { places: 60, placeMs: 1_000 },
   recentTraffic: { places: 30, placeMs: 10_000 },

@@ -408,3 +408,67 @@ describe('the traffic of metrics reports', () => {
     expect(await accepted()).toBe(3);
   });
 });
+
+describe('bytes that no link can have carried', () => {
+  const most = Number.MAX_SAFE_INTEGER;
+  const carried = (bytes_in: number, uptime_seconds = 10): Reported => {
+    const [row] = heartbeat(0.25).runtime_listeners;
+    return {
+      ...heartbeat(0.5),
+      uptime_seconds,
+      runtime_listeners: [{ ...row!, bytes_in }],
+      link_metrics: [{ ...link, bytes_in }],
+    };
+  };
+  const told = () => [reports.traffic('n1').bytes_in, reports.links('n1')?.links[0]?.bytes_in];
+  const refused = async () => {
+    const { values } = await reports.trafficMetrics().at(-1)!.get();
+    return values[0]?.value;
+  };
+
+  it('are left out of a heartbeat, whose other contents count, and are counted as refused', async () => {
+    beat(carried(7));
+    opened.clock.advance(10_000);
+    beat({ ...carried(most), cpu_usage: 0.75 });
+    expect(told()).toEqual([7, 7]);
+    expect(reports.vitals('n1').cpu_usage).toBe(0.75);
+    expect(await refused()).toBe(1);
+    opened.clock.advance(10_000);
+    beat(carried(9));
+    expect(told()).toEqual([9, 9]);
+    expect(await refused()).toBe(1);
+  });
+
+  it('are those of more than a terabit a second since the last report, or since the process began', async () => {
+    const perSecond = 1e12 / 8;
+    beat(carried(10 * perSecond));
+    expect(told()).toEqual([10 * perSecond, 10 * perSecond]);
+    opened.clock.advance(2_000);
+    beat(carried(12 * perSecond));
+    opened.clock.advance(2_000);
+    beat(carried(14 * perSecond + 1));
+    expect(told()).toEqual([12 * perSecond, 12 * perSecond]);
+    opened.clock.advance(2_000);
+    beat({ ...carried(most, 5), ...processNamed('another') });
+    expect(told()).toEqual([12 * perSecond, 12 * perSecond]);
+    expect(await refused()).toBe(2);
+  });
+
+  it('are left out of a metrics report', async () => {
+    const report = (bytes_in: number): MetricsFacts => ({
+      ...nothingMeasured,
+      bandwidth: { bytes_in, bytes_out: 0, bits_in_per_second: 0, bits_out_per_second: 0, listeners: [] },
+    });
+    beat(carried(7));
+    for (const [bytes, shown] of [
+      [5, 5],
+      [most, 5],
+      [6, 6],
+    ] as const) {
+      opened.clock.advance(10_000);
+      reports.metrics('n1', report(bytes), processNamed('p'));
+      expect(reports.reportedMetrics('n1')?.report.bandwidth?.bytes_in).toBe(shown);
+    }
+    expect(await refused()).toBe(1);
+  });
+});
