@@ -17,42 +17,13 @@ import { healths, statuses } from './chains-search.js';
 import type { ChainsSearch } from './chains-search.js';
 import { text } from './chains.text.js';
 
-const column = columnsOf<Chain>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="l4_chain" id={original.id} name={original.name} />,
-  }),
-  column.display({
-    id: 'health',
-    header: text.health,
-    cell: ({ row: { original } }) => <HealthState health={original.health} />,
-  }),
-  column.display({
-    id: 'status',
-    header: text.status,
-    cell: ({ row: { original } }) => <StatusState status={original.status} />,
-  }),
-  column.display({
-    id: 'payload',
-    header: text.payload,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => text.payloads[original.payload],
-  }),
-  column.display({
-    id: 'path',
-    header: text.path,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => pathOf(original),
-  }),
-  column.display({
-    id: 'deployed',
-    header: text.deployedAt,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <When at={original.deployed_at} />,
-  }),
+const columns = columnsOf<Chain>([
+  [text.name, (row) => <ResourceLink type="l4_chain" id={row.id} name={row.name} />, { sort: 'name' }],
+  [text.health, (row) => <HealthState health={row.health} />],
+  [text.status, (row) => <StatusState status={row.status} />],
+  [text.payload, (row) => text.payloads[row.payload], { minor: true }],
+  [text.path, (row) => pathOf(row), { minor: true }],
+  [text.deployedAt, (row) => <When at={row.deployed_at} />, { minor: true }],
 ]);
 
 /** What runs; of a chain that was never deployed, what would. */

@@ -17,40 +17,21 @@ import { keyTypes } from './credentials-search.js';
 import type { CredentialsSearch } from './credentials-search.js';
 import { text } from './credentials.text.js';
 
-const column = columnsOf<Credential>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="credential" id={original.id} name={original.name} />,
-  }),
-  column.display({ id: 'type', header: text.type, cell: ({ row: { original } }) => text.types[original.key_type] }),
-  column.display({
-    id: 'ends',
-    header: text.ends,
-    cell: ({ row: { original } }) => <CertificateEnd certificate={original.certificate} />,
-  }),
-  column.display({
-    id: 'names',
-    header: text.serverNames,
-    meta: { minor: true },
-    cell: ({ row: { original } }) =>
-      (original.certificate?.subject_alt_names ?? original.server_names).join(', ') || none,
-  }),
-  column.display({
-    id: 'users',
-    header: text.usedBy,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) =>
-      original.in_use_by.length === 0 ? text.unusedShort : text.users(formatCount(original.in_use_by.length)),
-  }),
-  column.display({
-    id: 'updated',
-    header: text.updated,
-    meta: { minor: true, sort: 'updated_at' },
-    cell: ({ row: { original } }) => <When at={original.updated_at} />,
-  }),
+const columns = columnsOf<Credential>([
+  [text.name, (row) => <ResourceLink type="credential" id={row.id} name={row.name} />, { sort: 'name' }],
+  [text.type, (row) => text.types[row.key_type]],
+  [text.ends, (row) => <CertificateEnd certificate={row.certificate} />],
+  [
+    text.serverNames,
+    (row) => (row.certificate?.subject_alt_names ?? row.server_names).join(', ') || none,
+    { minor: true },
+  ],
+  [
+    text.usedBy,
+    (row) => (row.in_use_by.length === 0 ? text.unusedShort : text.users(formatCount(row.in_use_by.length))),
+    { numeric: true },
+  ],
+  [text.updated, (row) => <When at={row.updated_at} />, { minor: true, sort: 'updated_at' }],
 ]);
 
 export function CredentialsPage(): ReactNode {

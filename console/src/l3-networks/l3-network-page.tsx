@@ -94,62 +94,18 @@ const nameOf = (members: readonly Member[], id: string): string =>
 
 const moods: Readonly<Record<MemberNode['node_status'], Mood>> = { online: 'good', offline: 'bad', pending: 'idle' };
 
-const member = columnsOf<Member>();
-const memberColumns = member.columns([
-  member.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.node_id} name={original.name || null} />,
-  }),
-  member.display({
-    id: 'status',
-    header: text.status,
-    cell: ({ row: { original } }) => <State mood={moods[original.status]}>{text.nodeStates[original.status]}</State>,
-  }),
-  member.display({
-    id: 'addresses',
-    header: text.addresses,
-    cell: ({ row: { original } }) => original.addresses.join(', '),
-  }),
-  member.display({
-    id: 'routes',
-    header: text.routes,
-    cell: ({ row: { original } }) => original.routes.join(', ') || none,
-  }),
-  member.accessor('interface_name', { header: text.interface, meta: { minor: true } }),
-  member.display({
-    id: 'features',
-    header: text.features,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => original.features?.join(', ') ?? none,
-  }),
+const memberColumns = columnsOf<Member>([
+  [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.name || null} />],
+  [text.status, (row) => <State mood={moods[row.status]}>{text.nodeStates[row.status]}</State>],
+  [text.addresses, (row) => row.addresses.join(', ')],
+  [text.routes, (row) => row.routes.join(', ') || none],
+  [text.interface, (row) => row.interface_name, { minor: true }],
+  [text.features, (row) => row.features?.join(', ') ?? none, { minor: true }],
 ]);
 
-const tunnel = columnsOf<Tunnel>();
-const tunnelColumns = tunnel.columns([
-  tunnel.display({
-    id: 'connector',
-    header: text.connector,
-    cell: ({ row: { original } }) => (
-      <ResourceLink type="node" id={original.connector_node_id} name={original.connector || null} />
-    ),
-  }),
-  tunnel.display({
-    id: 'listener',
-    header: text.listener,
-    cell: ({ row: { original } }) => (
-      <ResourceLink type="node" id={original.listener_node_id} name={original.listener || null} />
-    ),
-  }),
-  tunnel.display({
-    id: 'address',
-    header: text.listenAddr,
-    cell: ({ row: { original } }) => `${original.listen_addr}:${original.listen_port}`,
-  }),
-  tunnel.display({
-    id: 'context',
-    header: text.contextId,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => original.context_id,
-  }),
+const tunnelColumns = columnsOf<Tunnel>([
+  [text.connector, (row) => <ResourceLink type="node" id={row.connector_node_id} name={row.connector || null} />],
+  [text.listener, (row) => <ResourceLink type="node" id={row.listener_node_id} name={row.listener || null} />],
+  [text.listenAddr, (row) => `${row.listen_addr}:${row.listen_port}`],
+  [text.contextId, (row) => row.context_id, { numeric: true, minor: true }],
 ]);

@@ -14,43 +14,13 @@ import { networksQuery } from './l3-networks.js';
 import type { L3Network } from './l3-networks.js';
 import { text } from './l3-networks.text.js';
 
-const column = columnsOf<L3Network>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="l3_network" id={original.id} name={original.name} />,
-  }),
-  column.display({
-    id: 'enabled',
-    header: text.state,
-    cell: ({ row: { original } }) => <EnabledState enabled={original.enabled} />,
-  }),
-  column.display({
-    id: 'members',
-    header: text.members,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => formatCount(original.members.length),
-  }),
-  column.display({
-    id: 'tunnels',
-    header: text.tunnels,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => formatCount(original.tunnels.length),
-  }),
-  column.display({
-    id: 'mtu',
-    header: text.mtu,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => text.bytes(formatCount(original.mtu)),
-  }),
-  column.display({
-    id: 'updated',
-    header: text.updated,
-    meta: { minor: true, sort: 'updated_at' },
-    cell: ({ row: { original } }) => <When at={original.updated_at} />,
-  }),
+const columns = columnsOf<L3Network>([
+  [text.name, (row) => <ResourceLink type="l3_network" id={row.id} name={row.name} />, { sort: 'name' }],
+  [text.state, (row) => <EnabledState enabled={row.enabled} />],
+  [text.members, (row) => formatCount(row.members.length), { numeric: true }],
+  [text.tunnels, (row) => formatCount(row.tunnels.length), { numeric: true }],
+  [text.mtu, (row) => text.bytes(formatCount(row.mtu)), { numeric: true, minor: true }],
+  [text.updated, (row) => <When at={row.updated_at} />, { minor: true, sort: 'updated_at' }],
 ]);
 
 export function L3NetworksPage(): ReactNode {

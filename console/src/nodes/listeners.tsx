@@ -26,20 +26,11 @@ interface Row {
 
 const keyOf = ({ transport, listenAddr, listenPort }: Row): string => `${transport} ${listenAddr} ${listenPort}`;
 
-const column = columnsOf<Row>();
-const columns = column.columns([
-  column.accessor('transport', { header: text.transport, meta: { minor: true } }),
-  column.display({
-    id: 'listen',
-    header: text.listen,
-    cell: ({ row: { original } }) => <Listen {...original} />,
-  }),
-  column.display({
-    id: 'for',
-    header: text.usedFor,
-    cell: ({ row: { original } }) => <Users users={original.users} />,
-  }),
-  column.display({ id: 'runs', header: text.runs, cell: ({ row: { original } }) => <Runs {...original} /> }),
+const columns = columnsOf<Row>([
+  [text.transport, (row) => row.transport, { minor: true }],
+  [text.listen, (row) => <Listen {...row} />],
+  [text.usedFor, (row) => <Users users={row.users} />],
+  [text.runs, (row) => <Runs {...row} />],
 ]);
 
 function Listen({ listenAddr, listenPort }: Row): ReactNode {

@@ -18,60 +18,20 @@ import { applyStates, statuses } from './nodes-search.js';
 import type { NodesSearch } from './nodes-search.js';
 import { text } from './nodes.text.js';
 
-const column = columnsOf<Node>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.id} name={original.name} />,
-  }),
-  column.display({
-    id: 'status',
-    header: text.status,
-    cell: ({ row: { original } }) => <NodeStatus status={original.status} />,
-  }),
-  column.display({
-    id: 'apply',
-    header: text.configuration,
-    cell: ({ row: { original } }) => <ApplyState state={original.apply.state} />,
-  }),
-  column.display({
-    id: 'listeners',
-    header: text.listeners,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => <ListenerCount listeners={original.listeners} />,
-  }),
-  column.display({
-    id: 'cpu',
-    header: text.cpu,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => (original.cpu_usage === null ? none : formatShare(original.cpu_usage)),
-  }),
-  column.display({
-    id: 'memory',
-    header: text.memory,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => (original.memory_usage === null ? none : formatShare(original.memory_usage)),
-  }),
-  column.display({
-    id: 'agent',
-    header: text.agentVersion,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => original.agent_version ?? none,
-  }),
-  column.display({
-    id: 'seen',
-    header: text.lastSeen,
-    meta: { minor: true, sort: 'last_seen_at' },
-    cell: ({ row: { original } }) => <When at={original.last_seen_at} />,
-  }),
-  column.display({
-    id: 'labels',
-    header: text.labelsColumn,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <Labels labels={original.labels} />,
-  }),
+const columns = columnsOf<Node>([
+  [text.name, (row) => <ResourceLink type="node" id={row.id} name={row.name} />, { sort: 'name' }],
+  [text.status, (row) => <NodeStatus status={row.status} />],
+  [text.configuration, (row) => <ApplyState state={row.apply.state} />],
+  [text.listeners, (row) => <ListenerCount listeners={row.listeners} />, { numeric: true }],
+  [text.cpu, (row) => (row.cpu_usage === null ? none : formatShare(row.cpu_usage)), { numeric: true, minor: true }],
+  [
+    text.memory,
+    (row) => (row.memory_usage === null ? none : formatShare(row.memory_usage)),
+    { numeric: true, minor: true },
+  ],
+  [text.agentVersion, (row) => row.agent_version ?? none, { minor: true }],
+  [text.lastSeen, (row) => <When at={row.last_seen_at} />, { minor: true, sort: 'last_seen_at' }],
+  [text.labelsColumn, (row) => <Labels labels={row.labels} />, { minor: true }],
 ]);
 
 export function NodesPage(): ReactNode {

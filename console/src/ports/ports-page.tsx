@@ -22,48 +22,23 @@ import { UnexpectedListeners } from './unexpected-listeners.js';
 type NodeOption = { readonly id: string; readonly name: string; readonly status: 'online' | 'offline' | 'pending' };
 type Row = Port & { readonly node: NodeOption | undefined };
 
-const column = columnsOf<Row>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => (
-      <ResourceLink type="node" id={original.nodeId} name={original.node?.name ?? null} />
-    ),
-  }),
-  column.display({
-    id: 'listener',
-    header: text.listener,
-    cell: ({ row: { original } }) => listenerText(original),
-  }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => <ListenerState row={original} />,
-  }),
-  column.display({
-    id: 'usedBy',
-    header: text.usedBy,
-    cell: ({ row: { original } }) => <Users routes={original.routes} />,
-  }),
-  column.display({
-    id: 'leadsTo',
-    header: text.leadsTo,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => (
+const columns = columnsOf<Row>([
+  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.node?.name ?? null} />],
+  [text.listener, (row) => listenerText(row)],
+  [text.state, (row) => <ListenerState row={row} />],
+  [text.usedBy, (row) => <Users routes={row.routes} />],
+  [
+    text.leadsTo,
+    (row) => (
       <List listStyleType="none" size="sm">
-        {[...new Set(original.routes.map(({ nextHop }) => nextHop))].map((hop) => (
+        {[...new Set(row.routes.map(({ nextHop }) => nextHop))].map((hop) => (
           <List.Item key={hop}>{hop === '' ? text.unresolved : hop}</List.Item>
         ))}
       </List>
     ),
-  }),
-  column.display({
-    id: 'order',
-    header: text.order,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => (original.policySaved ? original.priorityOrder.join(' → ') : text.defaultOrder),
-  }),
+    { minor: true },
+  ],
+  [text.order, (row) => (row.policySaved ? row.priorityOrder.join(' → ') : text.defaultOrder), { minor: true }],
 ]);
 
 /** As the agent said last, and why it may have said nothing; grey where it is only last known. */

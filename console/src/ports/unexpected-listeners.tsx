@@ -19,32 +19,16 @@ type Row = RuntimeListener & { readonly nodeId: string; readonly nodeName: strin
 /** A page of an agent's leftovers; more than these are one fault, not many. */
 const shown = 50;
 
-const column = columnsOf<Row>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.nodeId} name={original.nodeName} />,
-  }),
-  column.display({ id: 'listener', header: text.listener, cell: ({ row: { original } }) => listenerText(original) }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => <State mood="warning">{original.state}</State>,
-  }),
-  column.display({
-    id: 'sessions',
-    header: text.sessions,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) =>
-      original.activeSessions === undefined ? none : formatCount(original.activeSessions),
-  }),
-  column.display({
-    id: 'reported',
-    header: text.reported,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <When at={original.reportedAt} />,
-  }),
+const columns = columnsOf<Row>([
+  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.nodeName} />],
+  [text.listener, (row) => listenerText(row)],
+  [text.state, (row) => <State mood="warning">{row.state}</State>],
+  [
+    text.sessions,
+    (row) => (row.activeSessions === undefined ? none : formatCount(row.activeSessions)),
+    { numeric: true, minor: true },
+  ],
+  [text.reported, (row) => <When at={row.reportedAt} />, { minor: true }],
 ]);
 
 export function UnexpectedListeners({ filters }: { readonly filters: Omit<PortsSearch, 'page'> }): ReactNode {

@@ -55,32 +55,12 @@ export function RoutePage(): ReactNode {
 
 const moods: Readonly<Record<RouteHop['node_status'], Mood>> = { online: 'good', offline: 'bad', pending: 'idle' };
 
-const column = columnsOf<RouteHop>();
-const columns = column.columns([
-  column.display({
-    id: 'place',
-    header: text.place,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => original.index + 1,
-  }),
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.node_id} name={original.node_name} />,
-  }),
-  column.display({
-    id: 'status',
-    header: text.status,
-    cell: ({ row: { original } }) => (
-      <State mood={moods[original.node_status]}>{text.nodeStates[original.node_status]}</State>
-    ),
-  }),
-  column.display({
-    id: 'listens',
-    header: text.listens,
-    cell: ({ row: { original } }) => `${original.listen_addr}:${original.listen_port}`,
-  }),
-  column.accessor('next_hop', { header: text.next }),
+const columns = columnsOf<RouteHop>([
+  [text.place, (row) => row.index + 1, { numeric: true }],
+  [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
+  [text.status, (row) => <State mood={moods[row.node_status]}>{text.nodeStates[row.node_status]}</State>],
+  [text.listens, (row) => `${row.listen_addr}:${row.listen_port}`],
+  [text.next, (row) => row.next_hop],
 ]);
 
 function Hops({ id }: { readonly id: string }): ReactNode {

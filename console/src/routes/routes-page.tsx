@@ -14,37 +14,13 @@ import { routesQuery } from './routes.js';
 import type { Route } from './routes.js';
 import { text } from './routes.text.js';
 
-const column = columnsOf<Route>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="route" id={original.id} name={original.name} />,
-  }),
-  column.display({
-    id: 'host',
-    header: text.host,
-    cell: ({ row: { original } }) => `${original.host}${original.path_prefix}`,
-  }),
-  column.display({
-    id: 'enabled',
-    header: text.state,
-    cell: ({ row: { original } }) => <EnabledState enabled={original.enabled} />,
-  }),
-  column.display({
-    id: 'hops',
-    header: text.hops,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.hops.length),
-  }),
-  column.accessor('backend', { header: text.backend, meta: { minor: true } }),
-  column.display({
-    id: 'updated',
-    header: text.updated,
-    meta: { minor: true, sort: 'updated_at' },
-    cell: ({ row: { original } }) => <When at={original.updated_at} />,
-  }),
+const columns = columnsOf<Route>([
+  [text.name, (row) => <ResourceLink type="route" id={row.id} name={row.name} />, { sort: 'name' }],
+  [text.host, (row) => `${row.host}${row.path_prefix}`],
+  [text.state, (row) => <EnabledState enabled={row.enabled} />],
+  [text.hops, (row) => formatCount(row.hops.length), { numeric: true, minor: true }],
+  [text.backend, (row) => row.backend, { minor: true }],
+  [text.updated, (row) => <When at={row.updated_at} />, { minor: true, sort: 'updated_at' }],
 ]);
 
 export function RoutesPage(): ReactNode {

@@ -14,37 +14,16 @@ import { tokensQuery } from './tokens.js';
 import type { ApiToken } from './tokens.js';
 import { text } from './tokens.text.js';
 
-const column = columnsOf<ApiToken>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="api_token" id={original.id} name={original.name} />,
-  }),
-  column.display({ id: 'role', header: text.role, cell: ({ row: { original } }) => text.roles[original.role] }),
-  column.display({ id: 'ends', header: text.ends, cell: ({ row: { original } }) => <TokenEnd token={original} /> }),
-  column.display({
-    id: 'used',
-    header: text.lastUsed,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <When at={original.last_used_at} />,
-  }),
-  column.display({
-    id: 'prefix',
-    header: text.prefix,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <code>{original.prefix}…</code>,
-  }),
+const columns = columnsOf<ApiToken>([
+  [text.name, (row) => <ResourceLink type="api_token" id={row.id} name={row.name} />, { sort: 'name' }],
+  [text.role, (row) => text.roles[row.role]],
+  [text.ends, (row) => <TokenEnd token={row} />],
+  [text.lastUsed, (row) => <When at={row.last_used_at} />, { minor: true }],
+  [text.prefix, (row) => <code>{row.prefix}…</code>, { minor: true }],
 ]);
 const ofEverybody = [
   ...columns,
-  column.display({
-    id: 'owner',
-    header: text.owner,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <NamedLink type="user" id={original.user_id} />,
-  }),
+  ...columnsOf<ApiToken>([[text.owner, (row) => <NamedLink type="user" id={row.user_id} />, { minor: true }]]),
 ];
 
 export function TokensPage(): ReactNode {

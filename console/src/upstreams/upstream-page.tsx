@@ -88,43 +88,17 @@ function securityFacts({ tls, reality }: Upstream): Readonly<Record<string, Reac
 type Report = NonNullable<ReturnType<typeof useHealth>['data']>['items'][number];
 const useHealth = (id: string) => useQuery(upstreamHealthQuery(id));
 
-const column = columnsOf<Report>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.node_id} name={original.node_name} />,
-  }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => <HealthState healthy={original.healthy} />,
-  }),
-  column.display({
-    id: 'since',
-    header: text.since,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <When at={original.since} />,
-  }),
-  column.display({
-    id: 'requests',
-    header: text.requests,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => (original.requests === null ? none : formatCount(original.requests)),
-  }),
-  column.display({
-    id: 'errors',
-    header: text.errors,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => (original.errors === null ? none : formatCount(original.errors)),
-  }),
-  column.display({
-    id: 'p99',
-    header: text.p99,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) =>
-      original.latency_p99_ms === null ? none : formatMilliseconds(original.latency_p99_ms),
-  }),
+const columns = columnsOf<Report>([
+  [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
+  [text.state, (row) => <HealthState healthy={row.healthy} />],
+  [text.since, (row) => <When at={row.since} />, { minor: true }],
+  [text.requests, (row) => (row.requests === null ? none : formatCount(row.requests)), { numeric: true }],
+  [text.errors, (row) => (row.errors === null ? none : formatCount(row.errors)), { numeric: true }],
+  [
+    text.p99,
+    (row) => (row.latency_p99_ms === null ? none : formatMilliseconds(row.latency_p99_ms)),
+    { numeric: true, minor: true },
+  ],
 ]);
 
 function HealthState({ healthy }: { readonly healthy: boolean | null }): ReactNode {

@@ -16,43 +16,14 @@ import { upstreamsQuery } from './upstreams.js';
 import type { Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
-const column = columnsOf<Upstream>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="l4_upstream" {...original} />,
-  }),
-  column.accessor('endpoint', { header: text.endpoint }),
-  column.display({
-    id: 'health',
-    header: text.healthState,
-    cell: ({ row: { original } }) => <HealthOfUpstream health={original.health} />,
-  }),
-  column.display({
-    id: 'enabled',
-    header: text.state,
-    cell: ({ row: { original } }) => <EnabledState enabled={original.enabled} />,
-  }),
-  column.display({
-    id: 'security',
-    header: text.security,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => securityOf(original),
-  }),
-  column.display({
-    id: 'interval',
-    header: text.interval,
-    meta: { minor: true, numeric: true },
-    cell: ({ row: { original } }) => formatMilliseconds(original.health_check_interval_ms),
-  }),
-  column.display({
-    id: 'updated',
-    header: text.updated,
-    meta: { minor: true, sort: 'updated_at' },
-    cell: ({ row: { original } }) => <When at={original.updated_at} />,
-  }),
+const columns = columnsOf<Upstream>([
+  [text.name, (row) => <ResourceLink type="l4_upstream" {...row} />, { sort: 'name' }],
+  [text.endpoint, (row) => row.endpoint],
+  [text.healthState, (row) => <HealthOfUpstream health={row.health} />],
+  [text.state, (row) => <EnabledState enabled={row.enabled} />],
+  [text.security, (row) => securityOf(row), { minor: true }],
+  [text.interval, (row) => formatMilliseconds(row.health_check_interval_ms), { minor: true, numeric: true }],
+  [text.updated, (row) => <When at={row.updated_at} />, { minor: true, sort: 'updated_at' }],
 ]);
 
 const healthMoods: Readonly<Record<Upstream['health'], Mood>> = { healthy: 'good', unhealthy: 'bad', unknown: 'idle' };

@@ -12,32 +12,12 @@ import { usersQuery } from './users.js';
 import type { User } from './users.js';
 import { text } from './users.text.js';
 
-const column = columnsOf<User>();
-const columns = column.columns([
-  column.display({
-    id: 'username',
-    header: text.username,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="user" id={original.id} name={original.username} />,
-  }),
-  column.display({
-    id: 'display_name',
-    header: text.displayName,
-    cell: ({ row: { original } }) => original.display_name ?? none,
-  }),
-  column.display({ id: 'role', header: text.role, cell: ({ row: { original } }) => text.roles[original.role] }),
-  column.display({
-    id: 'email',
-    header: text.email,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => original.email ?? none,
-  }),
-  column.display({
-    id: 'created',
-    header: text.created,
-    meta: { minor: true, sort: 'created_at' },
-    cell: ({ row: { original } }) => <When at={original.created_at} />,
-  }),
+const columns = columnsOf<User>([
+  [text.username, (row) => <ResourceLink type="user" id={row.id} name={row.username} />, { sort: 'name' }],
+  [text.displayName, (row) => row.display_name ?? none],
+  [text.role, (row) => text.roles[row.role]],
+  [text.email, (row) => row.email ?? none, { minor: true }],
+  [text.created, (row) => <When at={row.created_at} />, { minor: true, sort: 'created_at' }],
 ]);
 
 export function UsersPage(): ReactNode {

@@ -166,29 +166,13 @@ function Resume({ webhook: { id, name, state } }: { readonly webhook: Webhook })
   );
 }
 
-const column = columnsOf<Delivery>();
-const columns = column.columns([
-  column.display({ id: 'at', header: text.at, cell: ({ row: { original } }) => <When at={original.at} /> }),
-  column.display({ id: 'type', header: text.type, cell: ({ row: { original } }) => text.shortTypes[original.type] }),
-  column.display({ id: 'answer', header: text.answer, cell: ({ row: { original } }) => <Outcome {...original} /> }),
-  column.display({
-    id: 'attempt',
-    header: text.attempt,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.attempt),
-  }),
-  column.display({
-    id: 'duration',
-    header: text.duration,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => formatMilliseconds(original.duration_ms),
-  }),
-  column.display({
-    id: 'message',
-    header: text.message,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <code>{original.message_id}</code>,
-  }),
+const columns = columnsOf<Delivery>([
+  [text.at, (row) => <When at={row.at} />],
+  [text.type, (row) => text.shortTypes[row.type]],
+  [text.answer, (row) => <Outcome {...row} />],
+  [text.attempt, (row) => formatCount(row.attempt), { numeric: true, minor: true }],
+  [text.duration, (row) => formatMilliseconds(row.duration_ms), { numeric: true }],
+  [text.message, (row) => <code>{row.message_id}</code>, { minor: true }],
 ]);
 
 function Deliveries({ id }: { readonly id: string }): ReactNode {

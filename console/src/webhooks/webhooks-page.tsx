@@ -13,43 +13,17 @@ import { webhooksQuery } from './webhooks.js';
 import type { Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
-const column = columnsOf<Webhook>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="webhook" id={original.id} name={original.name} />,
-  }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => <WebhookState state={original.state} />,
-  }),
-  column.display({
-    id: 'types',
-    header: text.types,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => original.types.map((type) => text.shortTypes[type]).join(', '),
-  }),
-  column.display({
-    id: 'lag',
-    header: text.lag,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => <Lag lag={original.lag} />,
-  }),
-  column.display({
-    id: 'last',
-    header: text.lastDelivery,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => (original.last_delivery === null ? none : <Outcome {...original.last_delivery} />),
-  }),
-  column.display({
-    id: 'at',
-    header: text.at,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <When at={original.last_delivery?.at ?? null} />,
-  }),
+const columns = columnsOf<Webhook>([
+  [text.name, (row) => <ResourceLink type="webhook" id={row.id} name={row.name} />, { sort: 'name' }],
+  [text.state, (row) => <WebhookState state={row.state} />],
+  [text.types, (row) => row.types.map((type) => text.shortTypes[type]).join(', '), { minor: true }],
+  [text.lag, (row) => <Lag lag={row.lag} />, { numeric: true }],
+  [
+    text.lastDelivery,
+    (row) => (row.last_delivery === null ? none : <Outcome {...row.last_delivery} />),
+    { minor: true },
+  ],
+  [text.at, (row) => <When at={row.last_delivery?.at ?? null} />, { minor: true }],
 ]);
 
 export function WebhooksPage(): ReactNode {

@@ -27,8 +27,15 @@ type Features = typeof features;
 
 export type Columns<Row extends RowData> = readonly ColumnDef<Features, Row>[];
 
-/** Makes the columns of a table; call it at the top of a module. */
-export const columnsOf = <Row extends RowData>() => createColumnHelper<Features, Row>();
+type Column<Row> = readonly [heading: string, cell: (row: Row) => ReactNode, meta?: ColumnMeta];
+
+/** Makes the columns of a table, each with a heading of its own; call it at the top of a module. */
+export function columnsOf<Row extends RowData>(columns: readonly Column<Row>[]): Columns<Row> {
+  const { display } = createColumnHelper<Features, Row>();
+  return columns.map(([header, cell, meta = {}]) =>
+    display({ id: header, header, meta, cell: ({ row }) => cell(row.original) }),
+  );
+}
 
 export interface DataTableProps<Row extends RowData> {
   /** What the rows are, for readers of the screen. */
