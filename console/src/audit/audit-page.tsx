@@ -31,7 +31,7 @@ const columns = columnsOf<AuditEntry>([
 function Action({ entry }: { readonly entry: AuditEntry }): ReactNode {
   return (
     <Group gap={6} wrap="nowrap">
-      <TextLink to="." search={(search: AuditSearch) => ({ ...search, entry: entry.id })} inherit>
+      <TextLink to="." search={(search) => ({ ...search, entry: entry.id })} inherit>
         {entry.action}
       </TextLink>
       {entry.reverted_by !== null && (

@@ -72,7 +72,7 @@ export function HistorySection({ type, id }: HistorySectionProps): ReactNode {
   const show = (chosen: string): void =>
     void navigate({
       to: '.',
-      search: (search: Record<string, unknown>) => ({ ...search, span: chosen === 'month' ? chosen : undefined }),
+      search: (search) => ({ ...search, span: chosen === 'month' ? chosen : undefined }),
       replace: true,
       resetScroll: false,
     });

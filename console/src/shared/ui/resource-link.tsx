@@ -21,7 +21,8 @@ const pages = {
   // Its id is the key of its listener; an IPv6 address has no slash.
   listener_policy: (id: string): ResourceLinkTarget => {
     const [node_id, transport, listen_addr, listen_port] = id.split('/');
-    return { to: '/listener-policies/edit', search: { node_id, transport, listen_addr, listen_port } };
+    const search = { node_id, transport: transport === 'udp' ? 'udp' : 'tcp', listen_addr, listen_port } as const;
+    return { to: '/listener-policies/edit', search };
   },
   fleet: (id: string): ResourceLinkTarget => ({ to: '/fleet-file/applies/$id', params: { id } }),
   connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
