@@ -63,9 +63,9 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await expectText(overtaken).toMatch(/203\.0\.113\.7:443\s+203\.0\.113\.6:443/);
     await expectValue(page.getByLabel('Endpoint')).toBe('203.0.113.7:443');
     await expectDisabled(button(page, 'Save')).toBe(true);
-    await button(page, 'Keep mine, to save it over theirs').click();
+    await button(page, 'Keep mine').click();
     await button(page, 'Save').click();
-    await page.getByText('Upstream web is changed.').waitFor();
+    await page.getByText('Upstream web saved.').waitFor();
     expect(await endpointOf()).toBe('203.0.113.7:443');
     await button(page, 'Undo').click();
     await page.getByText('Undone.').waitFor();
@@ -165,11 +165,11 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByLabel('URL').fill('https://hooks.example/x');
     await button(page, 'Add webhook').click();
     const secret = await valueOf(page.getByRole('textbox', { name: 'Secret' }), /^whsec_/);
-    await button(page, 'I have kept it').click();
+    await button(page, 'I have saved it').click();
     await button(page, 'Ping').waitFor();
     await expectNowhere(page, secret);
     await page.goBack();
-    await page.getByRole('heading', { name: 'Add a webhook' }).waitFor();
+    await page.getByRole('heading', { name: 'Add webhook' }).waitFor();
     await expectNowhere(page, secret);
   });
 

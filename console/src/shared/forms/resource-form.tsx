@@ -3,7 +3,7 @@
  * else was faster it keeps what is typed, says who, and shows both. A refusal is shown beside the field that it names.
  * Implements the rules on forms of `docs/contract/console.md#rules`.
  */
-import { Button, Fieldset, Group, Stack } from '@mantine/core';
+import { Button, Fieldset, Group, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import type { UseFormReturnType } from '@mantine/form';
 import { useSearch } from '@tanstack/react-router';
@@ -11,6 +11,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import { newIdempotencyKey, Refusal } from '../api/client.js';
 import type { Done } from '../api/client.js';
+import type { Save } from '../api/crud.js';
 import { queryClient } from '../live/queries.js';
 import { useMay } from '../session.js';
 import type { Role } from '../session.js';
@@ -24,14 +25,6 @@ export interface Stored {
 }
 
 export type Values = Record<string, unknown>;
-
-/** How a form saves. */
-export interface Save<V> {
-  /** All fields of a new resource, or those of a stored one that were changed. */
-  readonly values: Partial<V>;
-  /** Send them along: a repeat writes nothing, and a stored resource is changed only in the version that was seen. */
-  readonly headers: { readonly 'if-match'?: string; readonly 'idempotency-key'?: string };
-}
 
 export type FormOf<V> = UseFormReturnType<V>;
 
@@ -132,6 +125,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
             onKeepMine={() => beginWith(newer, { ...valuesOf(newer), ...typed })}
           />
         )}
+        {!maySave && <Text size="sm">{text.needsRole[role]}</Text>}
         <Fieldset variant="unstyled" m={0} p={0} disabled={!maySave}>
           <Stack>{children(form)}</Stack>
         </Fieldset>

@@ -6,12 +6,10 @@ import { ActionIcon, Group, Table, Text, UnstyledButton, VisuallyHidden } from '
 import { createColumnHelper, metaHelper, tableFeatures, useTable } from '@tanstack/react-table';
 import type { ColumnDef, RowData } from '@tanstack/react-table';
 import type { ReactNode } from 'react';
+import { pageSize } from '../search.js';
 import classes from './data-table.module.css';
 import { formatCount } from './format.js';
 import { text } from './ui.text.js';
-
-/** As the API pages by default; keeps the document below 60 rows. */
-export const pageSize = 50;
 
 interface ColumnMeta {
   /** Figures. */
@@ -29,11 +27,11 @@ export type Columns<Row extends RowData> = readonly ColumnDef<Features, Row>[];
 
 type Column<Row> = readonly [heading: string, cell: (row: Row) => ReactNode, meta?: ColumnMeta];
 
-/** Makes the columns of a table, each with a heading of its own; call it at the top of a module. */
+/** Makes the columns of a table; call it at the top of a module. */
 export function columnsOf<Row extends RowData>(columns: readonly Column<Row>[]): Columns<Row> {
   const { display } = createColumnHelper<Features, Row>();
-  return columns.map(([header, cell, meta = {}]) =>
-    display({ id: header, header, meta, cell: ({ row }) => cell(row.original) }),
+  return columns.map(([header, cell, meta = {}], index) =>
+    display({ id: String(index), header, meta, cell: ({ row }) => cell(row.original) }),
   );
 }
 

@@ -24,6 +24,7 @@ export function sayDone(said: string, done?: { readonly resourceId: string; read
           <Button
             size="xs"
             variant="light"
+            flex="none"
             onClick={() => {
               notifications.hide(id);
               void undo(done.resourceId, done.requestId);
