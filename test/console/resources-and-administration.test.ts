@@ -81,17 +81,17 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByRole('link', { name: 'History' }).click();
     await page.getByRole('link', { name: 'l4_upstream.update' }).first().click();
     const entry = page.getByRole('dialog');
-    await button(page, 'What would undoing change?').click();
-    await entry.getByText(/It has not happened yet/).waitFor();
+    await button(page, 'Preview undo').click();
+    await entry.getByText(/Nothing has changed yet/).waitFor();
     expect(await endpointOf()).toBe('203.0.113.8:443');
-    await button(page, 'Undo it').click();
-    await entry.getByText(/^It was undone by/).waitFor();
+    await button(page, 'Undo').click();
+    await entry.getByText(/^Undone by/).waitFor();
     expect(await endpointOf()).toBe('203.0.113.20:443');
     // Its address opens it for others, whatever their list shows first.
     const other = await site.openAs('viewer', await addressOf(page, /[?&]entry=/));
     await other
       .getByRole('dialog')
-      .getByText(/^It was undone by/)
+      .getByText(/^Undone by/)
       .waitFor();
     await expectAbsent(other, button(other, /undo/i));
   });
@@ -129,20 +129,20 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     const drop = (document: string): Promise<void> =>
       dropFile(page.getByText(/^One document says/), 'edge.yaml', document);
     await drop('svc: 1\nset: edge\nupstreams:\n  app: {endpoint: nowhere}\n');
-    await button(page, 'Show what it would change').click();
+    await button(page, 'Preview changes').click();
     await page.getByText(/4:19 upstreams\.app\.endpoint: .*\(request [\w-]+\)/).waitFor();
     await drop(
       'svc: 1\nset: edge\nnodes: {edge-2: {address: 192.0.2.2}}\nupstreams:\n  app: {endpoint: "203.0.113.9:443"}\n',
     );
-    await page.getByText('Issue the PSKs of new nodes, and show them once').click();
-    await button(page, 'Show what it would change').click();
+    await page.getByText('Issue PSKs for new nodes, and show them once').click();
+    await button(page, 'Preview changes').click();
     const plan = page.getByRole('region', { name: 'Plan' });
     await plan.getByText('203.0.113.9:443').waitFor();
     const upstreams = async (): Promise<readonly Resource[]> =>
       (await site.admin.call<{ items: Resource[] }>('GET', '/api/l4-upstreams')).items;
     expect((await upstreams()).map(({ name }) => name)).toEqual(['web']);
     await plan.getByRole('button', { name: 'Apply' }).click();
-    await page.getByText('The document is applied.').waitFor();
+    await page.getByText('Document applied.').waitFor();
     expect((await upstreams()).map(({ name }) => name)).toEqual(['app', 'web']);
     const psk = await valueOf(page.getByRole('textbox', { name: 'PSK of edge-2' }), /^svcpsk1_/);
     await page.reload();
