@@ -4,7 +4,7 @@
  */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { formatBytes, formatMilliseconds, formatShare } from '../shared/ui/format.js';
+import { formatAddress, formatBytes, formatMilliseconds, formatShare } from '../shared/ui/format.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
@@ -103,7 +103,7 @@ function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNod
           </>
         )}
         <div className={classes.quiet}>
-          {text.listens} {hop.listen_addr}:{hop.listen_port}
+          {text.listens} {formatAddress(hop.listen_addr, hop.listen_port)}
         </div>
         <Sessions hop={hop} payload={payload} />
       </li>

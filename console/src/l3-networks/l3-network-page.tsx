@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
-import { formatCount, none } from '../shared/ui/format.js';
+import { formatAddress, formatCount, none } from '../shared/ui/format.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
@@ -80,6 +80,6 @@ const memberColumns = columnsOf<Member>([
 const tunnelColumns = columnsOf<Tunnel>([
   [text.connector, (row) => <ResourceLink type="node" id={row.connector_node_id} name={row.connector || null} />],
   [text.listener, (row) => <ResourceLink type="node" id={row.listener_node_id} name={row.listener || null} />],
-  [text.listenAddr, (row) => `${row.listen_addr}:${row.listen_port}`],
+  [text.listenAddr, (row) => formatAddress(row.listen_addr, row.listen_port)],
   [text.contextId, (row) => row.context_id, { numeric: true, minor: true }],
 ]);

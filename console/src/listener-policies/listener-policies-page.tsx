@@ -8,7 +8,7 @@ import { useMay } from '../shared/session.js';
 import { pageSize } from '../shared/search.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
-import { formatCount } from '../shared/ui/format.js';
+import { formatCount, formatListener } from '../shared/ui/format.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
@@ -34,7 +34,7 @@ const columns = columnsOf<Row>([
 function ListenerLink({ listener }: { readonly listener: Listener }): ReactNode {
   const mayEdit = useMay('operator');
   const { nodeId, transport, listenAddr, listenPort } = listener;
-  const shown = `${transport} ${listenAddr}:${listenPort}`;
+  const shown = formatListener(transport, listenAddr, listenPort);
   if (!mayEdit) return shown;
   return (
     <TextLink

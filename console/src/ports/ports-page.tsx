@@ -7,12 +7,12 @@ import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { pageSize } from '../shared/search.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
+import { formatListener } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
-import { listenerText } from './listener-text.js';
 import { portsQuery } from './ports.js';
 import type { Port } from './ports.js';
 import { runningWords, transports } from './ports-search.js';
@@ -25,7 +25,7 @@ type Row = Port & { readonly node: NodeOption | undefined };
 
 const columns = columnsOf<Row>([
   [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.node?.name ?? null} />],
-  [text.listener, (row) => listenerText(row)],
+  [text.listener, (row) => formatListener(row.transport, row.listenAddr, row.listenPort)],
   [text.state, (row) => <ListenerState row={row} />],
   [text.usedBy, (row) => <Users routes={row.routes} />],
   [
@@ -92,7 +92,7 @@ export function PortsPage(): ReactNode {
           caption={text.caption}
           columns={columns}
           rows={rows}
-          rowKey={(row) => `${row.nodeId} ${listenerText(row)}`}
+          rowKey={(row) => `${row.nodeId} ${row.transport} ${row.listenAddr} ${row.listenPort}`}
           empty={<Nothing filters={filters} />}
           paging={{
             page,

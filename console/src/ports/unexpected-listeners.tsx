@@ -3,12 +3,11 @@ import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
-import { formatCount, none } from '../shared/ui/format.js';
+import { formatCount, formatListener, none } from '../shared/ui/format.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import { listenerText } from './listener-text.js';
 import { unexpectedQuery } from './ports.js';
 import type { RuntimeListener } from './ports.js';
 import type { PortsSearch } from './ports-search.js';
@@ -21,7 +20,7 @@ const shown = 50;
 
 const columns = columnsOf<Row>([
   [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.nodeName} />],
-  [text.listener, (row) => listenerText(row)],
+  [text.listener, (row) => formatListener(row.transport, row.listenAddr, row.listenPort)],
   [text.state, (row) => <State mood="warning">{row.state}</State>],
   [
     text.sessions,
@@ -46,7 +45,7 @@ export function UnexpectedListeners({ filters }: { readonly filters: Omit<PortsS
         caption={text.unexpectedCaption}
         columns={columns}
         rows={rows.slice(0, shown)}
-        rowKey={(row) => `${row.nodeId} ${listenerText(row)}`}
+        rowKey={(row) => `${row.nodeId} ${row.transport} ${row.listenAddr} ${row.listenPort}`}
         empty={null}
       />
     </Section>

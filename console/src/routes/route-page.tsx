@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
+import { formatAddress } from '../shared/ui/format.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
@@ -32,7 +33,7 @@ const columns = columnsOf<RouteHop>([
   [text.place, (row) => row.index + 1, { numeric: true }],
   [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
   [text.status, (row) => <NodeStatus status={row.node_status} />],
-  [text.listens, (row) => `${row.listen_addr}:${row.listen_port}`],
+  [text.listens, (row) => formatAddress(row.listen_addr, row.listen_port)],
   [text.next, (row) => row.next_hop],
 ]);
 

@@ -10,9 +10,10 @@ import { sayDone, sayDoneOf } from '../ui/done.js';
 import { Page } from '../ui/page.js';
 import { Problem } from '../ui/problem.js';
 import { pagesOf, typeNames } from '../ui/resource-link.js';
+import type { Values } from './fields.js';
 import { text as shared } from './forms.text.js';
 import { ResourceForm } from './resource-form.js';
-import type { FormOf, ResourceFormProps, Stored, Values } from './resource-form.js';
+import type { FormOf, ResourceFormProps, Stored } from './resource-form.js';
 
 type Named = Stored & ({ readonly name: string } | { readonly username: string });
 

@@ -15,7 +15,10 @@ import type { Save } from '../api/crud.js';
 import { queryClient } from '../live/queries.js';
 import { useMay } from '../session.js';
 import type { Role } from '../session.js';
-import { Problem, sentenceOf } from '../ui/problem.js';
+import { Problem } from '../ui/problem.js';
+import { sentenceOf } from '../ui/sentence.js';
+import { changedOf, closestField, fieldOf } from './fields.js';
+import type { Values } from './fields.js';
 import { text } from './forms.text.js';
 import { Overtaken } from './overtaken.js';
 
@@ -23,8 +26,6 @@ export interface Stored {
   readonly id: string;
   readonly version: number;
 }
-
-export type Values = Record<string, unknown>;
 
 export type FormOf<V> = UseFormReturnType<V>;
 
@@ -95,7 +96,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
       );
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const field = fieldOf(error, Object.keys(labels));
+      const field = fieldOf(error.sentence, Object.keys(labels));
       if (field !== undefined) form.setFieldError(field, sentenceOf(error));
       else setRefused(error);
       // The newest version, for the reader to compare.
@@ -145,26 +146,4 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
       </Stack>
     </form>
   );
-}
-
-/** The fields that differ. */
-function changedOf<V extends Values>(now: V, before: V): Partial<V> {
-  const changed = Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]));
-  return Object.fromEntries(changed) as Partial<V>;
-}
-
-/** The field of the form that a refusal names by its JSON path; undefined when it names none. */
-const fieldOf = ({ sentence }: Refusal, fields: readonly string[]): string | undefined =>
-  closestField(/^(\S+): /.exec(sentence)?.[1] ?? '', fields);
-
-/** The field of the form that holds what has this path in the API: `hops.0.listen_port` for `hops[0].listen_port`. */
-function closestField(jsonPath: string, fields: readonly string[]): string | undefined {
-  const path = jsonPath.replaceAll(/\[(\d+)\]/g, '.$1').split('.');
-  const holding = fields
-    .map((field) => field.split('.'))
-    .filter(
-      (field) => field.length <= path.length && field.every((part, index) => part === '*' || part === path[index]),
-    );
-  const longest = holding.toSorted((a, b) => b.length - a.length)[0];
-  return longest && path.slice(0, longest.length).join('.');
 }

@@ -3,7 +3,7 @@ import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { api, dataOf, Refusal } from '../api/client.js';
 import type { Done } from '../api/client.js';
-import { sentenceOf } from './problem.js';
+import { sentenceOf } from './sentence.js';
 import { text } from './ui.text.js';
 
 const shownMs = 12_000;

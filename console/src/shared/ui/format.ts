@@ -17,6 +17,14 @@ const dates = {
 
 export const none = '–';
 
+/** Where something listens; an IPv6 address stands in brackets. */
+export const formatAddress = (host: string, port: number): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** A listener, such as `tcp 0.0.0.0:443`. */
+export const formatListener = (transport: string, host: string, port: number): string =>
+  `${transport} ${formatAddress(host, port)}`;
+
 export const formatCount = (value: number): string => count.format(value);
 
 /** @param value 0 to 1 */
