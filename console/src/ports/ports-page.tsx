@@ -1,10 +1,12 @@
 /** The listeners of the fleet: what is intended beside what agents report. Its filters are in the address. */
-import { Group, List, NumberInput, Select } from '@mantine/core';
+import { Group, List, NumberInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { pageSize } from '../shared/search.js';
+import { Choices } from '../shared/ui/choices.js';
+import type { Choice } from '../shared/ui/choices.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatListener } from '../shared/ui/format.js';
@@ -15,7 +17,6 @@ import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import { portsQuery } from './ports.js';
 import type { Port } from './ports.js';
-import { runningWords, transports } from './ports-search.js';
 import type { PortsSearch } from './ports-search.js';
 import { text } from './ports.text.js';
 import { UnexpectedListeners } from './unexpected-listeners.js';
@@ -116,6 +117,11 @@ function Nothing({ filters: { running, ...others } }: { readonly filters: Omit<P
   );
 }
 
+const choices: readonly Choice<PortsSearch>[] = [
+  { name: 'transport', label: text.transport, any: text.anyTransport, words: text.transports, width: 150 },
+  { name: 'running', label: text.running, any: text.anyState, words: text.states, width: 150 },
+];
+
 function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
   const navigate = useNavigate({ from: '/ports' });
   const filter = (changed: Partial<PortsSearch>): void =>
@@ -130,15 +136,7 @@ function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
         value={search.node_id}
         onChange={(id) => filter({ node_id: id || undefined })}
       />
-      <Select
-        aria-label={text.transport}
-        placeholder={text.anyTransport}
-        data={transports.map((value) => ({ value, label: text.transports[value] }))}
-        value={search.transport ?? null}
-        onChange={(transport) => filter({ transport: transport ?? undefined })}
-        clearable
-        w={150}
-      />
+      <Choices choices={choices} search={search} onFilter={filter} />
       <NumberInput
         aria-label={text.port}
         placeholder={text.anyPort}
@@ -149,15 +147,6 @@ function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
         value={search.listen_port ?? ''}
         onChange={(port) => filter({ listen_port: typeof port === 'number' ? port : undefined })}
         w={110}
-      />
-      <Select
-        aria-label={text.running}
-        placeholder={text.anyState}
-        data={runningWords.map((value) => ({ value, label: text.states[value] }))}
-        value={search.running ?? null}
-        onChange={(running) => filter({ running: running ?? undefined })}
-        clearable
-        w={150}
       />
     </Group>
   );
