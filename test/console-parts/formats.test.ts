@@ -58,6 +58,7 @@ describe('formats', () => {
     [9, 'just now'],
     [-9, 'just now'],
     [-44, '40 seconds ago'],
+    [-59, '50 seconds ago'],
     [-60, '1 minute ago'],
     [-86_399, '23 hours ago'],
     [12 * 86_400, 'in 12 days'],

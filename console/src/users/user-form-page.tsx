@@ -51,7 +51,7 @@ function Fields({ form }: FieldsProps<Values, User>): ReactNode {
         description={text.usernameHint}
         autoComplete="off"
         required
-        data-autofocus
+        autoFocus
         {...form.getInputProps('username')}
       />
       <Password {...form.getInputProps('password')} />
@@ -100,7 +100,7 @@ export const ResetPasswordPage = resourcePage(users, ({ resource: { id, username
         role="admin"
         saveLabel={text.resetNow}
       >
-        {(form) => <Password data-autofocus {...form.getInputProps('new_password')} />}
+        {(form) => <Password autoFocus {...form.getInputProps('new_password')} />}
       </ResourceForm>
     </Page>
   );

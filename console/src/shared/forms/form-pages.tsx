@@ -39,6 +39,7 @@ interface NewPage<V extends Values, R extends Named, M extends R> extends FormPa
   readonly Made?: (props: { readonly made: M; readonly onKept: () => void }) => ReactNode;
 }
 
+/** The page that adds one. */
 export function newPage<V extends Values, R extends Named, M extends R = R>(page: NewPage<V, R, M>): () => ReactNode {
   const { type, create, title, valuesOf, labels, role, Fields, Made, undoable = true } = page;
   const pages = pagesOf(type);
@@ -76,6 +77,7 @@ interface EditPage<V extends Values, R extends Named> extends FormPage<V, R> {
   readonly update: (id: string, save: Save<V>) => Promise<Done<R>>;
 }
 
+/** The page that edits the one that the address names. */
 export function editPage<V extends Values, R extends Named>(page: EditPage<V, R>): () => ReactNode {
   const { type, one, update, valuesOf, labels, role, Fields } = page;
   return function EditPage() {

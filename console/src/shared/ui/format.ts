@@ -63,6 +63,6 @@ export function formatRelative(at: string, now: number): string {
   const span = spans.find(([, length]) => Math.abs(seconds) >= length);
   // The clocks of reader and service differ a little.
   if (span === undefined)
-    return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.round(seconds / 10) * 10, 'second');
+    return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.trunc(seconds / 10) * 10, 'second');
   return relative.format(Math.trunc(seconds / span[1]), span[0]);
 }

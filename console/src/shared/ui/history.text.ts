@@ -1,6 +1,6 @@
 /** The words of plots over time. */
 export const historyText = {
-  title: 'History',
+  title: 'Trends',
   span: 'Range',
   day: '24 hours',
   month: '30 days',

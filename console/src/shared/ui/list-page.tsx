@@ -75,6 +75,7 @@ interface ListPage<L extends List, S extends object> {
   readonly Filters?: (props: FiltersProps<S>) => ReactNode;
 }
 
+/** The page of the list of a type, whose filters, order and page are in its address. */
 export function listPage<L extends List, S extends object>(page: ListPage<L, S>): () => ReactNode {
   const { of, text, columns, forAdmins = [], role = 'operator', choices = [], Filters } = page;
   return function ListPage() {
