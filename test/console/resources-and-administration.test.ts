@@ -72,6 +72,12 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     expect(await endpointOf()).toBe('203.0.113.6:443');
   });
 
+  test('figures are English in a browser of another language, as the texts are', async () => {
+    const page = await site.openAs('viewer', `/upstreams/${upstream.id}`, { locale: 'de-DE' });
+    await page.getByText('10,000 ms').waitFor();
+    await page.getByText('Health check', { exact: true }).waitFor();
+  });
+
   test('from a resource one comes to its history, sees what an undo would change, and does it', async () => {
     const page = await site.openAs('operator', `/upstreams/${upstream.id}`);
     const set = (endpoint: string) => site.admin.call('PUT', `/api/l4-upstreams/${upstream.id}`, { endpoint });
@@ -103,6 +109,7 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await viewer.goto(`/console/upstreams/${upstream.id}/edit`);
     await viewer.getByLabel('Endpoint').waitFor();
     await expectDisabled(viewer.getByLabel('Endpoint')).toBe(true);
+    await viewer.getByText('Only operators can change this.').waitFor();
     await expectAbsent(viewer, button(viewer, 'Save'));
     await viewer.getByRole('navigation').getByText('API tokens').waitFor();
     const operator = await site.openAs('operator', `/credentials/${certificate.id}`);
