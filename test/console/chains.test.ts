@@ -72,9 +72,9 @@ describe.skipIf(browser === undefined)('chains', () => {
     const page = await site.openAs('operator', '/chains/new');
     await field(page, 'Name').fill('front');
     await choose(page, 'Node', 0, 'entry');
-    await choose(page, 'Is reached by', 0, 'TLS over TCP');
+    await choose(page, 'Transport', 0, 'TLS over TCP');
     await field(page, 'Port').fill(String(ports[0]));
-    await page.getByRole('button', { name: 'Add a hop' }).click();
+    await page.getByRole('button', { name: 'Add hop' }).click();
     await field(page, 'Node', 1).click();
     // A node is at most once in a chain.
     await expectTexts(page.getByRole('option')).toEqual(['exit']);
@@ -88,7 +88,7 @@ describe.skipIf(browser === undefined)('chains', () => {
     await expectAttribute(field(page, 'Credential'), 'aria-invalid').toBe('true');
     await expectAccessible(page);
 
-    await choose(page, 'Is reached by', 0, 'plain TCP');
+    await choose(page, 'Transport', 0, 'plain TCP');
     await page.getByRole('button', { name: 'Add chain' }).click();
     await page.getByText('never deployed', { exact: true }).waitFor();
     const plan = page.getByRole('region', { name: 'Not deployed yet' });
@@ -122,7 +122,7 @@ describe.skipIf(browser === undefined)('chains', () => {
     await field(other, 'Endpoint').fill('192.0.2.7:80');
     await other.getByRole('button', { name: 'Save', exact: true }).click();
 
-    const overtaken = page.getByRole('alert').filter({ hasText: 'Somebody else changed this meanwhile' });
+    const overtaken = page.getByRole('alert').filter({ hasText: 'Someone else changed this' });
     await overtaken.getByText(/Changed by admin/).waitFor();
     await overtaken.getByRole('row').filter({ hasText: 'listen_port' }).getByText(String(ports[3])).waitFor();
     await expectDisabled(page.getByRole('button', { name: 'Save', exact: true })).toBe(true);
@@ -143,11 +143,11 @@ describe.skipIf(browser === undefined)('chains', () => {
     await deploy(id);
     const viewer = await site.openAs('viewer', `/chains/${id}`);
     const page = await site.openAs('operator', `/chains/${id}`);
-    await page.getByRole('button', { name: 'Go back to it' }).click();
+    await page.getByRole('button', { name: 'Go back' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('row').filter({ hasText: 'target.endpoint' }).getByText('192.0.2.1:81').waitFor();
     await page.waitForURL(/dialog=back-/);
-    await dialog.getByRole('button', { name: 'Go back to it' }).click();
+    await dialog.getByRole('button', { name: 'Go back' }).click();
     await dialog.waitFor({ state: 'hidden' });
     await page.getByText('applied on every node').waitFor();
     const { items } = await site.admin.call<{ items: readonly { definition: object }[] }>(

@@ -37,8 +37,8 @@ describe.skipIf(browser === undefined)('the plots of a node', () => {
 
   // The colours of what each plot draws last, where lines lie on one another.
   test.each([
-    ['light', { Traffic: '#868e96', 'Sessions begun in 5 minutes': '#c92a2a', 'Share of the time online': '#3b5bdb' }],
-    ['dark', { Traffic: '#868e96', 'Sessions begun in 5 minutes': '#ff8787', 'Share of the time online': '#91a7ff' }],
+    ['light', { Traffic: '#868e96', 'Sessions per 5 minutes': '#c92a2a', 'Time online': '#3b5bdb' }],
+    ['dark', { Traffic: '#868e96', 'Sessions per 5 minutes': '#ff8787', 'Time online': '#91a7ff' }],
   ] as const)('show what was reported, in %s', async (colorScheme, colours) => {
     const page = await site.openAs('viewer', `/nodes/${nodeId}`, { colorScheme });
     for (const [title, colour] of Object.entries(colours)) {

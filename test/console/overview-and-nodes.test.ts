@@ -66,7 +66,7 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
   test('the keyboard alone adds a node; its agent, started with what the page shows, comes online there and carries traffic', async () => {
     const page = await site.openAs('operator', '/');
     await page.getByRole('link', { name: 'Add a node' }).click();
-    await page.getByRole('heading', { name: 'Add a node' }).waitFor();
+    await page.getByRole('heading', { name: 'Add node' }).waitFor();
     const { keyboard } = page;
     // The service's sentence stands beside the field that it names.
     await page.getByLabel('Name').waitFor();
@@ -94,7 +94,7 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
     ) as { SVC_AGENT_ID: string; SVC_CONTROL_ENDPOINT: string };
     expect(environment.SVC_CONTROL_ENDPOINT).toBe(site.service.controlEndpoint);
     node = { id: environment.SVC_AGENT_ID };
-    const psk = await field(page, 'PSK, for a file that only root reads', /^svcpsk1_/);
+    const psk = await field(page, 'PSK, for a file that only root can read', /^svcpsk1_/);
     agents.push(
       startAgentProcess({
         nodeId: node.id,
@@ -103,7 +103,7 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
       }),
     );
     await page.getByText('Its agent is online').waitFor();
-    await page.getByRole('button', { name: 'I have kept the PSK' }).click();
+    await page.getByRole('button', { name: 'I have saved the PSK' }).click();
     await page.getByRole('heading', { name: 'edge-1' }).waitFor();
     await page.getByText('region: eu').waitFor();
     await expectNowhere(page, psk);
@@ -177,7 +177,7 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
     await page.getByRole('button', { name: 'Issue PSK' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Issue PSK' }).click();
     await page.getByText('Waiting for its agent').waitFor();
-    const psk = await field(page, 'PSK, for a file that only root reads', /^svcpsk1_/);
+    const psk = await field(page, 'PSK, for a file that only root can read', /^svcpsk1_/);
     await page.reload();
     await page.getByText('Its agent is not connected').waitFor();
     await expectNowhere(page, psk);

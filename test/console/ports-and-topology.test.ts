@@ -68,7 +68,7 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     await expectCount(row('tcp 127.0.0.1:9443')).toBe(1);
     await expectSearch(page).toBe('?running=false');
     await page.goto('/console/ports?listen_port=1');
-    await page.getByText('No listener fits these filters').waitFor();
+    await page.getByText('No matches').waitFor();
   });
 
   test('the topology leads from who dials to who is dialled; a search dims the rest, and a label groups', async () => {

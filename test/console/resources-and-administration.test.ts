@@ -63,13 +63,19 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await expectText(overtaken).toMatch(/203\.0\.113\.7:443\s+203\.0\.113\.6:443/);
     await expectValue(page.getByLabel('Endpoint')).toBe('203.0.113.7:443');
     await expectDisabled(button(page, 'Save')).toBe(true);
-    await button(page, 'Keep mine, to save it over theirs').click();
+    await button(page, 'Keep mine').click();
     await button(page, 'Save').click();
-    await page.getByText('Upstream web is changed.').waitFor();
+    await page.getByText('Upstream web saved.').waitFor();
     expect(await endpointOf()).toBe('203.0.113.7:443');
     await button(page, 'Undo').click();
     await page.getByText('Undone.').waitFor();
     expect(await endpointOf()).toBe('203.0.113.6:443');
+  });
+
+  test('figures are English in a browser of another language, as the texts are', async () => {
+    const page = await site.openAs('viewer', `/upstreams/${upstream.id}`, { locale: 'de-DE' });
+    await page.getByText('10,000 ms').waitFor();
+    await page.getByText('Health check', { exact: true }).waitFor();
   });
 
   test('from a resource one comes to its history, sees what an undo would change, and does it', async () => {
@@ -81,17 +87,17 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByRole('link', { name: 'History' }).click();
     await page.getByRole('link', { name: 'l4_upstream.update' }).first().click();
     const entry = page.getByRole('dialog');
-    await button(page, 'What would undoing change?').click();
-    await entry.getByText(/It has not happened yet/).waitFor();
+    await button(page, 'Preview undo').click();
+    await entry.getByText(/Nothing has changed yet/).waitFor();
     expect(await endpointOf()).toBe('203.0.113.8:443');
-    await button(page, 'Undo it').click();
-    await entry.getByText(/^It was undone by/).waitFor();
+    await button(page, 'Undo').click();
+    await entry.getByText(/^Undone by/).waitFor();
     expect(await endpointOf()).toBe('203.0.113.20:443');
     // Its address opens it for others, whatever their list shows first.
     const other = await site.openAs('viewer', await addressOf(page, /[?&]entry=/));
     await other
       .getByRole('dialog')
-      .getByText(/^It was undone by/)
+      .getByText(/^Undone by/)
       .waitFor();
     await expectAbsent(other, button(other, /undo/i));
   });
@@ -103,6 +109,7 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await viewer.goto(`/console/upstreams/${upstream.id}/edit`);
     await viewer.getByLabel('Endpoint').waitFor();
     await expectDisabled(viewer.getByLabel('Endpoint')).toBe(true);
+    await viewer.getByText('Only operators can change this.').waitFor();
     await expectAbsent(viewer, button(viewer, 'Save'));
     await viewer.getByRole('navigation').getByText('API tokens').waitFor();
     const operator = await site.openAs('operator', `/credentials/${certificate.id}`);
@@ -129,20 +136,20 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     const drop = (document: string): Promise<void> =>
       dropFile(page.getByText(/^One document says/), 'edge.yaml', document);
     await drop('svc: 1\nset: edge\nupstreams:\n  app: {endpoint: nowhere}\n');
-    await button(page, 'Show what it would change').click();
+    await button(page, 'Preview changes').click();
     await page.getByText(/4:19 upstreams\.app\.endpoint: .*\(request [\w-]+\)/).waitFor();
     await drop(
       'svc: 1\nset: edge\nnodes: {edge-2: {address: 192.0.2.2}}\nupstreams:\n  app: {endpoint: "203.0.113.9:443"}\n',
     );
-    await page.getByText('Issue the PSKs of new nodes, and show them once').click();
-    await button(page, 'Show what it would change').click();
+    await page.getByText('Issue PSKs for new nodes, and show them once').click();
+    await button(page, 'Preview changes').click();
     const plan = page.getByRole('region', { name: 'Plan' });
     await plan.getByText('203.0.113.9:443').waitFor();
     const upstreams = async (): Promise<readonly Resource[]> =>
       (await site.admin.call<{ items: Resource[] }>('GET', '/api/l4-upstreams')).items;
     expect((await upstreams()).map(({ name }) => name)).toEqual(['web']);
     await plan.getByRole('button', { name: 'Apply' }).click();
-    await page.getByText('The document is applied.').waitFor();
+    await page.getByText('Document applied.').waitFor();
     expect((await upstreams()).map(({ name }) => name)).toEqual(['app', 'web']);
     const psk = await valueOf(page.getByRole('textbox', { name: 'PSK of edge-2' }), /^svcpsk1_/);
     await page.reload();
@@ -165,11 +172,11 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByLabel('URL').fill('https://hooks.example/x');
     await button(page, 'Add webhook').click();
     const secret = await valueOf(page.getByRole('textbox', { name: 'Secret' }), /^whsec_/);
-    await button(page, 'I have kept it').click();
+    await button(page, 'I have saved it').click();
     await button(page, 'Ping').waitFor();
     await expectNowhere(page, secret);
     await page.goBack();
-    await page.getByRole('heading', { name: 'Add a webhook' }).waitFor();
+    await page.getByRole('heading', { name: 'Add webhook' }).waitFor();
     await expectNowhere(page, secret);
   });
 

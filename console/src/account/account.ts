@@ -1,7 +1,7 @@
 /** What one does with one's own account. */
 import { api, doneOf } from '../shared/api/client.js';
 import type { Done, Schemas } from '../shared/api/client.js';
-import type { Save } from '../shared/forms/resource-form.js';
+import type { Save } from '../shared/api/crud.js';
 
 export type User = Schemas['User'];
 

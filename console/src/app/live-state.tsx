@@ -2,7 +2,7 @@
 import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { StreamState } from '../shared/live/stream.js';
-import { formatClock } from '../shared/ui/format.js';
+import { formatTime } from '../shared/ui/format.js';
 import { State } from '../shared/ui/state.js';
 import classes from './live-state.module.css';
 import { text } from './shell.text.js';
@@ -19,7 +19,7 @@ export function LiveState({ live }: { readonly live: StreamState }): ReactNode {
       return (
         <div role="alert" className={classes.away}>
           <State mood="bad">
-            <span className={classes.sentence}>{text.away(formatClock(live.since))}</span>
+            <span className={classes.sentence}>{text.away(formatTime(live.since, 'clock'))}</span>
           </State>
         </div>
       );

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { startLive } from '../shared/live/live.js';
 import { signIn } from '../shared/session.js';
-import { sentenceOf } from '../shared/ui/problem.js';
+import { sentenceOf } from '../shared/ui/sentence.js';
 import { text } from './shell.text.js';
 
 export function SignInPage(): ReactNode {

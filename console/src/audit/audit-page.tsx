@@ -20,33 +20,18 @@ import { EntryDrawer } from './entry-drawer.js';
 import { TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 
-const column = columnsOf<AuditEntry>();
-const columns = column.columns([
-  column.display({ id: 'at', header: text.at, cell: ({ row: { original } }) => <When at={original.at} /> }),
-  column.display({
-    id: 'actor',
-    header: text.actor,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => actorName(original.actor),
-  }),
-  column.display({ id: 'action', header: text.action, cell: ({ row: { original } }) => <Action entry={original} /> }),
-  column.display({
-    id: 'resource',
-    header: text.resource,
-    cell: ({ row: { original } }) => <ResourceLink {...original.resource} />,
-  }),
-  column.display({
-    id: 'changes',
-    header: text.changes,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.changes_total),
-  }),
+const columns = columnsOf<AuditEntry>([
+  [text.at, (row) => <When at={row.at} />],
+  [text.actor, (row) => actorName(row.actor), { minor: true }],
+  [text.action, (row) => <Action entry={row} />],
+  [text.resource, (row) => <ResourceLink {...row.resource} />],
+  [text.changes, (row) => formatCount(row.changes_total), { numeric: true, minor: true }],
 ]);
 
 function Action({ entry }: { readonly entry: AuditEntry }): ReactNode {
   return (
     <Group gap={6} wrap="nowrap">
-      <TextLink to="." search={(search: AuditSearch) => ({ ...search, entry: entry.id })} inherit>
+      <TextLink to="." search={(search) => ({ ...search, entry: entry.id })} inherit>
         {entry.action}
       </TextLink>
       {entry.reverted_by !== null && (

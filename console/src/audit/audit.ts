@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf } from '../shared/api/client.js';
 import type { Done, Schemas } from '../shared/api/client.js';
-import { pageSize } from '../shared/ui/data-table.js';
+import { pageSize } from '../shared/search.js';
 import type { AuditSearch } from './audit-search.js';
 
 export type AuditEntry = Schemas['AuditEntry'];

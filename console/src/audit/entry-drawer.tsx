@@ -17,7 +17,6 @@ import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { When } from '../shared/ui/when.js';
 import { changesQuery, entryQuery, revert, revertPlanQuery } from './audit.js';
 import type { AuditEntry } from './audit.js';
-import type { AuditSearch } from './audit-search.js';
 import { text } from './audit.text.js';
 
 interface EntryDrawerProps {
@@ -71,7 +70,7 @@ interface EntryLinkProps {
 
 function EntryLink({ id, children }: EntryLinkProps): ReactNode {
   return (
-    <TextLink to="." search={(search: AuditSearch) => ({ ...search, entry: id, changes: undefined })}>
+    <TextLink to="." search={(search) => ({ ...search, entry: id, changes: undefined })}>
       {children}
     </TextLink>
   );
@@ -94,9 +93,7 @@ function PagedChanges({ id }: { readonly id: string }): ReactNode {
       <Pager
         page={page}
         total={data.total}
-        onPage={(to) =>
-          void navigate({ search: (search: AuditSearch) => ({ ...search, changes: to }), resetScroll: false })
-        }
+        onPage={(to) => void navigate({ search: (search) => ({ ...search, changes: to }), resetScroll: false })}
       />
     </div>
   );

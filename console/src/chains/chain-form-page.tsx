@@ -1,19 +1,19 @@
 /** Builds a chain hop by hop, or edits one; nothing of it runs before it is deployed. */
 import { Input, SegmentedControl, Switch, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
+import type { Schemas } from '../shared/api/client.js';
 import { ListEditor } from '../shared/forms/list-editor.js';
-import { EditPage } from '../shared/forms/edit-page.js';
-import { ResourceForm } from '../shared/forms/resource-form.js';
-import type { FormOf, Save } from '../shared/forms/resource-form.js';
+import { editPage, newPage } from '../shared/forms/form-pages.js';
+import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { NameField } from '../shared/forms/name-field.js';
+import type { FormOf } from '../shared/forms/resource-form.js';
 import { securityLabels } from '../shared/forms/security-fields.js';
-import { sayDoneOf } from '../shared/ui/done.js';
-import { Page } from '../shared/ui/page.js';
 import { bodyOf, newHop, valuesOf } from './chain-values.js';
 import type { Values } from './chain-values.js';
-import { chainQuery, createChain, deploymentsQuery, transportsQuery, updateChain } from './chains.js';
+import { chains, deploymentsQuery, transportsQuery } from './chains.js';
 import type { Chain, Transport } from './chains.js';
 import { text } from './chains.text.js';
 import { HopFields } from './hop-fields.js';
@@ -41,53 +41,6 @@ const labels = {
   ...securityLabels('target.'),
 };
 
-const requestOf = ({ values, headers }: Save<Values>) => ({ values: bodyOf(values), headers });
-
-export function NewChainPage(): ReactNode {
-  const navigate = useNavigate();
-  return (
-    <Page title={text.newTitle}>
-      <ResourceForm<Values, Chain>
-        valuesOf={valuesOf}
-        labels={labels}
-        save={(changes) => createChain(requestOf(changes) as Parameters<typeof createChain>[0])}
-        onSaved={(done) => {
-          sayDoneOf(text.created_(done.data.name), done);
-          void navigate({ to: '/chains/$id', params: { id: done.data.id } });
-        }}
-        onCancel={() => void navigate({ to: '/chains' })}
-        saveLabel={text.add}
-      >
-        {(form) => <Fields form={form} />}
-      </ResourceForm>
-    </Page>
-  );
-}
-
-export function EditChainPage(): ReactNode {
-  const { id } = useParams({ from: '/chains/$id/edit' });
-  const { field } = useSearch({ from: '/chains/$id/edit' });
-  const navigate = useNavigate();
-  return (
-    <EditPage<Values, Chain>
-      query={useQuery(chainQuery(id))}
-      text={text}
-      valuesOf={valuesOf}
-      labels={labels}
-      save={(changes) => updateChain(id, requestOf(changes))}
-      back={() => void navigate({ to: '/chains/$id', params: { id } })}
-    >
-      {(form) => (
-        <>
-          {field !== undefined && <Rejected form={form} chainId={id} field={field} />}
-          <Fields form={form} chainId={id} />
-          <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
-        </>
-      )}
-    </EditPage>
-  );
-}
-
 interface RejectedProps {
   readonly form: FormOf<Values>;
   readonly chainId: string;
@@ -110,12 +63,8 @@ function Rejected({ form, chainId, field }: RejectedProps): ReactNode {
   return null;
 }
 
-interface FieldsProps {
-  readonly form: FormOf<Values>;
-  readonly chainId?: string;
-}
-
-function Fields({ form, chainId }: FieldsProps): ReactNode {
+function Fields({ form, resource }: FieldsProps<Values, Chain>): ReactNode {
+  const { field } = useSearch({ strict: false });
   const { hops, payload } = form.getValues();
   const { data: all = [] } = useQuery(transportsQuery);
   const allowed = (carried: Chain['payload']): readonly Transport[] => all.filter((one) => one.payload === carried);
@@ -134,13 +83,8 @@ function Fields({ form, chainId }: FieldsProps): ReactNode {
   };
   return (
     <>
-      <TextInput
-        label={text.name}
-        description={text.nameHint}
-        required
-        data-autofocus
-        {...form.getInputProps('name')}
-      />
+      {resource !== undefined && field !== undefined && <Rejected form={form} chainId={resource.id} field={field} />}
+      <NameField form={form} hint={text.nameHint} />
       <TextInput label={text.description} {...form.getInputProps('description')} />
       <Input.Wrapper label={text.payload} error={form.errors['payload']}>
         <div>
@@ -162,9 +106,26 @@ function Fields({ form, chainId }: FieldsProps): ReactNode {
         onRemove={(index) => form.removeListItem('hops', index)}
         error={form.errors['hops']}
       >
-        {(index) => <HopFields form={form} index={index} transports={allowed(payload)} chainId={chainId} />}
+        {(index) => <HopFields form={form} index={index} transports={allowed(payload)} chainId={resource?.id} />}
       </ListEditor>
       <TargetFields form={form} />
+      {resource !== undefined && (
+        <Switch label={text.enabledLabel} {...form.getInputProps('enabled', { type: 'checkbox' })} />
+      )}
     </>
   );
 }
+
+const page = { type: 'l4_chain', valuesOf, labels, Fields } as const;
+
+export const NewChainPage = newPage<Values, Chain>({
+  ...page,
+  title: text.add,
+  create: ({ values, headers }) => chains.create({ values: bodyOf(values) as Partial<Schemas['NewL4Chain']>, headers }),
+});
+
+export const EditChainPage = editPage<Values, Chain>({
+  ...page,
+  one: chains.one,
+  update: (id, { values, headers }) => chains.update(id, { values: bodyOf(values), headers }),
+});

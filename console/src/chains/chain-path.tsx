@@ -4,12 +4,13 @@
  */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { formatBytes, formatMilliseconds, formatShare } from '../shared/ui/format.js';
+import { formatAddress, formatBytes, formatMilliseconds, formatShare } from '../shared/ui/format.js';
 import { NamedLink } from '../shared/ui/named-link.js';
+import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import classes from './chain-path.module.css';
-import { HopNodeState, ListenerState, NodeProgress } from './chain-states.js';
+import { ListenerState, NodeProgress } from './chain-states.js';
 import { chainLinksQuery, deploymentsQuery, listenerQuery, targetHealthQuery, transportsQuery } from './chains.js';
 import type { Chain, Definition, Hop, Link } from './chains.js';
 import { text } from './chains.text.js';
@@ -93,7 +94,7 @@ function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNod
         {status !== undefined && (
           <>
             <div>
-              <HopNodeState status={status.status} />
+              <NodeStatus status={status.status} />
             </div>
             <Progress chain={chain} nodeId={hop.node_id} />
             <div>
@@ -102,7 +103,7 @@ function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNod
           </>
         )}
         <div className={classes.quiet}>
-          {text.listens} {hop.listen_addr}:{hop.listen_port}
+          {text.listens} {formatAddress(hop.listen_addr, hop.listen_port)}
         </div>
         <Sessions hop={hop} payload={payload} />
       </li>

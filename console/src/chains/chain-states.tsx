@@ -25,11 +25,6 @@ const deploymentMoods: Readonly<Record<DeploymentNode['state'], Mood>> = {
   rejected: 'bad',
   offline: 'warning',
 };
-const nodeMoods: Readonly<Record<Chain['hop_status'][number]['status'], Mood>> = {
-  online: 'good',
-  offline: 'bad',
-  pending: 'idle',
-};
 
 export function StatusState({ status }: Pick<Chain, 'status'>): ReactNode {
   return <State mood={statusMoods[status]}>{text.statuses[status]}</State>;
@@ -45,10 +40,6 @@ export function HealthState({ health }: Pick<Chain, 'health'>): ReactNode {
 
 export function NodeProgress({ state }: Pick<DeploymentNode, 'state'>): ReactNode {
   return <State mood={deploymentMoods[state]}>{text.states[state]}</State>;
-}
-
-export function HopNodeState({ status }: Pick<Chain['hop_status'][number], 'status'>): ReactNode {
-  return <State mood={nodeMoods[status]}>{text.nodeStates[status]}</State>;
 }
 
 /** The listener of a hop, in the agent's words where it does not listen; grey where it is only last known. */

@@ -2,8 +2,8 @@
 import { listSearch, textOf, wordOf } from '../shared/search.js';
 import type { Search } from '../shared/search.js';
 
-export const statuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
-export const healths = ['ok', 'degraded', 'down', 'unknown'] as const;
+const statuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
+const healths = ['ok', 'degraded', 'down', 'unknown'] as const;
 
 export const chainsSearch = (search: Search) => ({
   ...listSearch(search),
@@ -14,8 +14,6 @@ export const chainsSearch = (search: Search) => ({
   /** Only chains that end in this upstream. */
   upstream_id: textOf(search, 'upstream_id'),
 });
-
-export type ChainsSearch = ReturnType<typeof chainsSearch>;
 
 /** What the address of the form holds: the field that an agent rejected, as the agent names it. */
 export const chainFormSearch = (search: Search) => ({ field: textOf(search, 'field') });

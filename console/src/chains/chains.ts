@@ -1,10 +1,8 @@
 /** What the console asks about chains and does with them. */
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf } from '../shared/api/client.js';
 import type { Done, Schemas } from '../shared/api/client.js';
-import type { Save } from '../shared/forms/resource-form.js';
-import { pageSize } from '../shared/ui/data-table.js';
-import type { ChainsSearch } from './chains-search.js';
+import { crud } from '../shared/api/crud.js';
 
 export type Chain = Schemas['L4Chain'];
 export type Hop = Schemas['ShownHop'];
@@ -17,23 +15,7 @@ export type Link = Schemas['NodeLink'];
 /** A listener on another machine. */
 const follows = ['node', 'agent', 'l4_upstream', 'credential'] as const;
 
-export const chainsQuery = ({ q, sort, page, ...filters }: ChainsSearch) =>
-  queryOptions({
-    queryKey: ['l4_chain', 'list', q, sort, page, filters],
-    queryFn: ({ signal }) => {
-      const query = { q, sort, page, ...filters, page_size: pageSize };
-      return dataOf(api.GET('/api/l4-chains', { params: { query }, signal }));
-    },
-    placeholderData: keepPreviousData,
-    meta: { follows },
-  });
-
-export const chainQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['l4_chain', 'one', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/l4-chains/{id}', { params: { path: { id } }, signal })),
-    meta: { follows },
-  });
+export const chains = crud('l4_chain', follows);
 
 /** What agents have measured between the nodes of a chain. */
 export const chainLinksQuery = (id: string) =>
@@ -122,17 +104,6 @@ export const portUsersQuery = (nodeId: string, transport: Transport['listens'] |
     meta: { follows: anyPort },
   });
 
-export const createChain = ({ values, headers: header }: Save<Schemas['NewL4Chain']>): Promise<Done<Chain>> =>
-  doneOf(api.POST('/api/l4-chains', { params: { header }, body: values as Schemas['NewL4Chain'] }));
-
-export const updateChain = (
-  id: string,
-  { values: body, headers: header }: Save<Schemas['L4ChainChanges']>,
-): Promise<Done<Chain>> => doneOf(api.PUT('/api/l4-chains/{id}', { params: { path: { id }, header }, body }));
-
-export const deleteChain = (id: string): Promise<Done<unknown>> =>
-  doneOf(api.DELETE('/api/l4-chains/{id}', { params: { path: { id } } }));
-
 /** @param etag of the plan, or of the chain, that was seen */
 export const deployChain = (id: string, etag: string | null): Promise<Done<Schemas['DeployedL4Chain']>> =>
   doneOf(
@@ -146,7 +117,7 @@ export async function goBack(
   { id, version }: Chain,
   definition: Definition,
 ): Promise<Done<Schemas['DeployedL4Chain']>> {
-  const { etag } = await updateChain(id, {
+  const { etag } = await chains.update(id, {
     values: definition as Schemas['L4ChainChanges'],
     headers: { 'if-match': `"${version}"` },
   });

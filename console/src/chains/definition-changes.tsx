@@ -15,5 +15,5 @@ interface DefinitionChangesProps {
 
 export function DefinitionChanges({ before, after, headings }: DefinitionChangesProps): ReactNode {
   const changes = differencesOf(before && definitionOf(before), definitionOf(after));
-  return <Changes changes={changes} {...(headings && { headings })} />;
+  return <Changes named changes={changes} headings={headings} />;
 }

@@ -71,31 +71,20 @@ function moodOf(nodes: readonly DeploymentNode[]): Mood {
 
 type NodeRow = DeploymentNode & { readonly chain: Chain };
 
-const node = columnsOf<NodeRow>();
-const nodeColumns = node.columns([
-  node.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <NamedLink type="node" id={original.node_id} />,
-  }),
-  node.display({
-    id: 'state',
-    header: text.progress,
-    cell: ({ row: { original } }) => (
+const nodeColumns = columnsOf<NodeRow>([
+  [text.node, (row) => <NamedLink type="node" id={row.node_id} />],
+  [
+    text.progress,
+    (row) => (
       <Stack gap={2}>
-        <NodeProgress state={original.state} />
-        {original.errors.map((error) => (
-          <Rejection key={`${error.resource_id} ${error.path}`} chain={original.chain} {...error} />
+        <NodeProgress state={row.state} />
+        {row.errors.map((error) => (
+          <Rejection key={`${error.resource_id} ${error.path}`} chain={row.chain} {...error} />
         ))}
       </Stack>
     ),
-  }),
-  node.display({
-    id: 'generation',
-    header: text.generation,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.generation),
-  }),
+  ],
+  [text.generation, (row) => formatCount(row.generation), { numeric: true, minor: true }],
 ]);
 
 type RejectionProps = DeploymentNode['errors'][number] & { readonly chain: Chain };
@@ -139,26 +128,11 @@ function Earlier({ chain, newest, earlier }: EarlierProps): ReactNode {
 
 type Row = Deployment & { readonly chain: Chain; readonly newest: Deployment };
 
-const column = columnsOf<Row>();
-const columns = column.columns([
-  column.display({
-    id: 'when',
-    header: text.when,
-    cell: ({ row: { original } }) => <When at={original.at} />,
-  }),
-  column.display({
-    id: 'differs',
-    header: text.differs,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => text.fields(differencesOf(original.newest.definition, original.definition).length),
-  }),
-  column.display({
-    id: 'version',
-    header: text.version,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.chain_version),
-  }),
-  column.display({ id: 'back', header: '', cell: ({ row: { original } }) => <GoBack {...original} /> }),
+const columns = columnsOf<Row>([
+  [text.when, (row) => <When at={row.at} />],
+  [text.differs, (row) => text.fields(differencesOf(row.newest.definition, row.definition).length), { minor: true }],
+  [text.version, (row) => formatCount(row.chain_version), { numeric: true, minor: true }],
+  ['', (row) => <GoBack {...row} />],
 ]);
 
 /** Shows first what it will change: the service would not ask. */

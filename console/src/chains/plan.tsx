@@ -72,31 +72,11 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
 type PlannedNode = NonNullable<ReturnType<typeof usePlan>['data']>['nodes'][number];
 const usePlan = (id: string) => useQuery(planQuery(id));
 
-const column = columnsOf<PlannedNode>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <NamedLink type="node" id={original.node_id} />,
-  }),
-  column.display({
-    id: 'added',
-    header: text.rulesAdded,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => signed('+', original.added.length),
-  }),
-  column.display({
-    id: 'changed',
-    header: text.rulesChanged,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => signed('~', original.changed.length),
-  }),
-  column.display({
-    id: 'removed',
-    header: text.rulesRemoved,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => signed('−', original.removed.length),
-  }),
+const columns = columnsOf<PlannedNode>([
+  [text.node, (row) => <NamedLink type="node" id={row.node_id} />],
+  [text.rulesAdded, (row) => signed('+', row.added.length), { numeric: true }],
+  [text.rulesChanged, (row) => signed('~', row.changed.length), { numeric: true }],
+  [text.rulesRemoved, (row) => signed('−', row.removed.length), { numeric: true }],
 ]);
 
 const signed = (sign: string, count: number): string => (count === 0 ? '0' : `${sign}${formatCount(count)}`);

@@ -1,19 +1,21 @@
 /** The forms of credentials: a new one of any type, the edit of a stored one, and the rotation of its key or certificate. */
-import { Alert, Select, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Alert, Select } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
-import { EditPage } from '../shared/forms/edit-page.js';
+import { editPage } from '../shared/forms/form-pages.js';
+import { text as formText } from '../shared/forms/forms.text.js';
+import { NameField } from '../shared/forms/name-field.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { sayDone, sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
+import { typeNames } from '../shared/ui/resource-link.js';
+import { resourcePage } from '../shared/ui/resource-page.js';
 import { Sign } from '../shared/ui/state.js';
 import { emptyKey, KeyFields, keyFieldsOf, labels, RealityFields, realityValuesOf } from './credential-fields.js';
 import type { KeyValues, RealityValues } from './credential-fields.js';
-import { createCredential, credentialQuery, updateCredential } from './credentials.js';
+import { credentials } from './credentials.js';
 import type { Credential } from './credentials.js';
 import { keyTypes } from './credentials-search.js';
 import { text } from './credentials.text.js';
@@ -41,13 +43,13 @@ export function NewCredentialPage(): ReactNode {
   const search = useSearch({ from: '/credentials/new' });
   const key_type: Credential['key_type'] = search.key_type ?? 'tls_cert';
   return (
-    <Page title={text.newTitle}>
+    <Page title={text.add}>
       <ResourceForm<NewValues, Credential>
         valuesOf={() => ({ name: '', ...emptyKey, ...realityValuesOf() })}
         labels={labels}
-        save={({ values, headers }) => createCredential(newOf(key_type, values as NewValues), headers)}
+        save={({ values, headers }) => credentials.create({ values: newOf(key_type, values as NewValues), headers })}
         onSaved={(done) => {
-          sayDoneOf(text.created_(done.data.name), done);
+          sayDoneOf(formText.added(typeNames['credential'] ?? '', done.data.name), done);
           void navigate({ to: '/credentials/$id', params: { id: done.data.id } });
         }}
         onCancel={() => void navigate({ to: '/credentials' })}
@@ -65,13 +67,7 @@ export function NewCredentialPage(): ReactNode {
                 void navigate({ to: '.', search: { key_type: chosen ?? undefined }, replace: true })
               }
             />
-            <TextInput
-              label={text.name}
-              description={text.nameHint}
-              required
-              data-autofocus
-              {...form.getInputProps('name')}
-            />
+            <NameField form={form} hint={text.nameHint} />
             {key_type === 'reality' ? (
               <RealityFields form={form as unknown as FormOf<RealityValues>} />
             ) : (
@@ -91,34 +87,23 @@ const storedOf = (credential: Credential | undefined): Stored => ({
   ...(credential?.key_type === 'reality' && realityValuesOf(credential)),
 });
 
-export function EditCredentialPage(): ReactNode {
-  const { id } = useParams({ from: '/credentials/$id/edit' });
-  const navigate = useNavigate();
-  return (
-    <EditPage<Stored, Credential>
-      query={useQuery(credentialQuery(id))}
-      text={text}
-      valuesOf={storedOf}
-      labels={labels}
-      save={(changes) => updateCredential(id, changes)}
-      back={() => void navigate({ to: '/credentials/$id', params: { id } })}
-    >
-      {(form, credential) => (
-        <>
-          <TextInput label={text.name} description={text.nameHint} required {...form.getInputProps('name')} />
-          {credential.key_type === 'reality' && <RealityFields form={form as unknown as FormOf<RealityValues>} />}
-        </>
-      )}
-    </EditPage>
-  );
-}
+export const EditCredentialPage = editPage<Stored, Credential>({
+  type: 'credential',
+  one: credentials.one,
+  update: credentials.update,
+  valuesOf: storedOf,
+  labels,
+  Fields: ({ form, resource }) => (
+    <>
+      <NameField form={form} hint={text.nameHint} />
+      {resource?.key_type === 'reality' && <RealityFields form={form as unknown as FormOf<RealityValues>} />}
+    </>
+  ),
+});
 
-export function RotateCredentialPage(): ReactNode {
-  const { id } = useParams({ from: '/credentials/$id/rotate' });
+export const RotateCredentialPage = resourcePage(credentials, ({ resource: credential }) => {
   const navigate = useNavigate();
-  const { data: credential, error, refetch } = useQuery(credentialQuery(id));
-  if (credential === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const { name, key_type: type, version, certificate } = credential;
+  const { id, name, key_type: type, version, certificate } = credential;
   const back = (): void => void navigate({ to: '/credentials/$id', params: { id } });
   // A reality credential has its key in another one.
   if (type === 'reality') return null;
@@ -135,7 +120,7 @@ export function RotateCredentialPage(): ReactNode {
         valuesOf={() => begun}
         labels={labels}
         save={({ values }) =>
-          updateCredential(id, {
+          credentials.update(id, {
             values: keyFieldsOf(type, values as KeyValues),
             headers: { 'if-match': `"${version}"` },
           })
@@ -151,4 +136,4 @@ export function RotateCredentialPage(): ReactNode {
       </ResourceForm>
     </Page>
   );
-}
+});

@@ -1,63 +1,36 @@
 /** One credential: what it is, when it ends, and what uses it. */
 import { List } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Facts } from '../shared/ui/facts.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { NamedLink } from '../shared/ui/named-link.js';
-import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
-import { ResourceActions } from '../shared/ui/resource-actions.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
+import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import { CertificateEnd } from './certificate-end.js';
-import { credentialQuery, deleteCredential } from './credentials.js';
+import { credentials } from './credentials.js';
 import type { Certificate, Credential } from './credentials.js';
 import { text } from './credentials.text.js';
 
-export function CredentialPage(): ReactNode {
-  const { id } = useParams({ from: '/credentials/$id' });
-  const { data: credential, error, refetch } = useQuery(credentialQuery(id));
-  if (credential === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const { name, key_type: keyType, certificate, in_use_by: usedBy } = credential;
+export const CredentialPage = resourcePage(credentials, ({ resource: credential }) => {
+  const { id, key_type: keyType, certificate, in_use_by: usedBy } = credential;
   return (
-    <Page
-      title={name}
+    <ResourcePage
+      of={credentials}
+      resource={credential}
       aside={certificate !== null && <CertificateEnd certificate={certificate} />}
       actions={
-        <ResourceActions
-          type="credential"
-          id={id}
-          name={name}
-          edit={{ to: '/credentials/$id/edit', params: { id } }}
-          remove={{
-            run: () => deleteCredential(id),
-            meaning: text.removeMeaning,
-            list: { to: '/credentials' },
-            usedBy,
-          }}
-        >
-          {keyType !== 'reality' && (
-            <LinkButton variant="default" to="/credentials/$id/rotate" params={{ id }}>
-              {text.rotate}
-            </LinkButton>
-          )}
-        </ResourceActions>
+        keyType !== 'reality' && (
+          <LinkButton variant="default" to="/credentials/$id/rotate" params={{ id }}>
+            {text.rotate}
+          </LinkButton>
+        )
       }
+      removeMeaning={text.removeMeaning}
+      usedBy={usedBy}
+      facts={{ [text.type]: text.types[keyType], ...keyFacts(credential) }}
     >
-      <Section title={text.details}>
-        <Facts
-          facts={{
-            [text.type]: text.types[keyType],
-            ...keyFacts(credential),
-            [text.managedBy]: credential.managed_by,
-            [text.created]: <When at={credential.created_at} />,
-            [text.updated]: <When at={credential.updated_at} />,
-          }}
-        />
-      </Section>
       {certificate !== null && <CertificateFacts certificate={certificate} />}
       <Section title={text.usedBy}>
         {usedBy.length === 0 ? (
@@ -72,9 +45,9 @@ export function CredentialPage(): ReactNode {
           </List>
         )}
       </Section>
-    </Page>
+    </ResourcePage>
   );
-}
+});
 
 /** What a credential of its type has. */
 function keyFacts(credential: Credential): Readonly<Record<string, ReactNode>> {

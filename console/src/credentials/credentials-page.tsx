@@ -1,107 +1,54 @@
 /** The list of credentials. */
 import { Select } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useMay } from '../shared/session.js';
+import type { SearchOf } from '../shared/api/crud.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { formatCount, none } from '../shared/ui/format.js';
-import { LinkButton } from '../shared/ui/links.js';
-import { ResourceLink } from '../shared/ui/resource-link.js';
-import { ResourceList } from '../shared/ui/resource-list.js';
-import { When } from '../shared/ui/when.js';
+import { listPage, nameColumn, updatedColumn } from '../shared/ui/list-page.js';
+import type { FiltersProps } from '../shared/ui/list-page.js';
 import { CertificateEnd } from './certificate-end.js';
-import { credentialsQuery } from './credentials.js';
+import { credentials } from './credentials.js';
 import type { Credential } from './credentials.js';
-import { keyTypes } from './credentials-search.js';
-import type { CredentialsSearch } from './credentials-search.js';
 import { text } from './credentials.text.js';
 
-const column = columnsOf<Credential>();
-const columns = column.columns([
-  column.display({
-    id: 'name',
-    header: text.name,
-    meta: { sort: 'name' },
-    cell: ({ row: { original } }) => <ResourceLink type="credential" id={original.id} name={original.name} />,
-  }),
-  column.display({ id: 'type', header: text.type, cell: ({ row: { original } }) => text.types[original.key_type] }),
-  column.display({
-    id: 'ends',
-    header: text.ends,
-    cell: ({ row: { original } }) => <CertificateEnd certificate={original.certificate} />,
-  }),
-  column.display({
-    id: 'names',
-    header: text.serverNames,
-    meta: { minor: true },
-    cell: ({ row: { original } }) =>
-      (original.certificate?.subject_alt_names ?? original.server_names).join(', ') || none,
-  }),
-  column.display({
-    id: 'users',
-    header: text.usedBy,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) =>
-      original.in_use_by.length === 0 ? text.unusedShort : text.users(formatCount(original.in_use_by.length)),
-  }),
-  column.display({
-    id: 'updated',
-    header: text.updated,
-    meta: { minor: true, sort: 'updated_at' },
-    cell: ({ row: { original } }) => <When at={original.updated_at} />,
-  }),
+const columns = columnsOf<Credential>([
+  nameColumn('credential'),
+  [text.type, (row) => text.types[row.key_type]],
+  [text.ends, (row) => <CertificateEnd certificate={row.certificate} />],
+  [
+    text.serverNames,
+    (row) => (row.certificate?.subject_alt_names ?? row.server_names).join(', ') || none,
+    { minor: true },
+  ],
+  [
+    text.usedBy,
+    (row) => (row.in_use_by.length === 0 ? text.unusedShort : text.users(formatCount(row.in_use_by.length))),
+    { numeric: true },
+  ],
+  updatedColumn,
 ]);
 
-export function CredentialsPage(): ReactNode {
-  const search = useSearch({ from: '/credentials' });
-  const navigate = useNavigate({ from: '/credentials' });
-  const mayEdit = useMay('operator');
-  const show = (next: CredentialsSearch, replace: boolean): void => void navigate({ search: next, replace });
-  return (
-    <ResourceList
-      text={text}
-      search={search}
-      onSearch={show}
-      query={useQuery(credentialsQuery(search))}
-      columns={columns}
-      add={mayEdit && <LinkButton to="/credentials/new">{text.add}</LinkButton>}
-      filters={<Filters search={search} onSearch={show} />}
-    />
-  );
-}
-
-interface FiltersProps {
-  readonly search: CredentialsSearch;
-  readonly onSearch: (search: CredentialsSearch, replace: boolean) => void;
-}
+export const CredentialsPage = listPage({
+  of: credentials,
+  text,
+  columns,
+  choices: [{ name: 'key_type', label: text.type, any: text.anyType, words: text.types, width: 190 }],
+  Filters: EndingSoon,
+});
 
 const soonDays = 30;
 
-function Filters({ search, onSearch }: FiltersProps): ReactNode {
-  const filter = (changed: Partial<CredentialsSearch>): void =>
-    onSearch({ ...search, ...changed, page: undefined }, true);
+function EndingSoon({ search, onFilter }: FiltersProps<SearchOf<'credential'>>): ReactNode {
   const soon = (): string => new Date(Date.now() + soonDays * 86_400_000).toISOString();
   return (
-    <>
-      <Select
-        aria-label={text.type}
-        placeholder={text.anyType}
-        data={keyTypes.map((value) => ({ value, label: text.types[value] }))}
-        value={search.key_type ?? null}
-        onChange={(keyType) => filter({ key_type: keyType ?? undefined })}
-        clearable
-        w={190}
-      />
-      <Select
-        aria-label={text.endsBefore}
-        placeholder={text.anyEnd}
-        data={[{ value: 'soon', label: `${text.endsBefore} ${text.endingSoon}` }]}
-        value={search.expires_before === undefined ? null : 'soon'}
-        onChange={(chosen) => filter({ expires_before: chosen === null ? undefined : soon() })}
-        clearable
-        w={280}
-      />
-    </>
+    <Select
+      aria-label={text.ends}
+      placeholder={text.anyEnd}
+      data={[{ value: 'soon', label: text.endingSoon }]}
+      value={search.expires_before === undefined ? null : 'soon'}
+      onChange={(chosen) => onFilter({ expires_before: chosen === null ? undefined : soon() })}
+      clearable
+      w={240}
+    />
   );
 }

@@ -11,7 +11,5 @@ export const credentialsSearch = (search: Search) => ({
   expires_before: textOf(search, 'expires_before'),
 });
 
-export type CredentialsSearch = ReturnType<typeof credentialsSearch>;
-
 /** What the address of the form of a new one holds. */
 export const newCredentialSearch = (search: Search) => ({ key_type: wordOf(search, 'key_type', keyTypes) });

@@ -3,7 +3,7 @@ import { Alert, Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
-import { pageSize } from '../shared/ui/data-table.js';
+import { pageSize } from '../shared/search.js';
 import { formatCount } from '../shared/ui/format.js';
 import { Problem } from '../shared/ui/problem.js';
 import { SecretsOnce } from '../shared/ui/secret-once.js';

@@ -3,8 +3,9 @@ import { List, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
+import { pageSize } from '../shared/search.js';
 import { Changes } from '../shared/ui/changes.js';
-import { columnsOf, DataTable, pageSize, Pager } from '../shared/ui/data-table.js';
+import { columnsOf, DataTable, Pager } from '../shared/ui/data-table.js';
 import type { Paging } from '../shared/ui/data-table.js';
 import { formatCount } from '../shared/ui/format.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
@@ -89,21 +90,11 @@ export function PageOfSteps({ steps, paging }: PageOfStepsProps): ReactNode {
 
 type PlannedNode = Schemas['FleetPlanNode'];
 
-const column = columnsOf<PlannedNode>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.node_id} name={original.node_name} />,
-  }),
-  ...(['added', 'changed', 'removed'] as const).map((kind) =>
-    column.display({
-      id: kind,
-      header: text[kind],
-      meta: { numeric: true },
-      cell: ({ row: { original } }) => formatCount(original[kind].length),
-    }),
-  ),
+const columns = columnsOf<PlannedNode>([
+  [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
+  [text.added, ({ added }) => formatCount(added.length), { numeric: true }],
+  [text.changed, ({ changed }) => formatCount(changed.length), { numeric: true }],
+  [text.removed, ({ removed }) => formatCount(removed.length), { numeric: true }],
 ]);
 
 function Nodes({ nodes }: { readonly nodes: readonly PlannedNode[] }): ReactNode {

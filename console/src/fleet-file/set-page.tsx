@@ -71,7 +71,7 @@ export function SetPage(): ReactNode {
 }
 
 function Drifted({ item: { resource, changes } }: { readonly item: DriftItem }): ReactNode {
-  const entries = [...new Set(changes.map(({ entry_id: id }) => id))];
+  const entries = new Set(changes.flatMap(({ entry_id: id }) => id ?? []));
   return (
     <div>
       <Text size="sm" fw={600} component="h3" m={0}>
@@ -81,17 +81,19 @@ function Drifted({ item: { resource, changes } }: { readonly item: DriftItem }):
         changes={changes.map(({ path, applied, now }) => ({ path, before: applied, after: now }))}
         headings={{ before: text.asApplied, after: text.now }}
       />
-      <Text size="sm" c="dimmed">
-        {text.changedBy}{' '}
-        {entries.map((id, index) => (
-          <span key={id}>
-            {index > 0 && ', '}
-            <TextLink to="/audit" search={{ entry: id }}>
-              {text.entry}
-            </TextLink>
-          </span>
-        ))}
-      </Text>
+      {entries.size > 0 && (
+        <Text size="sm" c="dimmed">
+          {text.changedBy}{' '}
+          {[...entries].map((id, index) => (
+            <span key={id}>
+              {index > 0 && ', '}
+              <TextLink to="/audit" search={{ entry: id }}>
+                {text.entry}
+              </TextLink>
+            </span>
+          ))}
+        </Text>
+      )}
     </div>
   );
 }

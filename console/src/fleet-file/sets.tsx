@@ -16,39 +16,19 @@ import { setsQuery } from './fleet-file.js';
 import type { FleetSet } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 
-const column = columnsOf<FleetSet>();
-const columns = column.columns([
-  column.display({
-    id: 'set',
-    header: text.set,
-    cell: ({ row: { original } }) => (
-      <TextLink to="/fleet-file/sets/$set" params={{ set: original.set }}>
-        {original.set}
+const columns = columnsOf<FleetSet>([
+  [
+    text.set,
+    (row) => (
+      <TextLink to="/fleet-file/sets/$set" params={{ set: row.set }}>
+        {row.set}
       </TextLink>
     ),
-  }),
-  column.display({
-    id: 'drift',
-    header: text.drift,
-    cell: ({ row: { original } }) => <Drift count={original.drift} />,
-  }),
-  column.display({
-    id: 'owns',
-    header: text.owns,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(ownedBy(original)),
-  }),
-  column.display({
-    id: 'at',
-    header: text.appliedAt,
-    cell: ({ row: { original } }) => <When at={original.applied_at} />,
-  }),
-  column.display({
-    id: 'actor',
-    header: text.appliedBy,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => (original.actor === null ? none : actorName(original.actor)),
-  }),
+  ],
+  [text.drift, (row) => <Drift count={row.drift} />],
+  [text.owns, (row) => formatCount(ownedBy(row)), { numeric: true, minor: true }],
+  [text.appliedAt, (row) => <When at={row.applied_at} />],
+  [text.appliedBy, (row) => (row.actor === null ? none : actorName(row.actor)), { minor: true }],
 ]);
 
 const ownedBy = ({ resources }: FleetSet): number => Object.values(resources).reduce((sum, count) => sum + count, 0);

@@ -1,17 +1,15 @@
 /** The form of an L3 network, new or stored. */
 import { NumberInput, Select, Switch, TagsInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { ListEditor } from '../shared/forms/list-editor.js';
-import { EditPage } from '../shared/forms/edit-page.js';
-import { ResourceForm } from '../shared/forms/resource-form.js';
+import { editPage, newPage } from '../shared/forms/form-pages.js';
+import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { NameField } from '../shared/forms/name-field.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
-import { sayDoneOf } from '../shared/ui/done.js';
-import { Page } from '../shared/ui/page.js';
-import { createNetwork, namesOfCredentialQuery, networkQuery, updateNetwork } from './l3-networks.js';
+import { namesOfCredentialQuery, networks } from './l3-networks.js';
 import type { L3Network } from './l3-networks.js';
 import { text } from './l3-networks.text.js';
 
@@ -83,56 +81,12 @@ function sent(values: Partial<Values>): Schemas['L3NetworkChanges'] {
   };
 }
 
-export function NewL3NetworkPage(): ReactNode {
-  const navigate = useNavigate();
-  return (
-    <Page title={text.newTitle}>
-      <ResourceForm<Values, L3Network>
-        valuesOf={valuesOf}
-        labels={labels}
-        save={({ values, headers }) => createNetwork({ values: sent(values), headers })}
-        onSaved={(done) => {
-          sayDoneOf(text.created_(done.data.name), done);
-          void navigate({ to: '/l3-networks/$id', params: { id: done.data.id } });
-        }}
-        onCancel={() => void navigate({ to: '/l3-networks' })}
-        saveLabel={text.add}
-      >
-        {(form) => <Fields form={form} />}
-      </ResourceForm>
-    </Page>
-  );
-}
-
-export function EditL3NetworkPage(): ReactNode {
-  const { id } = useParams({ from: '/l3-networks/$id/edit' });
-  const navigate = useNavigate();
-  return (
-    <EditPage<Values, L3Network>
-      query={useQuery(networkQuery(id))}
-      text={text}
-      valuesOf={valuesOf}
-      labels={labels}
-      save={({ values, headers }) => updateNetwork(id, { values: sent(values), headers })}
-      back={() => void navigate({ to: '/l3-networks/$id', params: { id } })}
-    >
-      {(form) => <Fields form={form} />}
-    </EditPage>
-  );
-}
-
-function Fields({ form }: { readonly form: FormOf<Values> }): ReactNode {
+function Fields({ form }: FieldsProps<Values, L3Network>): ReactNode {
   const { credential_id: credential } = form.getValues();
   const { data: names = [] } = useQuery(namesOfCredentialQuery(credential));
   return (
     <>
-      <TextInput
-        label={text.name}
-        description={text.nameHint}
-        required
-        data-autofocus
-        {...form.getInputProps('name')}
-      />
+      <NameField form={form} hint={text.nameHint} />
       <ResourceSelect
         kind={{ type: 'credential', keyType: 'reality' }}
         label={text.credential}
@@ -245,3 +199,17 @@ function Tunnels({ form }: { readonly form: FormOf<Values> }): ReactNode {
     </ListEditor>
   );
 }
+
+const page = { type: 'l3_network', valuesOf, labels, Fields } as const;
+
+export const NewL3NetworkPage = newPage<Values, L3Network>({
+  ...page,
+  title: text.add,
+  create: ({ values, headers }) => networks.create({ values: sent(values), headers }),
+});
+
+export const EditL3NetworkPage = editPage<Values, L3Network>({
+  ...page,
+  one: networks.one,
+  update: (id, { values, headers }) => networks.update(id, { values: sent(values), headers }),
+});

@@ -5,9 +5,10 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { useMay } from '../shared/session.js';
-import { columnsOf, DataTable, pageSize } from '../shared/ui/data-table.js';
+import { pageSize } from '../shared/search.js';
+import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
-import { formatCount } from '../shared/ui/format.js';
+import { formatCount, formatListener } from '../shared/ui/format.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
@@ -19,42 +20,21 @@ import { text } from './listener-policies.text.js';
 
 type Row = Listener & { readonly nodeName: string | null };
 
-const column = columnsOf<Row>();
-const columns = column.columns([
-  column.display({
-    id: 'listener',
-    header: text.listener,
-    cell: ({ row: { original } }) => <ListenerLink listener={original} />,
-  }),
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.nodeId} name={original.nodeName} />,
-  }),
-  column.display({
-    id: 'order',
-    header: text.order,
-    cell: ({ row: { original } }) => original.priorityOrder.map((kind) => text.kinds[kind]).join(' → '),
-  }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => (
-      <State mood={original.policySaved ? 'good' : 'idle'}>{original.policySaved ? text.saved : text.default}</State>
-    ),
-  }),
-  column.display({
-    id: 'routes',
-    header: text.routes,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.routes.length),
-  }),
+const columns = columnsOf<Row>([
+  [text.listener, (row) => <ListenerLink listener={row} />],
+  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.nodeName} />],
+  [text.order, (row) => row.priorityOrder.map((kind) => text.kinds[kind]).join(' → ')],
+  [
+    text.state,
+    (row) => <State mood={row.policySaved ? 'good' : 'idle'}>{row.policySaved ? text.saved : text.default}</State>,
+  ],
+  [text.routes, (row) => formatCount(row.routes.length), { numeric: true, minor: true }],
 ]);
 
 function ListenerLink({ listener }: { readonly listener: Listener }): ReactNode {
   const mayEdit = useMay('operator');
   const { nodeId, transport, listenAddr, listenPort } = listener;
-  const shown = `${transport} ${listenAddr}:${listenPort}`;
+  const shown = formatListener(transport, listenAddr, listenPort);
   if (!mayEdit) return shown;
   return (
     <TextLink

@@ -7,6 +7,7 @@ import type { Done } from '../shared/api/client.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { sayDoneOf } from '../shared/ui/done.js';
+import { formatListener } from '../shared/ui/format.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceActions } from '../shared/ui/resource-actions.js';
@@ -45,7 +46,7 @@ export function ListenerPolicyFormPage(): ReactNode {
   const { data, error, refetch } = useQuery(listenersQuery(key?.nodeId));
   if (data === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
   const listener = data.items.find((item) => key !== undefined && policyId(item) === policyId(key));
-  const title = key && `${key.transport} ${key.listenAddr}:${key.listenPort}`;
+  const title = key && formatListener(key.transport, key.listenAddr, key.listenPort);
   const back = (): void => void navigate({ to: '/listener-policies', search: { node_id: key?.nodeId } });
   const save = async (policy: Policy): Promise<Done<Stored>> => {
     const done = await savePolicy(policy);

@@ -3,6 +3,7 @@ import { Code } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Facts } from '../shared/ui/facts.js';
 import { formatDuration, formatShare } from '../shared/ui/format.js';
+import { text as shared } from '../shared/ui/ui.text.js';
 import { When } from '../shared/ui/when.js';
 import { Labels } from './labels.js';
 import type { Node } from './nodes.js';
@@ -33,8 +34,8 @@ export function AgentFacts({ node }: { readonly node: Node }): ReactNode {
           ),
         [text.labelsColumn]: Object.keys(node.labels).length === 0 ? null : <Labels labels={node.labels} />,
         [text.description]: node.description,
-        ...(node.managed_by === null ? {} : { [text.managedBy]: node.managed_by }),
-        [text.changed]: <When at={node.updated_at} />,
+        ...(node.managed_by === null ? {} : { [shared.managedBy]: node.managed_by }),
+        [shared.updated]: <When at={node.updated_at} />,
       }}
     />
   );

@@ -102,35 +102,12 @@ type Sent = Schemas['ListedAgentCommand'];
 
 const moods: Readonly<Record<Sent['state'], Mood>> = { queued: 'busy', delivered: 'good', expired: 'warning' };
 
-const column = columnsOf<Sent>();
-const columns = column.columns([
-  column.display({
-    id: 'at',
-    header: text.queuedAt,
-    cell: ({ row: { original } }) => <When at={original.queued_at} />,
-  }),
-  column.display({
-    id: 'command',
-    header: text.command,
-    cell: ({ row: { original } }) => text.commandNames[original.command],
-  }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => <State mood={moods[original.state]}>{text.commandStates[original.state]}</State>,
-  }),
-  column.display({
-    id: 'delivered',
-    header: text.deliveredAt,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <When at={original.delivered_at} />,
-  }),
-  column.display({
-    id: 'by',
-    header: text.by,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => actorName(original.actor),
-  }),
+const columns = columnsOf<Sent>([
+  [text.queuedAt, (row) => <When at={row.queued_at} />],
+  [text.command, (row) => text.commandNames[row.command]],
+  [text.state, (row) => <State mood={moods[row.state]}>{text.commandStates[row.state]}</State>],
+  [text.deliveredAt, (row) => <When at={row.delivered_at} />, { minor: true }],
+  [text.by, (row) => actorName(row.actor), { minor: true }],
 ]);
 
 export function Commands({ nodeId }: { readonly nodeId: string }): ReactNode {

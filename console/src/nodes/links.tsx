@@ -18,65 +18,35 @@ type Link = Schemas['NodeLink'];
 const shown = (value: number | null, format: (value: number) => string): string =>
   value === null ? none : format(value);
 
-const column = columnsOf<Link>();
 const columnsFor = (nodeId: string) =>
-  column.columns([
-    column.display({
-      id: 'peer',
-      header: text.peer,
-      cell: ({ row: { original } }) => {
-        const dials = original.from_node_id === nodeId;
+  columnsOf<Link>([
+    [
+      text.peer,
+      (row) => {
+        const dials = row.from_node_id === nodeId;
         return (
           <>
             {dials ? text.dialsIt : text.dialledBy}{' '}
-            <NamedLink type="node" id={dials ? original.to_node_id : original.from_node_id} />
+            <NamedLink type="node" id={dials ? row.to_node_id : row.from_node_id} />
           </>
         );
       },
-    }),
-    column.display({
-      id: 'resource',
-      header: text.resource,
-      cell: ({ row: { original } }) => <NamedLink type={original.kind} id={original.resource_id} />,
-    }),
-    column.display({
-      id: 'rtt',
-      header: text.roundTrip,
-      meta: { numeric: true },
-      cell: ({ row: { original } }) => shown(original.rtt_ms, formatMilliseconds),
-    }),
-    column.display({
-      id: 'jitter',
-      header: text.jitter,
-      meta: { numeric: true, minor: true },
-      cell: ({ row: { original } }) => shown(original.jitter_ms, formatMilliseconds),
-    }),
-    column.display({
-      id: 'loss',
-      header: text.loss,
-      meta: { numeric: true, minor: true },
-      cell: ({ row: { original } }) => shown(original.loss_ratio, formatShare),
-    }),
-    column.display({
-      id: 'in',
-      header: text.bytesIn,
-      meta: { numeric: true, minor: true },
-      cell: ({ row: { original } }) =>
-        shown(original.from_node_id === nodeId ? original.bytes_in : original.bytes_out, formatBytes),
-    }),
-    column.display({
-      id: 'out',
-      header: text.bytesOut,
-      meta: { numeric: true, minor: true },
-      cell: ({ row: { original } }) =>
-        shown(original.from_node_id === nodeId ? original.bytes_out : original.bytes_in, formatBytes),
-    }),
-    column.display({
-      id: 'measured',
-      header: text.measured,
-      meta: { minor: true },
-      cell: ({ row: { original } }) => <When at={original.measured_at} />,
-    }),
+    ],
+    [text.resource, (row) => <NamedLink type={row.kind} id={row.resource_id} />],
+    [text.roundTrip, (row) => shown(row.rtt_ms, formatMilliseconds), { numeric: true }],
+    [text.jitter, (row) => shown(row.jitter_ms, formatMilliseconds), { numeric: true, minor: true }],
+    [text.loss, (row) => shown(row.loss_ratio, formatShare), { numeric: true, minor: true }],
+    [
+      text.bytesIn,
+      (row) => shown(row.from_node_id === nodeId ? row.bytes_in : row.bytes_out, formatBytes),
+      { numeric: true, minor: true },
+    ],
+    [
+      text.bytesOut,
+      (row) => shown(row.from_node_id === nodeId ? row.bytes_out : row.bytes_in, formatBytes),
+      { numeric: true, minor: true },
+    ],
+    [text.measured, (row) => <When at={row.measured_at} />, { minor: true }],
   ]);
 
 export function Links({ nodeId }: { readonly nodeId: string }): ReactNode {

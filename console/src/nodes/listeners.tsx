@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
+import { formatAddress } from '../shared/ui/format.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
@@ -26,25 +27,12 @@ interface Row {
 
 const keyOf = ({ transport, listenAddr, listenPort }: Row): string => `${transport} ${listenAddr} ${listenPort}`;
 
-const column = columnsOf<Row>();
-const columns = column.columns([
-  column.accessor('transport', { header: text.transport, meta: { minor: true } }),
-  column.display({
-    id: 'listen',
-    header: text.listen,
-    cell: ({ row: { original } }) => <Listen {...original} />,
-  }),
-  column.display({
-    id: 'for',
-    header: text.usedFor,
-    cell: ({ row: { original } }) => <Users users={original.users} />,
-  }),
-  column.display({ id: 'runs', header: text.runs, cell: ({ row: { original } }) => <Runs {...original} /> }),
+const columns = columnsOf<Row>([
+  [text.transport, (row) => row.transport, { minor: true }],
+  [text.listen, (row) => formatAddress(row.listenAddr, row.listenPort)],
+  [text.usedFor, (row) => <Users users={row.users} />],
+  [text.runs, (row) => <Runs {...row} />],
 ]);
-
-function Listen({ listenAddr, listenPort }: Row): ReactNode {
-  return listenAddr.includes(':') ? `[${listenAddr}]:${listenPort}` : `${listenAddr}:${listenPort}`;
-}
 
 function Users({ users }: Pick<Row, 'users'>): ReactNode {
   return users.map(({ resourceType, resourceId, resourceName }, index) => (

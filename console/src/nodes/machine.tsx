@@ -10,7 +10,7 @@ import { CopyField } from '../shared/ui/copy-field.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign, State } from '../shared/ui/state.js';
 import { containerLine, environmentOf, systemdUnit } from './machine-files.js';
-import { controlEndpointQuery, nodeQuery } from './nodes.js';
+import { controlEndpointQuery, nodes } from './nodes.js';
 import { text } from './nodes.text.js';
 
 interface MachineProps {
@@ -80,7 +80,7 @@ export function Machine({ nodeId, psk, onKept }: MachineProps): ReactNode {
 
 /** Whether its agent is connected: until its machine has the PSK, none can be. */
 function Arrival({ nodeId }: Pick<MachineProps, 'nodeId'>): ReactNode {
-  const { data: node } = useQuery(nodeQuery(nodeId));
+  const { data: node } = useQuery(nodes.one(nodeId));
   const online = node?.status === 'online';
   return (
     <div aria-live="polite">

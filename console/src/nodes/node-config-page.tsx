@@ -2,35 +2,33 @@
 import { Code, Group, NumberInput, Stack, Text } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
+import { resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { ConfigDifference } from './config-difference.js';
-import { configQuery, nodeQuery } from './nodes.js';
+import { configQuery, nodes } from './nodes.js';
 import { text } from './nodes.text.js';
 import type { NodeConfigSearch } from './nodes-search.js';
 
 const typingMs = 400;
 
-export function NodeConfigPage(): ReactNode {
-  const { id } = useParams({ from: '/nodes/$id/config' });
+export const NodeConfigPage = resourcePage(nodes, ({ resource: { id, name, generation } }) => {
   const search = useSearch({ from: '/nodes/$id/config' });
-  const { data: node, error, refetch } = useQuery(nodeQuery(id));
-  if (node === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
   return (
     <Page
-      title={text.configTitle(node.name)}
+      title={text.configTitle(name)}
       actions={
         <LinkButton variant="default" to="/nodes/$id" params={{ id }}>
-          {node.name}
+          {name}
         </LinkButton>
       }
     >
-      <Choice search={search} newest={node.generation} />
+      <Choice search={search} newest={generation} />
       <Text size="sm" c="dimmed">
         {text.compiledToday}
       </Text>
@@ -41,7 +39,7 @@ export function NodeConfigPage(): ReactNode {
       )}
     </Page>
   );
-}
+});
 
 interface ChoiceProps {
   readonly search: NodeConfigSearch;

@@ -1,6 +1,5 @@
 /** One node: what is wrong first, then its configuration, what it carries, what it listens on, its links, its agent. */
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useMay } from '../shared/session.js';
@@ -8,9 +7,8 @@ import { formatCount, none } from '../shared/ui/format.js';
 import { Facts } from '../shared/ui/facts.js';
 import { HistorySection } from '../shared/ui/history.js';
 import { LinkButton } from '../shared/ui/links.js';
-import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
-import { ResourceActions } from '../shared/ui/resource-actions.js';
+import { NodeStatus } from '../shared/ui/node-status.js';
+import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import { AgentFacts } from './agent-facts.js';
@@ -20,38 +18,32 @@ import { Links } from './links.js';
 import { Listeners } from './listeners.js';
 import { Machine } from './machine.js';
 import { NodeProblems } from './node-problems.js';
-import { ApplyState, NodeStatus } from './node-state.js';
-import { deleteNode, nodeQuery, referrersQuery } from './nodes.js';
+import { ApplyState } from './node-state.js';
+import { nodes, referrersQuery } from './nodes.js';
 import type { Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
-export function NodePage(): ReactNode {
-  const { id } = useParams({ from: '/nodes/$id' });
-  const { data: node, error, refetch } = useQuery(nodeQuery(id));
+export const NodePage = resourcePage(nodes, ({ resource: node }) => {
+  const { id } = node;
   const { data: referrers } = useQuery(referrersQuery(id));
   const mayOperate = useMay('operator');
   /** The new PSK, while it is shown; null inside when the answer no longer had it. */
   const [issued, setIssued] = useState<{ readonly psk: string | null }>();
-  if (node === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  const usedBy = referrers?.items ?? [];
   return (
-    <Page
-      title={node.name}
+    <ResourcePage
+      of={nodes}
+      resource={node}
       aside={<NodeStatus status={node.status} />}
       actions={
-        <ResourceActions
-          type="node"
-          id={id}
-          name={node.name}
-          edit={{ to: '/nodes/$id/edit', params: { id } }}
-          remove={{ run: () => deleteNode(id), meaning: text.removeMeaning, list: { to: '/nodes' }, usedBy }}
-        >
+        <>
           <CommandMenu nodeId={id} />
           <IssuePsk node={node} onIssued={(psk) => setIssued({ psk })} />
-        </ResourceActions>
+        </>
       }
+      removeMeaning={text.removeMeaning}
+      usedBy={referrers?.items}
+      notice={issued !== undefined && <Machine nodeId={id} psk={issued.psk} onKept={() => setIssued(undefined)} />}
     >
-      {issued !== undefined && <Machine nodeId={id} psk={issued.psk} onKept={() => setIssued(undefined)} />}
       <NodeProblems node={node} />
       <Configuration node={node} />
       <HistorySection type="node" id={id} />
@@ -61,9 +53,9 @@ export function NodePage(): ReactNode {
         <AgentFacts node={node} />
       </Section>
       {mayOperate && <Commands nodeId={id} />}
-    </Page>
+    </ResourcePage>
   );
-}
+});
 
 function Configuration({ node }: { readonly node: Node }): ReactNode {
   const { id, apply, generation, applied_generation: applied } = node;

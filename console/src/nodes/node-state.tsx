@@ -6,17 +6,12 @@ import type { Mood } from '../shared/ui/state.js';
 import type { Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
-const statusMoods: Readonly<Record<Node['status'], Mood>> = { online: 'good', offline: 'bad', pending: 'idle' };
 const applyMoods: Readonly<Record<Node['apply']['state'], Mood>> = {
   applied: 'good',
   pushed: 'busy',
   rejected: 'bad',
   none: 'idle',
 };
-
-export function NodeStatus({ status }: Pick<Node, 'status'>): ReactNode {
-  return <State mood={statusMoods[status]}>{text.statuses[status]}</State>;
-}
 
 export function ApplyState({ state }: Pick<Node['apply'], 'state'>): ReactNode {
   return <State mood={applyMoods[state]}>{text.applyStates[state]}</State>;

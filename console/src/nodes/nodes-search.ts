@@ -2,8 +2,8 @@
 import { listOf, pageOf, textOf, wordOf } from '../shared/search.js';
 import type { Search } from '../shared/search.js';
 
-export const statuses = ['online', 'offline', 'pending'] as const;
-export const applyStates = ['applied', 'pushed', 'rejected', 'none'] as const;
+const statuses = ['online', 'offline', 'pending'] as const;
+const applyStates = ['applied', 'pushed', 'rejected', 'none'] as const;
 const sorts = [
   'name',
   '-name',
@@ -24,8 +24,6 @@ export const nodesSearch = (search: Search) => ({
   sort: wordOf(search, 'sort', sorts),
   page: pageOf(search),
 });
-
-export type NodesSearch = ReturnType<typeof nodesSearch>;
 
 const generationOf = (search: Search, name: string): number | undefined => {
   // A text from an address, a number from a link.

@@ -1,10 +1,8 @@
 /** What the console asks about nodes and does with them. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf } from '../shared/api/client.js';
-import type { Done, Schemas } from '../shared/api/client.js';
-import type { Save } from '../shared/forms/resource-form.js';
-import { pageSize } from '../shared/ui/data-table.js';
-import type { NodesSearch } from './nodes-search.js';
+import { api, dataOf } from '../shared/api/client.js';
+import type { Schemas } from '../shared/api/client.js';
+import { crud } from '../shared/api/crud.js';
 
 export type Node = Schemas['Node'];
 export type CreatedNode = Schemas['CreatedNode'];
@@ -15,23 +13,7 @@ const intents = ['l4_chain', 'route', 'l3_network'];
 
 const pathOf = (id: string) => ({ path: { id } });
 
-export const nodesQuery = ({ label, ...search }: NodesSearch, size = pageSize) =>
-  queryOptions({
-    queryKey: ['node', 'list', search, label, size],
-    queryFn: ({ signal }) => {
-      const query = { ...search, ...(label && { label: [...label] }), page_size: size };
-      return dataOf(api.GET('/api/nodes', { params: { query }, signal }));
-    },
-    placeholderData: keepPreviousData,
-    meta: { follows: ['agent', ...intents] },
-  });
-
-export const nodeQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['node', 'one', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}', { params: pathOf(id), signal })),
-    meta: { follows: ['agent', 'connectivity', ...intents] },
-  });
+export const nodes = crud('node', ['agent', 'connectivity', ...intents]);
 
 /** What names the node. */
 export const referrersQuery = (id: string) =>
@@ -91,17 +73,6 @@ export const controlEndpointQuery = queryOptions({
   queryKey: ['control endpoint'],
   queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/control-endpoint', { signal })),
 });
-
-export const createNode = ({ values, headers: header }: Save<Schemas['NewNode']>): Promise<Done<CreatedNode>> =>
-  doneOf(api.POST('/api/nodes', { params: { header }, body: values as Schemas['NewNode'] }));
-
-export const updateNode = (
-  id: string,
-  { values, headers: header }: Save<Schemas['NodeChanges']>,
-): Promise<Done<Node>> => doneOf(api.PUT('/api/nodes/{id}', { params: { ...pathOf(id), header }, body: values }));
-
-export const deleteNode = (id: string): Promise<Done<unknown>> =>
-  doneOf(api.DELETE('/api/nodes/{id}', { params: pathOf(id) }));
 
 export const issuePsk = (id: string): Promise<Schemas['NodePsk']> =>
   dataOf(api.POST('/api/nodes/{id}/psk', { params: pathOf(id) }));

@@ -11,29 +11,18 @@ import { text } from './overview.text.js';
 
 type Entry = Stats['recent_audit'][number];
 
-const column = columnsOf<Entry>();
-const columns = column.columns([
-  column.display({ id: 'at', header: text.at, cell: ({ row: { original } }) => <When at={original.at} /> }),
-  column.display({
-    id: 'actor',
-    header: text.actor,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => actorName(original.actor),
-  }),
-  column.display({
-    id: 'action',
-    header: text.action,
-    cell: ({ row: { original } }) => (
-      <TextLink to="/audit" search={{ entry: original.id }}>
-        {original.action}
+const columns = columnsOf<Entry>([
+  [text.at, (row) => <When at={row.at} />],
+  [text.actor, (row) => actorName(row.actor), { minor: true }],
+  [
+    text.action,
+    (row) => (
+      <TextLink to="/audit" search={{ entry: row.id }}>
+        {row.action}
       </TextLink>
     ),
-  }),
-  column.display({
-    id: 'resource',
-    header: text.resource,
-    cell: ({ row: { original } }) => <ResourceLink {...original.resource} />,
-  }),
+  ],
+  [text.resource, (row) => <ResourceLink {...row.resource} />],
 ]);
 
 export function Recent({ entries }: { readonly entries: readonly Entry[] }): ReactNode {

@@ -1,20 +1,22 @@
 /** The listeners of the fleet: what is intended beside what agents report. Its filters are in the address. */
-import { Group, List, NumberInput, Select } from '@mantine/core';
+import { Group, List, NumberInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
-import { columnsOf, DataTable, pageSize } from '../shared/ui/data-table.js';
+import { pageSize } from '../shared/search.js';
+import { Choices } from '../shared/ui/choices.js';
+import type { Choice } from '../shared/ui/choices.js';
+import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
+import { formatListener } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
-import { listenerText } from './listener-text.js';
 import { portsQuery } from './ports.js';
 import type { Port } from './ports.js';
-import { runningWords, transports } from './ports-search.js';
 import type { PortsSearch } from './ports-search.js';
 import { text } from './ports.text.js';
 import { UnexpectedListeners } from './unexpected-listeners.js';
@@ -22,48 +24,23 @@ import { UnexpectedListeners } from './unexpected-listeners.js';
 type NodeOption = { readonly id: string; readonly name: string; readonly status: 'online' | 'offline' | 'pending' };
 type Row = Port & { readonly node: NodeOption | undefined };
 
-const column = columnsOf<Row>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => (
-      <ResourceLink type="node" id={original.nodeId} name={original.node?.name ?? null} />
-    ),
-  }),
-  column.display({
-    id: 'listener',
-    header: text.listener,
-    cell: ({ row: { original } }) => listenerText(original),
-  }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => <ListenerState row={original} />,
-  }),
-  column.display({
-    id: 'usedBy',
-    header: text.usedBy,
-    cell: ({ row: { original } }) => <Users routes={original.routes} />,
-  }),
-  column.display({
-    id: 'leadsTo',
-    header: text.leadsTo,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => (
+const columns = columnsOf<Row>([
+  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.node?.name ?? null} />],
+  [text.listener, (row) => formatListener(row.transport, row.listenAddr, row.listenPort)],
+  [text.state, (row) => <ListenerState row={row} />],
+  [text.usedBy, (row) => <Users routes={row.routes} />],
+  [
+    text.leadsTo,
+    (row) => (
       <List listStyleType="none" size="sm">
-        {[...new Set(original.routes.map(({ nextHop }) => nextHop))].map((hop) => (
+        {[...new Set(row.routes.map(({ nextHop }) => nextHop))].map((hop) => (
           <List.Item key={hop}>{hop === '' ? text.unresolved : hop}</List.Item>
         ))}
       </List>
     ),
-  }),
-  column.display({
-    id: 'order',
-    header: text.order,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => (original.policySaved ? original.priorityOrder.join(' → ') : text.defaultOrder),
-  }),
+    { minor: true },
+  ],
+  [text.order, (row) => (row.policySaved ? row.priorityOrder.join(' → ') : text.defaultOrder), { minor: true }],
 ]);
 
 /** As the agent said last, and why it may have said nothing; grey where it is only last known. */
@@ -116,7 +93,7 @@ export function PortsPage(): ReactNode {
           caption={text.caption}
           columns={columns}
           rows={rows}
-          rowKey={(row) => `${row.nodeId} ${listenerText(row)}`}
+          rowKey={(row) => `${row.nodeId} ${row.transport} ${row.listenAddr} ${row.listenPort}`}
           empty={<Nothing filters={filters} />}
           paging={{
             page,
@@ -140,6 +117,11 @@ function Nothing({ filters: { running, ...others } }: { readonly filters: Omit<P
   );
 }
 
+const choices: readonly Choice<PortsSearch>[] = [
+  { name: 'transport', label: text.transport, any: text.anyTransport, words: text.transports, width: 150 },
+  { name: 'running', label: text.running, any: text.anyState, words: text.states, width: 150 },
+];
+
 function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
   const navigate = useNavigate({ from: '/ports' });
   const filter = (changed: Partial<PortsSearch>): void =>
@@ -154,15 +136,7 @@ function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
         value={search.node_id}
         onChange={(id) => filter({ node_id: id || undefined })}
       />
-      <Select
-        aria-label={text.transport}
-        placeholder={text.anyTransport}
-        data={transports.map((value) => ({ value, label: text.transports[value] }))}
-        value={search.transport ?? null}
-        onChange={(transport) => filter({ transport: transport ?? undefined })}
-        clearable
-        w={150}
-      />
+      <Choices choices={choices} search={search} onFilter={filter} />
       <NumberInput
         aria-label={text.port}
         placeholder={text.anyPort}
@@ -173,15 +147,6 @@ function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
         value={search.listen_port ?? ''}
         onChange={(port) => filter({ listen_port: typeof port === 'number' ? port : undefined })}
         w={110}
-      />
-      <Select
-        aria-label={text.running}
-        placeholder={text.anyState}
-        data={runningWords.map((value) => ({ value, label: text.states[value] }))}
-        value={search.running ?? null}
-        onChange={(running) => filter({ running: running ?? undefined })}
-        clearable
-        w={150}
       />
     </Group>
   );

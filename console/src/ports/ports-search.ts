@@ -2,8 +2,8 @@
 import { pageOf, textOf, wordOf } from '../shared/search.js';
 import type { Search } from '../shared/search.js';
 
-export const transports = ['tcp', 'udp'] as const;
-export const runningWords = ['true', 'false'] as const;
+const transports = ['tcp', 'udp'] as const;
+const runningWords = ['true', 'false'] as const;
 
 /** A port that the API takes. */
 function portOf(search: Search): number | undefined {

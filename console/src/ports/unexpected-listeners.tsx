@@ -3,12 +3,11 @@ import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
-import { formatCount, none } from '../shared/ui/format.js';
+import { formatCount, formatListener, none } from '../shared/ui/format.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import { listenerText } from './listener-text.js';
 import { unexpectedQuery } from './ports.js';
 import type { RuntimeListener } from './ports.js';
 import type { PortsSearch } from './ports-search.js';
@@ -19,32 +18,16 @@ type Row = RuntimeListener & { readonly nodeId: string; readonly nodeName: strin
 /** A page of an agent's leftovers; more than these are one fault, not many. */
 const shown = 50;
 
-const column = columnsOf<Row>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.nodeId} name={original.nodeName} />,
-  }),
-  column.display({ id: 'listener', header: text.listener, cell: ({ row: { original } }) => listenerText(original) }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => <State mood="warning">{original.state}</State>,
-  }),
-  column.display({
-    id: 'sessions',
-    header: text.sessions,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) =>
-      original.activeSessions === undefined ? none : formatCount(original.activeSessions),
-  }),
-  column.display({
-    id: 'reported',
-    header: text.reported,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <When at={original.reportedAt} />,
-  }),
+const columns = columnsOf<Row>([
+  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.nodeName} />],
+  [text.listener, (row) => formatListener(row.transport, row.listenAddr, row.listenPort)],
+  [text.state, (row) => <State mood="warning">{row.state}</State>],
+  [
+    text.sessions,
+    (row) => (row.activeSessions === undefined ? none : formatCount(row.activeSessions)),
+    { numeric: true, minor: true },
+  ],
+  [text.reported, (row) => <When at={row.reportedAt} />, { minor: true }],
 ]);
 
 export function UnexpectedListeners({ filters }: { readonly filters: Omit<PortsSearch, 'page'> }): ReactNode {
@@ -62,7 +45,7 @@ export function UnexpectedListeners({ filters }: { readonly filters: Omit<PortsS
         caption={text.unexpectedCaption}
         columns={columns}
         rows={rows.slice(0, shown)}
-        rowKey={(row) => `${row.nodeId} ${listenerText(row)}`}
+        rowKey={(row) => `${row.nodeId} ${row.transport} ${row.listenAddr} ${row.listenPort}`}
         empty={null}
       />
     </Section>

@@ -1,16 +1,12 @@
 /** The form of an HTTP route, new or stored. */
 import { NumberInput, Switch, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ListEditor } from '../shared/forms/list-editor.js';
-import { EditPage } from '../shared/forms/edit-page.js';
-import { ResourceForm } from '../shared/forms/resource-form.js';
+import { editPage, newPage } from '../shared/forms/form-pages.js';
+import { NameField } from '../shared/forms/name-field.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
-import { sayDoneOf } from '../shared/ui/done.js';
-import { Page } from '../shared/ui/page.js';
-import { createRoute, routeQuery, updateRoute } from './routes.js';
+import { routes } from './routes.js';
 import type { Route } from './routes.js';
 import { text } from './routes.text.js';
 
@@ -38,55 +34,11 @@ function valuesOf(route: Route | undefined): Values {
   return { name, host, path_prefix, enabled, hops, backend };
 }
 
-export function NewRoutePage(): ReactNode {
-  const navigate = useNavigate();
-  return (
-    <Page title={text.newTitle}>
-      <ResourceForm<Values, Route>
-        valuesOf={valuesOf}
-        labels={labels}
-        save={createRoute}
-        onSaved={(done) => {
-          sayDoneOf(text.created_(done.data.name), done);
-          void navigate({ to: '/routes/$id', params: { id: done.data.id } });
-        }}
-        onCancel={() => void navigate({ to: '/routes' })}
-        saveLabel={text.add}
-      >
-        {(form) => <Fields form={form} />}
-      </ResourceForm>
-    </Page>
-  );
-}
-
-export function EditRoutePage(): ReactNode {
-  const { id } = useParams({ from: '/routes/$id/edit' });
-  const navigate = useNavigate();
-  return (
-    <EditPage<Values, Route>
-      query={useQuery(routeQuery(id))}
-      text={text}
-      valuesOf={valuesOf}
-      labels={labels}
-      save={(changes) => updateRoute(id, changes)}
-      back={() => void navigate({ to: '/routes/$id', params: { id } })}
-    >
-      {(form) => <Fields form={form} />}
-    </EditPage>
-  );
-}
-
 function Fields({ form }: { readonly form: FormOf<Values> }): ReactNode {
   const { hops } = form.getValues();
   return (
     <>
-      <TextInput
-        label={text.name}
-        description={text.nameHint}
-        required
-        data-autofocus
-        {...form.getInputProps('name')}
-      />
+      <NameField form={form} hint={text.nameHint} />
       <TextInput label={text.host} description={text.hostHint} required {...form.getInputProps('host')} />
       <TextInput label={text.pathPrefix} description={text.pathHint} {...form.getInputProps('path_prefix')} />
       <ListEditor
@@ -125,3 +77,7 @@ function Fields({ form }: { readonly form: FormOf<Values> }): ReactNode {
     </>
   );
 }
+
+const page = { type: 'route', valuesOf, labels, Fields } as const;
+export const NewRoutePage = newPage({ ...page, title: text.add, create: routes.create });
+export const EditRoutePage = editPage({ ...page, one: routes.one, update: routes.update });

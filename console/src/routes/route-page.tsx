@@ -1,86 +1,40 @@
 /** One HTTP route: what it serves, and the nodes that its requests pass. */
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
-import { Facts } from '../shared/ui/facts.js';
+import { formatAddress } from '../shared/ui/format.js';
 import { ListTable } from '../shared/ui/list-table.js';
-import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
-import { ResourceActions } from '../shared/ui/resource-actions.js';
+import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
+import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
-import { State } from '../shared/ui/state.js';
-import type { Mood } from '../shared/ui/state.js';
-import { When } from '../shared/ui/when.js';
-import { deleteRoute, routeHopsQuery, routeQuery } from './routes.js';
+import { routeHopsQuery, routes } from './routes.js';
 import type { RouteHop } from './routes.js';
 import { text } from './routes.text.js';
 
-export function RoutePage(): ReactNode {
-  const { id } = useParams({ from: '/routes/$id' });
-  const { data: route, error, refetch } = useQuery(routeQuery(id));
-  if (route === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  return (
-    <Page
-      title={route.name}
-      aside={<EnabledState enabled={route.enabled} />}
-      actions={
-        <ResourceActions
-          type="route"
-          id={id}
-          name={route.name}
-          edit={{ to: '/routes/$id/edit', params: { id } }}
-          remove={{ run: () => deleteRoute(id), meaning: text.removeMeaning, list: { to: '/routes' } }}
-        />
-      }
-    >
-      <Section title={text.details}>
-        <Facts
-          facts={{
-            [text.host]: route.host,
-            [text.pathPrefix]: route.path_prefix,
-            [text.backend]: route.backend,
-            [text.managedBy]: route.managed_by,
-            [text.created]: <When at={route.created_at} />,
-            [text.updated]: <When at={route.updated_at} />,
-          }}
-        />
-      </Section>
-      <Hops id={id} />
-    </Page>
-  );
-}
+export const RoutePage = resourcePage(routes, ({ resource: route }) => (
+  <ResourcePage
+    of={routes}
+    resource={route}
+    aside={<EnabledState enabled={route.enabled} />}
+    removeMeaning={text.removeMeaning}
+    facts={{
+      [text.host]: route.host,
+      [text.pathPrefix]: route.path_prefix,
+      [text.backend]: route.backend,
+    }}
+  >
+    <Hops id={route.id} />
+  </ResourcePage>
+));
 
-const moods: Readonly<Record<RouteHop['node_status'], Mood>> = { online: 'good', offline: 'bad', pending: 'idle' };
-
-const column = columnsOf<RouteHop>();
-const columns = column.columns([
-  column.display({
-    id: 'place',
-    header: text.place,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => original.index + 1,
-  }),
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.node_id} name={original.node_name} />,
-  }),
-  column.display({
-    id: 'status',
-    header: text.status,
-    cell: ({ row: { original } }) => (
-      <State mood={moods[original.node_status]}>{text.nodeStates[original.node_status]}</State>
-    ),
-  }),
-  column.display({
-    id: 'listens',
-    header: text.listens,
-    cell: ({ row: { original } }) => `${original.listen_addr}:${original.listen_port}`,
-  }),
-  column.accessor('next_hop', { header: text.next }),
+const columns = columnsOf<RouteHop>([
+  [text.place, (row) => row.index + 1, { numeric: true }],
+  [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
+  [text.status, (row) => <NodeStatus status={row.node_status} />],
+  [text.listens, (row) => formatAddress(row.listen_addr, row.listen_port)],
+  [text.next, (row) => row.next_hop],
 ]);
 
 function Hops({ id }: { readonly id: string }): ReactNode {

@@ -14,24 +14,10 @@ import { settingsId, settingsQuery } from './settings.js';
 import type { Override } from './settings.js';
 import { text } from './settings.text.js';
 
-const column = columnsOf<Override>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <NamedLink type="node" id={original.node_id} />,
-  }),
-  column.display({
-    id: 'multiplex',
-    header: text.multiplexing,
-    cell: ({ row: { original } }) => <OnOff on={original.multiplex} />,
-  }),
-  column.display({
-    id: 'port',
-    header: text.port,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => original.multiplex_port ?? text.inherited,
-  }),
+const columns = columnsOf<Override>([
+  [text.node, (row) => <NamedLink type="node" id={row.node_id} />],
+  [text.multiplexing, (row) => <OnOff on={row.multiplex} />],
+  [text.port, (row) => row.multiplex_port ?? text.inherited, { numeric: true }],
 ]);
 
 function OnOff({ on }: { readonly on: boolean }): ReactNode {

@@ -2,7 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf } from '../shared/api/client.js';
 import type { Done, Schemas } from '../shared/api/client.js';
-import type { Save } from '../shared/forms/resource-form.js';
+import type { Save } from '../shared/api/crud.js';
 
 export type Settings = Schemas['ConnectivitySettings'];
 export type Override = Settings['nodes'][number];

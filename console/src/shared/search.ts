@@ -7,11 +7,14 @@ export const textOf = (search: Search, name: string): string | undefined => {
   return typeof value === 'string' && value !== '' ? value : undefined;
 };
 
-export const listOf = (search: Search, name: string): readonly string[] | undefined => {
+export const listOf = (search: Search, name: string): string[] | undefined => {
   const value = search[name];
   const list = (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string' && one !== '');
   return list.length === 0 ? undefined : list;
 };
+
+/** As the API pages by default; keeps the document below 60 rows. */
+export const pageSize = 50;
 
 /** One of the allowed words. */
 export const wordOf = <W extends string>(search: Search, name: string, words: readonly W[]): W | undefined =>
@@ -43,3 +46,11 @@ export const anySearch = (search: Search) => ({
   /** How far back figures go; a day when absent. */
   span: wordOf(search, 'span', ['month']),
 });
+
+/** What an address holds for its page alone. */
+export const ownOf = <S extends Partial<ReturnType<typeof anySearch>>>({
+  dialog: _d,
+  field: _f,
+  span: _s,
+  ...own
+}: S) => own;

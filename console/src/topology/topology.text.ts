@@ -1,16 +1,16 @@
 /** The words of the topology. */
 export const text = {
   title: 'Topology',
-  caption: 'Nodes, and the links between them that the configuration intends',
+  caption: 'Nodes, and the intended links between them',
   find: 'Find by name or label',
   groupBy: 'Group by label',
-  ungrouped: 'Each node by itself',
-  mustGroup: (most: string) => `More than ${most} nodes are drawn in groups: choose the label that groups them.`,
+  ungrouped: 'Ungrouped',
+  mustGroup: (most: string) => `More than ${most} nodes are drawn in groups; choose the label to group them by.`,
   noLabels: 'No node has a label yet. Give nodes labels, such as region, to see a fleet of this size.',
-  withoutLabel: (key: string) => `without ${key}`,
+  withoutLabel: (key: string) => `no ${key}`,
   emptyTitle: 'No nodes yet',
   empty: 'Add nodes; the links between them appear once chains, routes or L3 networks need them.',
-  addNode: 'Add a node',
+  addNode: 'Add node',
   nodes: (count: string) => `${count} nodes`,
   troubled: (count: string) => `${count} need attention`,
   allWell: 'all well',
@@ -19,5 +19,5 @@ export const text = {
   found: (count: string) => `${count} found`,
   links: (count: number) => (count === 1 ? '1 link' : `${count} links`),
   loss: (share: string) => `${share} lost`,
-  legend: 'Lines lead from the node that dials. A dashed line has not been measured; a red one loses packets.',
+  legend: 'Arrows start at the node that dials. Dashed: not measured; red: losing packets.',
 } as const;

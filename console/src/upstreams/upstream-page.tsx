@@ -1,75 +1,49 @@
 /** One upstream: what it is, how the nodes that use it see it, and the chains that end there. */
 import { List } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Schemas } from '../shared/api/client.js';
 import { securityText } from '../shared/forms/security.text.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
-import { Facts } from '../shared/ui/facts.js';
 import { formatCount, formatMilliseconds, none } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
-import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
-import { ResourceActions } from '../shared/ui/resource-actions.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
+import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import { HealthOfUpstream, securityOf } from './upstreams-page.js';
-import { deleteUpstream, upstreamHealthQuery, upstreamQuery } from './upstreams.js';
+import { HealthOfUpstream, securityOf } from './upstream-state.js';
+import { upstreamHealthQuery, upstreams } from './upstreams.js';
 import type { Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
-export function UpstreamPage(): ReactNode {
-  const { id } = useParams({ from: '/upstreams/$id' });
-  const { data: upstream, error, refetch } = useQuery(upstreamQuery(id));
-  if (upstream === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
-  return (
-    <Page
-      title={upstream.name}
-      aside={
-        <>
-          <HealthOfUpstream health={upstream.health} />
-          <EnabledState enabled={upstream.enabled} />
-        </>
-      }
-      actions={
-        <ResourceActions
-          type="l4_upstream"
-          id={id}
-          name={upstream.name}
-          edit={{ to: '/upstreams/$id/edit', params: { id } }}
-          remove={{
-            run: () => deleteUpstream(id),
-            meaning: text.removeMeaning,
-            list: { to: '/upstreams' },
-            usedBy: upstream.in_use_by,
-          }}
-        />
-      }
-    >
-      <Section title={text.details}>
-        <Facts
-          facts={{
-            [text.endpoint]: upstream.endpoint,
-            [text.serverNames]: upstream.server_names.join(', ') || null,
-            [text.security]: securityOf(upstream),
-            ...securityFacts(upstream),
-            [text.interval]: formatMilliseconds(upstream.health_check_interval_ms),
-            [text.managedBy]: upstream.managed_by,
-            [text.created]: <When at={upstream.created_at} />,
-            [text.updated]: <When at={upstream.updated_at} />,
-          }}
-        />
-      </Section>
-      <Health id={id} />
-      <UsedBy upstream={upstream} />
-    </Page>
-  );
-}
+export const UpstreamPage = resourcePage(upstreams, ({ resource: upstream }) => (
+  <ResourcePage
+    of={upstreams}
+    resource={upstream}
+    aside={
+      <>
+        <HealthOfUpstream health={upstream.health} />
+        <EnabledState enabled={upstream.enabled} />
+      </>
+    }
+    removeMeaning={text.removeMeaning}
+    usedBy={upstream.in_use_by}
+    facts={{
+      [text.endpoint]: upstream.endpoint,
+      [text.serverNames]: upstream.server_names.join(', ') || null,
+      [text.security]: securityOf(upstream),
+      ...securityFacts(upstream),
+      [text.interval]: formatMilliseconds(upstream.health_check_interval_ms),
+    }}
+  >
+    <Health id={upstream.id} />
+    <UsedBy upstream={upstream} />
+  </ResourcePage>
+));
 
 /** What nodes check about it, or dial it with. */
 function securityFacts({ tls, reality }: Upstream): Readonly<Record<string, ReactNode>> {
@@ -85,46 +59,19 @@ function securityFacts({ tls, reality }: Upstream): Readonly<Record<string, Reac
   };
 }
 
-type Report = NonNullable<ReturnType<typeof useHealth>['data']>['items'][number];
-const useHealth = (id: string) => useQuery(upstreamHealthQuery(id));
+type Report = Schemas['UpstreamHealth'];
 
-const column = columnsOf<Report>();
-const columns = column.columns([
-  column.display({
-    id: 'node',
-    header: text.node,
-    cell: ({ row: { original } }) => <ResourceLink type="node" id={original.node_id} name={original.node_name} />,
-  }),
-  column.display({
-    id: 'state',
-    header: text.state,
-    cell: ({ row: { original } }) => <HealthState healthy={original.healthy} />,
-  }),
-  column.display({
-    id: 'since',
-    header: text.since,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <When at={original.since} />,
-  }),
-  column.display({
-    id: 'requests',
-    header: text.requests,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => (original.requests === null ? none : formatCount(original.requests)),
-  }),
-  column.display({
-    id: 'errors',
-    header: text.errors,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => (original.errors === null ? none : formatCount(original.errors)),
-  }),
-  column.display({
-    id: 'p99',
-    header: text.p99,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) =>
-      original.latency_p99_ms === null ? none : formatMilliseconds(original.latency_p99_ms),
-  }),
+const columns = columnsOf<Report>([
+  [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
+  [text.state, (row) => <HealthState healthy={row.healthy} />],
+  [text.since, (row) => <When at={row.since} />, { minor: true }],
+  [text.requests, (row) => (row.requests === null ? none : formatCount(row.requests)), { numeric: true }],
+  [text.errors, (row) => (row.errors === null ? none : formatCount(row.errors)), { numeric: true }],
+  [
+    text.p99,
+    (row) => (row.latency_p99_ms === null ? none : formatMilliseconds(row.latency_p99_ms)),
+    { numeric: true, minor: true },
+  ],
 ]);
 
 function HealthState({ healthy }: { readonly healthy: boolean | null }): ReactNode {
@@ -133,7 +80,7 @@ function HealthState({ healthy }: { readonly healthy: boolean | null }): ReactNo
 }
 
 function Health({ id }: { readonly id: string }): ReactNode {
-  const query = useHealth(id);
+  const query = useQuery(upstreamHealthQuery(id));
   return (
     <Section title={text.health}>
       <ListTable

@@ -6,5 +6,3 @@ export const upstreamsSearch = (search: Search) => ({
   ...listSearch(search),
   health: wordOf(search, 'health', ['healthy', 'unhealthy', 'unknown']),
 });
-
-export type UpstreamsSearch = ReturnType<typeof upstreamsSearch>;

@@ -1,18 +1,15 @@
 /** The form of a webhook, new or stored. A new one shows its secret once. */
 import { Checkbox, MultiSelect, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
-import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
-import { EditPage } from '../shared/forms/edit-page.js';
-import { ResourceForm } from '../shared/forms/resource-form.js';
-import type { FormOf } from '../shared/forms/resource-form.js';
+import { editPage, newPage } from '../shared/forms/form-pages.js';
+import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { NameField } from '../shared/forms/name-field.js';
 import { Page } from '../shared/ui/page.js';
 import { typeNames } from '../shared/ui/resource-link.js';
 import { SecretOnce } from '../shared/ui/secret-once.js';
 import { ChosenNodes } from './chosen-nodes.js';
-import { createWebhook, updateWebhook, webhookQuery } from './webhooks.js';
+import { webhooks } from './webhooks.js';
 import type { Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
@@ -48,70 +45,12 @@ function sent(values: Partial<Values>): Schemas['WebhookChanges'] {
   return { ...rest, filters: Object.fromEntries(set) as Schemas['WebhookFilters'] };
 }
 
-export function NewWebhookPage(): ReactNode {
-  const navigate = useNavigate();
-  const [made, setMade] = useState<Made>();
-  if (made !== undefined) {
-    return (
-      <Page title={made.name}>
-        <SecretOnce
-          title={text.secretTitle}
-          label={text.secret}
-          secret={made.secret}
-          onKept={() => void navigate({ to: '/webhooks/$id', params: { id: made.id } })}
-        >
-          {text.secretMeaning}
-        </SecretOnce>
-      </Page>
-    );
-  }
-  return (
-    <Page title={text.newTitle}>
-      <ResourceForm<Values, Made>
-        valuesOf={() => valuesOf(undefined)}
-        labels={labels}
-        save={({ values, headers }) => createWebhook({ values: sent(values), headers })}
-        onSaved={({ data }) => setMade(data)}
-        onCancel={() => void navigate({ to: '/webhooks' })}
-        role="admin"
-        saveLabel={text.add}
-      >
-        {(form) => <Fields form={form} />}
-      </ResourceForm>
-    </Page>
-  );
-}
-
-export function EditWebhookPage(): ReactNode {
-  const { id } = useParams({ from: '/webhooks/$id/edit' });
-  const navigate = useNavigate();
-  return (
-    <EditPage<Values, Webhook>
-      query={useQuery(webhookQuery(id))}
-      text={text}
-      valuesOf={valuesOf}
-      labels={labels}
-      save={({ values, headers }) => updateWebhook(id, { values: sent(values), headers })}
-      back={() => void navigate({ to: '/webhooks/$id', params: { id } })}
-      role="admin"
-    >
-      {(form) => <Fields form={form} />}
-    </EditPage>
-  );
-}
-
 const types = ['command', 'apply', 'session', 'sign_in'] as const;
 
-function Fields({ form }: { readonly form: FormOf<Values> }): ReactNode {
+function Fields({ form }: FieldsProps<Values, Webhook>): ReactNode {
   return (
     <>
-      <TextInput
-        label={text.name}
-        description={text.nameHint}
-        required
-        data-autofocus
-        {...form.getInputProps('name')}
-      />
+      <NameField form={form} hint={text.nameHint} />
       <TextInput label={text.url} description={text.urlHint} type="url" required {...form.getInputProps('url')} />
       <Checkbox.Group label={text.types} required {...form.getInputProps('types')}>
         <Stack gap="xs" pt="xs">
@@ -141,3 +80,24 @@ function Fields({ form }: { readonly form: FormOf<Values> }): ReactNode {
     </>
   );
 }
+
+const page = { type: 'webhook', role: 'admin', valuesOf, labels, Fields } as const;
+
+export const NewWebhookPage = newPage<Values, Webhook, Made>({
+  ...page,
+  title: text.add,
+  create: ({ values, headers }) => webhooks.create({ values: sent(values), headers }),
+  Made: ({ made, onKept }) => (
+    <Page title={made.name}>
+      <SecretOnce title={text.secretTitle} label={text.secret} secret={made.secret} onKept={onKept}>
+        {text.secretMeaning}
+      </SecretOnce>
+    </Page>
+  ),
+});
+
+export const EditWebhookPage = editPage<Values, Webhook>({
+  ...page,
+  one: webhooks.one,
+  update: (id, { values, headers }) => webhooks.update(id, { values: sent(values), headers }),
+});

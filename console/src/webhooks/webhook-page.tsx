@@ -1,7 +1,6 @@
 /** One webhook: how it does, what it was sent last, a ping, a new secret, and how it goes on after it stopped. */
 import { Button, Radio, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
@@ -12,70 +11,62 @@ import { columnsOf } from '../shared/ui/data-table.js';
 import { useDialog } from '../shared/ui/dialog.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Empty } from '../shared/ui/empty.js';
-import { Facts } from '../shared/ui/facts.js';
 import { formatCount, formatMilliseconds } from '../shared/ui/format.js';
 import { ListTable } from '../shared/ui/list-table.js';
-import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
-import { ResourceActions } from '../shared/ui/resource-actions.js';
+import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { SecretOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import { FilterFacts } from './filter-facts.js';
 import { Lag, Outcome, WebhookState } from './webhook-state.js';
-import { deleteWebhook, deliveriesQuery, pingWebhook, resumeWebhook, updateWebhook, webhookQuery } from './webhooks.js';
+import { deliveriesQuery, pingWebhook, resumeWebhook, webhooks } from './webhooks.js';
 import type { Delivery, Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
-export function WebhookPage(): ReactNode {
-  const { id } = useParams({ from: '/webhooks/$id' });
-  const { data: webhook, error, refetch } = useQuery(webhookQuery(id));
+export const WebhookPage = resourcePage(webhooks, ({ resource: webhook }) => {
   /** A new secret, until the person has kept it. */
   const [secret, setSecret] = useState<string>();
-  if (webhook === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
   return (
-    <Page
-      title={webhook.name}
+    <ResourcePage
+      of={webhooks}
+      resource={webhook}
       aside={<WebhookState state={webhook.state} />}
+      role="admin"
       actions={<Actions webhook={webhook} onSecret={setSecret} />}
+      removeMeaning={text.removeMeaning}
+      notice={
+        secret !== undefined && (
+          <SecretOnce title={text.secretTitle} label={text.secret} secret={secret} onKept={() => setSecret(undefined)}>
+            {text.secretMeaning}
+          </SecretOnce>
+        )
+      }
+      facts={{
+        [text.url]: webhook.url,
+        [text.lag]: <Lag lag={webhook.lag} />,
+        [text.types]: webhook.types.map((type) => text.shortTypes[type]).join(', '),
+        [text.filters]: <FilterFacts filters={webhook.filters} />,
+      }}
     >
-      {secret !== undefined && (
-        <SecretOnce title={text.secretTitle} label={text.secret} secret={secret} onKept={() => setSecret(undefined)}>
-          {text.secretMeaning}
-        </SecretOnce>
-      )}
-      <Section title={text.details}>
-        <Facts
-          facts={{
-            [text.url]: webhook.url,
-            [text.lag]: <Lag lag={webhook.lag} />,
-            [text.types]: webhook.types.map((type) => text.shortTypes[type]).join(', '),
-            [text.filters]: <FilterFacts filters={webhook.filters} />,
-            [text.created]: <When at={webhook.created_at} />,
-            [text.updated]: <When at={webhook.updated_at} />,
-          }}
-        />
-      </Section>
-      <Deliveries id={id} />
-    </Page>
+      <Deliveries id={webhook.id} />
+    </ResourcePage>
   );
-}
+});
 
 interface ActionsProps {
   readonly webhook: Webhook;
   readonly onSecret: (secret: string | undefined) => void;
 }
 
+/** Beyond what one can do with any resource. */
 function Actions({ webhook, onSecret }: ActionsProps): ReactNode {
   const { id, name, version, state } = webhook;
   const rotating = useDialog('rotate');
   const { working, refused, attempt } = useAttempt();
   const rotate = async (): Promise<void> => {
-    const { data } = await updateWebhook(id, {
-      values: { rotate_secret: true },
-      headers: { 'if-match': `"${version}"` },
-    });
-    onSecret(data.secret);
+    const headers = { 'if-match': `"${version}"` };
+    onSecret((await webhooks.update(id, { values: { rotate_secret: true }, headers })).data.secret);
   };
   const ping = (): Promise<void> =>
     attempt(async () => {
@@ -85,14 +76,7 @@ function Actions({ webhook, onSecret }: ActionsProps): ReactNode {
       await queryClient.invalidateQueries({ queryKey: deliveriesQuery(id).queryKey });
     });
   return (
-    <ResourceActions
-      type="webhook"
-      id={id}
-      name={name}
-      role="admin"
-      edit={{ to: '/webhooks/$id/edit', params: { id } }}
-      remove={{ run: () => deleteWebhook(id), meaning: text.removeMeaning, list: { to: '/webhooks' } }}
-    >
+    <>
       {refused !== undefined && <Problem error={refused} />}
       <Button size="xs" variant="default" loading={working} onClick={() => void ping()}>
         {text.ping}
@@ -104,13 +88,13 @@ function Actions({ webhook, onSecret }: ActionsProps): ReactNode {
       <Confirm
         opened={rotating.opened}
         title={text.rotateTitle(name)}
-        action={text.rotateNow}
+        action={text.rotate}
         onConfirm={rotate}
         onClose={rotating.close}
       >
         {text.rotateMeaning}
       </Confirm>
-    </ResourceActions>
+    </>
   );
 }
 
@@ -166,29 +150,13 @@ function Resume({ webhook: { id, name, state } }: { readonly webhook: Webhook })
   );
 }
 
-const column = columnsOf<Delivery>();
-const columns = column.columns([
-  column.display({ id: 'at', header: text.at, cell: ({ row: { original } }) => <When at={original.at} /> }),
-  column.display({ id: 'type', header: text.type, cell: ({ row: { original } }) => text.shortTypes[original.type] }),
-  column.display({ id: 'answer', header: text.answer, cell: ({ row: { original } }) => <Outcome {...original} /> }),
-  column.display({
-    id: 'attempt',
-    header: text.attempt,
-    meta: { numeric: true, minor: true },
-    cell: ({ row: { original } }) => formatCount(original.attempt),
-  }),
-  column.display({
-    id: 'duration',
-    header: text.duration,
-    meta: { numeric: true },
-    cell: ({ row: { original } }) => formatMilliseconds(original.duration_ms),
-  }),
-  column.display({
-    id: 'message',
-    header: text.message,
-    meta: { minor: true },
-    cell: ({ row: { original } }) => <code>{original.message_id}</code>,
-  }),
+const columns = columnsOf<Delivery>([
+  [text.at, (row) => <When at={row.at} />],
+  [text.type, (row) => text.shortTypes[row.type]],
+  [text.answer, (row) => <Outcome {...row} />],
+  [text.attempt, (row) => formatCount(row.attempt), { numeric: true, minor: true }],
+  [text.duration, (row) => formatMilliseconds(row.duration_ms), { numeric: true }],
+  [text.message, (row) => <code>{row.message_id}</code>, { minor: true }],
 ]);
 
 function Deliveries({ id }: { readonly id: string }): ReactNode {

@@ -56,7 +56,7 @@ export class Refusal extends Error {
   }
 }
 
-interface Answer<T> {
+export interface Answer<T> {
   readonly data?: { readonly data: T };
   readonly error?: { readonly error: string | null };
   readonly response: Response;

@@ -37,7 +37,7 @@ export function Overtaken(props: OvertakenProps): ReactNode {
             {text.changedBy(entry.actor.name ?? entry.actor.type)} <When at={entry.at} />. {text.notLost}
           </Text>
         )}
-        <Changes changes={differing} headings={{ before: text.yours, after: text.theirs }} />
+        <Changes named changes={differing} headings={{ before: text.yours, after: text.theirs }} />
         <Group>
           <Button size="xs" variant="default" onClick={onTakeTheirs}>
             {text.takeTheirs}

@@ -3,7 +3,7 @@
  * else was faster it keeps what is typed, says who, and shows both. A refusal is shown beside the field that it names.
  * Implements the rules on forms of `docs/contract/console.md#rules`.
  */
-import { Button, Fieldset, Group, Stack } from '@mantine/core';
+import { Button, Fieldset, Group, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import type { UseFormReturnType } from '@mantine/form';
 import { useSearch } from '@tanstack/react-router';
@@ -11,26 +11,20 @@ import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import { newIdempotencyKey, Refusal } from '../api/client.js';
 import type { Done } from '../api/client.js';
+import type { Save } from '../api/crud.js';
 import { queryClient } from '../live/queries.js';
 import { useMay } from '../session.js';
 import type { Role } from '../session.js';
-import { Problem, sentenceOf } from '../ui/problem.js';
+import { Problem } from '../ui/problem.js';
+import { sentenceOf } from '../ui/sentence.js';
+import { changedOf, closestField, fieldOf } from './fields.js';
+import type { Values } from './fields.js';
 import { text } from './forms.text.js';
 import { Overtaken } from './overtaken.js';
 
 export interface Stored {
   readonly id: string;
   readonly version: number;
-}
-
-export type Values = Record<string, unknown>;
-
-/** How a form saves. */
-export interface Save<V> {
-  /** All fields of a new resource, or those of a stored one that were changed. */
-  readonly values: Partial<V>;
-  /** Send them along: a repeat writes nothing, and a stored resource is changed only in the version that was seen. */
-  readonly headers: { readonly 'if-match'?: string; readonly 'idempotency-key'?: string };
 }
 
 export type FormOf<V> = UseFormReturnType<V>;
@@ -102,7 +96,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
       );
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const field = fieldOf(error, Object.keys(labels));
+      const field = fieldOf(error.sentence, Object.keys(labels));
       if (field !== undefined) form.setFieldError(field, sentenceOf(error));
       else setRefused(error);
       // The newest version, for the reader to compare.
@@ -132,6 +126,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
             onKeepMine={() => beginWith(newer, { ...valuesOf(newer), ...typed })}
           />
         )}
+        {!maySave && <Text size="sm">{text.needsRole[role]}</Text>}
         <Fieldset variant="unstyled" m={0} p={0} disabled={!maySave}>
           <Stack>{children(form)}</Stack>
         </Fieldset>
@@ -151,26 +146,4 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
       </Stack>
     </form>
   );
-}
-
-/** The fields that differ. */
-function changedOf<V extends Values>(now: V, before: V): Partial<V> {
-  const changed = Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]));
-  return Object.fromEntries(changed) as Partial<V>;
-}
-
-/** The field of the form that a refusal names by its JSON path; undefined when it names none. */
-const fieldOf = ({ sentence }: Refusal, fields: readonly string[]): string | undefined =>
-  closestField(/^(\S+): /.exec(sentence)?.[1] ?? '', fields);
-
-/** The field of the form that holds what has this path in the API: `hops.0.listen_port` for `hops[0].listen_port`. */
-function closestField(jsonPath: string, fields: readonly string[]): string | undefined {
-  const path = jsonPath.replaceAll(/\[(\d+)\]/g, '.$1').split('.');
-  const holding = fields
-    .map((field) => field.split('.'))
-    .filter(
-      (field) => field.length <= path.length && field.every((part, index) => part === '*' || part === path[index]),
-    );
-  const longest = holding.toSorted((a, b) => b.length - a.length)[0];
-  return longest && path.slice(0, longest.length).join('.');
 }

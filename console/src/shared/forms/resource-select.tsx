@@ -4,8 +4,8 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
-import { api, dataOf } from '../api/client.js';
 import type { Schemas } from '../api/client.js';
+import { findIn } from '../api/crud.js';
 import { namedQuery } from '../named.js';
 import type { Named } from '../named.js';
 import { text } from './forms.text.js';
@@ -22,26 +22,15 @@ export type Kind =
   | { readonly type: 'l4_upstream' }
   | { readonly type: 'credential'; readonly keyType: KeyType };
 
-async function find(kind: Kind, q: string, signal: AbortSignal): Promise<readonly Named[]> {
+function find(kind: Kind, q: string, signal: AbortSignal): Promise<{ readonly items: readonly Named[] }> {
   const query = { page_size: offered, ...(q === '' ? {} : { q }) };
-  switch (kind.type) {
-    case 'node':
-      return (await dataOf(api.GET('/api/nodes', { params: { query }, signal }))).items;
-    case 'l4_upstream':
-      return (await dataOf(api.GET('/api/l4-upstreams', { params: { query }, signal }))).items;
-    case 'credential':
-      return (
-        await dataOf(api.GET('/api/credentials', { params: { query: { ...query, key_type: kind.keyType } }, signal }))
-      ).items;
-    default:
-      return kind satisfies never;
-  }
+  return findIn(kind.type, kind.type === 'credential' ? { ...query, key_type: kind.keyType } : query, signal);
 }
 
 const foundQuery = (kind: Kind, q: string) =>
   queryOptions({
     queryKey: [kind.type, 'options', kind, q],
-    queryFn: ({ signal }) => find(kind, q, signal),
+    queryFn: async ({ signal }) => (await find(kind, q, signal)).items,
     placeholderData: keepPreviousData,
   });
 

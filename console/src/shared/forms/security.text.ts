@@ -5,9 +5,9 @@ export const securityText = {
   tls: 'TLS',
   reality: 'REALITY',
   serverName: 'Server name',
-  pins: 'Pins of its key (SHA-256, base64)',
+  pins: 'Key pins (SHA-256, base64)',
   pinsHint: 'At least one. Type one and press Enter.',
-  carriedBy: 'Carried by',
+  carriedBy: 'Transport',
   publicKey: 'Public key (base64url)',
   shortId: 'Short id (hex, may be empty)',
 } as const;

@@ -1,23 +1,30 @@
 /** Fields before and after, as audit entries and plans list them. */
 import { Code, Table, Text } from '@mantine/core';
-import { isValidElement } from 'react';
 import type { ReactNode } from 'react';
+import type { NamedType } from '../named.js';
 import classes from './changes.module.css';
+import type { Change } from './differences.js';
+import { NamedLink } from './named-link.js';
 import { text } from './ui.text.js';
-
-export interface Change {
-  readonly path: string;
-  readonly before?: unknown;
-  readonly after?: unknown;
-}
 
 interface ChangesProps {
   readonly changes: readonly Change[];
   /** Replace the headings, as in `yours` and `theirs`. */
-  readonly headings?: { readonly before: string; readonly after: string };
+  readonly headings?: { readonly before: string; readonly after: string } | undefined;
+  /** Shows what an id refers to by its name. */
+  readonly named?: true;
 }
 
-export function Changes({ changes, headings = text }: ChangesProps): ReactNode {
+/** Fields that hold the id of something else. */
+const references: Readonly<Record<string, NamedType>> = {
+  node_id: 'node',
+  upstream_id: 'l4_upstream',
+  credential_id: 'credential',
+  x25519_credential_id: 'credential',
+};
+
+export function Changes({ changes, headings = text, named }: ChangesProps): ReactNode {
+  const typeOf = (path: string): NamedType | undefined => named && references[path.slice(path.lastIndexOf('.') + 1)];
   if (changes.length === 0) return <Text size="sm">{text.noChanges}</Text>;
   return (
     <Table.ScrollContainer minWidth={0} type="native">
@@ -35,8 +42,8 @@ export function Changes({ changes, headings = text }: ChangesProps): ReactNode {
               <Table.Td>
                 <Code>{path}</Code>
               </Table.Td>
-              <Table.Td data-side="before">{shown(before)}</Table.Td>
-              <Table.Td data-side="after">{shown(after)}</Table.Td>
+              <Table.Td data-side="before">{shown(before, typeOf(path))}</Table.Td>
+              <Table.Td data-side="after">{shown(after, typeOf(path))}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>
@@ -45,14 +52,15 @@ export function Changes({ changes, headings = text }: ChangesProps): ReactNode {
   );
 }
 
-/** A value of JSON as people read it, or what is there to be shown in its place. */
-function shown(value: unknown): ReactNode {
-  if (isValidElement(value)) return value;
-  if (value === null || value === undefined)
+/** A value of JSON as people read it. @param type of what it is the id of */
+function shown(value: unknown, type: NamedType | undefined): ReactNode {
+  if (value === null || value === undefined || (Array.isArray(value) && value.length === 0))
     return (
       <Text span size="sm" c="dimmed" inherit>
         {text.notSet}
       </Text>
     );
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ');
+  if (type !== undefined && typeof value === 'string' && value !== '') return <NamedLink type={type} id={value} />;
   return typeof value === 'object' ? JSON.stringify(value, null, 1) : String(value);
 }

@@ -6,12 +6,10 @@ import { ActionIcon, Group, Table, Text, UnstyledButton, VisuallyHidden } from '
 import { createColumnHelper, metaHelper, tableFeatures, useTable } from '@tanstack/react-table';
 import type { ColumnDef, RowData } from '@tanstack/react-table';
 import type { ReactNode } from 'react';
+import { pageSize } from '../search.js';
 import classes from './data-table.module.css';
 import { formatCount } from './format.js';
 import { text } from './ui.text.js';
-
-/** As the API pages by default; keeps the document below 60 rows. */
-export const pageSize = 50;
 
 interface ColumnMeta {
   /** Figures. */
@@ -27,8 +25,15 @@ type Features = typeof features;
 
 export type Columns<Row extends RowData> = readonly ColumnDef<Features, Row>[];
 
+type Column<Row> = readonly [heading: string, cell: (row: Row) => ReactNode, meta?: ColumnMeta];
+
 /** Makes the columns of a table; call it at the top of a module. */
-export const columnsOf = <Row extends RowData>() => createColumnHelper<Features, Row>();
+export function columnsOf<Row extends RowData>(columns: readonly Column<Row>[]): Columns<Row> {
+  const { display } = createColumnHelper<Features, Row>();
+  return columns.map(([header, cell, meta = {}], index) =>
+    display({ id: String(index), header, meta, cell: ({ row }) => cell(row.original) }),
+  );
+}
 
 export interface DataTableProps<Row extends RowData> {
   /** What the rows are, for readers of the screen. */

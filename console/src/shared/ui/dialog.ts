@@ -14,7 +14,7 @@ export function useDialog(name: string): Dialog {
   const show = (shown: string | undefined, replace: boolean): void =>
     void navigate({
       to: '.',
-      search: (search: Record<string, unknown>) => ({ ...search, dialog: shown }),
+      search: (search) => ({ ...search, dialog: shown }),
       replace,
       resetScroll: false,
     });

@@ -3,7 +3,7 @@ import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { api, dataOf, Refusal } from '../api/client.js';
 import type { Done } from '../api/client.js';
-import { sentenceOf } from './problem.js';
+import { sentenceOf } from './sentence.js';
 import { text } from './ui.text.js';
 
 const shownMs = 12_000;
@@ -24,6 +24,7 @@ export function sayDone(said: string, done?: { readonly resourceId: string; read
           <Button
             size="xs"
             variant="light"
+            flex="none"
             onClick={() => {
               notifications.hide(id);
               void undo(done.resourceId, done.requestId);

@@ -1,12 +1,29 @@
-/** Figures as people read them, in the reader's language and zone, with units. */
+/**
+ * Figures as people read them, with units, in the reader's zone. The texts are English until there are translations, and so
+ * are figures and dates, whatever the browser's language.
+ */
 
-const count = new Intl.NumberFormat();
-const oneDigit = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
-const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 0 });
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+const language = 'en-GB';
+const count = new Intl.NumberFormat(language);
+const oneDigit = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+const share = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 });
+const relative = new Intl.RelativeTimeFormat(language);
+const dates = {
+  exact: new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'long' }),
+  clock: new Intl.DateTimeFormat(language, { timeStyle: 'medium' }),
+  minute: new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' }),
+  day: new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' }),
+} as const;
 
 export const none = '–';
+
+/** Where something listens; an IPv6 address stands in brackets. */
+export const formatAddress = (host: string, port: number): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** A listener, such as `tcp 0.0.0.0:443`. */
+export const formatListener = (transport: string, host: string, port: number): string =>
+  `${transport} ${formatAddress(host, port)}`;
 
 export const formatCount = (value: number): string => count.format(value);
 
@@ -36,19 +53,16 @@ export function formatDuration(seconds: number): string {
 /** @param milliseconds a time that the network took */
 export const formatMilliseconds = (milliseconds: number): string => `${oneDigit.format(milliseconds)} ms`;
 
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+/** @param as `exact` with date, time and zone; `clock`, `minute` and `day` are parts of that */
+export const formatTime = (at: string | number, as: keyof typeof dates = 'exact'): string =>
+  dates[as].format(new Date(at));
 
-/** The time of day. */
-export const formatClock = (at: number): string => clock.format(at);
-
-export const formatExact = (at: string | number): string => exact.format(new Date(at));
-
-/** `3 min. ago`, `in 12 days`. */
+/** `3 minutes ago`, `in 12 days`. */
 export function formatRelative(at: string, now: number): string {
   const seconds = (Date.parse(at) - now) / 1_000;
   const span = spans.find(([, length]) => Math.abs(seconds) >= length);
   // The clocks of reader and service differ a little.
   if (span === undefined)
-    return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.round(seconds / 10) * 10, 'second');
+    return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.trunc(seconds / 10) * 10, 'second');
   return relative.format(Math.trunc(seconds / span[1]), span[0]);
 }

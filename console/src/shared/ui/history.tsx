@@ -37,26 +37,17 @@ type HistoryStep = History['step'];
 
 const stepSeconds: Readonly<Record<HistoryStep, number>> = { '5m': 300, '1h': 3_600 };
 const spanSeconds: Readonly<Record<HistoryStep, number>> = { '5m': 86_400, '1h': 30 * 86_400 };
-type HistoryOf = 'node' | 'l4_chain' | 'l4_upstream';
-
-function ask(type: HistoryOf, id: string, step: HistoryStep, signal: AbortSignal): Promise<History> {
-  const options = { params: { path: { id }, query: { step } }, signal };
-  switch (type) {
-    case 'node':
-      return dataOf(api.GET('/api/nodes/{id}/history', options));
-    case 'l4_chain':
-      return dataOf(api.GET('/api/l4-chains/{id}/history', options));
-    case 'l4_upstream':
-      return dataOf(api.GET('/api/l4-upstreams/{id}/history', options));
-    default:
-      return type satisfies never;
-  }
-}
+const paths = {
+  node: '/api/nodes/{id}/history',
+  l4_chain: '/api/l4-chains/{id}/history',
+  l4_upstream: '/api/l4-upstreams/{id}/history',
+} as const;
+type HistoryOf = keyof typeof paths;
 
 const historyQuery = (type: HistoryOf, id: string, step: HistoryStep) =>
   queryOptions({
     queryKey: ['history', type, id, step],
-    queryFn: ({ signal }) => ask(type, id, step, signal),
+    queryFn: ({ signal }) => dataOf(api.GET(paths[type], { params: { path: { id }, query: { step } }, signal })),
   });
 
 interface HistorySectionProps {
@@ -72,7 +63,7 @@ export function HistorySection({ type, id }: HistorySectionProps): ReactNode {
   const show = (chosen: string): void =>
     void navigate({
       to: '.',
-      search: (search: Record<string, unknown>) => ({ ...search, span: chosen === 'month' ? chosen : undefined }),
+      search: (search) => ({ ...search, span: chosen === 'month' ? chosen : undefined }),
       replace: true,
       resetScroll: false,
     });

@@ -4,7 +4,7 @@ import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import type { ReactNode } from 'react';
 import uPlot from 'uplot';
-import { formatExact, none } from './format.js';
+import { formatTime, none } from './format.js';
 import classes from './plot.module.css';
 
 export interface Line {
@@ -34,8 +34,6 @@ const colours = {
   dark: { main: '#91a7ff', second: '#868e96', bad: '#ff8787', axis: '#a6adb4', grid: '#3a3d41' },
 } as const;
 const dayMs = 86_400_000;
-const ofDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const ofMonth = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
 
 export function Plot({ title, times, lines, format, most }: PlotProps): ReactNode {
   const place = useRef<HTMLDivElement>(null);
@@ -94,14 +92,14 @@ function optionsOf(
         ...axis,
         values: (plot, marks) => {
           const { min = 0, max = 0 } = plot.scales['x'] ?? {};
-          const words = (max - min) * 1_000 > 2 * dayMs ? ofMonth : ofDay;
-          return marks.map((seconds) => words.format(seconds * 1_000));
+          const as = (max - min) * 1_000 > 2 * dayMs ? 'day' : 'minute';
+          return marks.map((seconds) => formatTime(seconds * 1_000, as));
         },
       },
       { ...axis, size: axisWidth, values: (_plot, marks) => marks.map(format) },
     ],
     series: [
-      { label: '', value: (_plot, seconds) => (seconds === null ? none : formatExact(seconds * 1_000)) },
+      { label: '', value: (_plot, seconds) => (seconds === null ? none : formatTime(seconds * 1_000)) },
       ...lines.map(({ label, tone }) => ({
         label,
         stroke: colour[tone],

@@ -2,6 +2,7 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Refusal } from '../api/client.js';
+import { sentenceOf } from './sentence.js';
 import { Sign } from './state.js';
 import { text } from './ui.text.js';
 
@@ -24,10 +25,4 @@ export function Problem({ error, retry }: ProblemProps): ReactNode {
       </Group>
     </Alert>
   );
-}
-
-/** The sentence of a refusal with its request id. */
-export function sentenceOf({ sentence, requestId }: Refusal): string {
-  const [first = '', rest] = [sentence.charAt(0).toUpperCase(), sentence.slice(1)];
-  return requestId === null ? `${first}${rest}.` : `${first}${rest} (${text.request} ${requestId})`;
 }

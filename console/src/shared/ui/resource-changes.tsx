@@ -2,7 +2,7 @@
 import { Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Changes } from './changes.js';
-import type { Change } from './changes.js';
+import type { Change } from './differences.js';
 import { ResourceLink, typeNames } from './resource-link.js';
 
 export interface ResourceChange extends Change {

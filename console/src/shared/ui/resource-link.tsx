@@ -2,32 +2,59 @@
 import { Code } from '@mantine/core';
 import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { ListedType } from '../api/crud.js';
 import { useMay } from '../session.js';
 import { TextLink } from './links.js';
 
 export type ResourceLinkTarget = Pick<LinkProps, 'to' | 'params' | 'search'>;
 
-/** The page of a resource, by its type. */
-const pages = {
-  node: (id: string): ResourceLinkTarget => ({ to: '/nodes/$id', params: { id } }),
-  l4_chain: (id: string): ResourceLinkTarget => ({ to: '/chains/$id', params: { id } }),
-  l4_upstream: (id: string): ResourceLinkTarget => ({ to: '/upstreams/$id', params: { id } }),
-  credential: (id: string): ResourceLinkTarget => ({ to: '/credentials/$id', params: { id } }),
-  api_token: (id: string): ResourceLinkTarget => ({ to: '/tokens/$id', params: { id } }),
-  user: (id: string): ResourceLinkTarget => ({ to: '/users/$id', params: { id } }),
-  webhook: (id: string): ResourceLinkTarget => ({ to: '/webhooks/$id', params: { id } }),
-  route: (id: string): ResourceLinkTarget => ({ to: '/routes/$id', params: { id } }),
-  l3_network: (id: string): ResourceLinkTarget => ({ to: '/l3-networks/$id', params: { id } }),
+/** Where the pages of a type begin. */
+const bases = {
+  node: '/nodes',
+  l4_chain: '/chains',
+  l4_upstream: '/upstreams',
+  credential: '/credentials',
+  route: '/routes',
+  l3_network: '/l3-networks',
+  webhook: '/webhooks',
+  api_token: '/tokens',
+  user: '/users',
+} as const satisfies Readonly<Record<ListedType, string>>;
+
+/** Types that are made once and not edited. */
+const withoutForm: readonly string[] = ['api_token', 'user'];
+
+/** The addresses of the pages of a type: its list, the form of a new one, one, and its form. */
+export const pagesOf = (type: ListedType) => {
+  const base = bases[type];
+  const at = (to: string, id: string): ResourceLinkTarget => ({ to, params: { id } }) as ResourceLinkTarget;
+  return {
+    list: { to: base } satisfies ResourceLinkTarget,
+    add: { to: `${base}/new` } satisfies ResourceLinkTarget,
+    one: (id: string) => at(`${base}/$id`, id),
+    edit: withoutForm.includes(type) ? undefined : (id: string) => at(`${base}/$id/edit`, id),
+  };
+};
+
+/** The pages of what is in no list of resources. */
+const otherPages = {
   // Its id is the key of its listener; an IPv6 address has no slash.
   listener_policy: (id: string): ResourceLinkTarget => {
     const [node_id, transport, listen_addr, listen_port] = id.split('/');
-    return { to: '/listener-policies/edit', search: { node_id, transport, listen_addr, listen_port } };
+    const search = { node_id, transport: transport === 'udp' ? 'udp' : 'tcp', listen_addr, listen_port } as const;
+    return { to: '/listener-policies/edit', search };
   },
   fleet: (id: string): ResourceLinkTarget => ({ to: '/fleet-file/applies/$id', params: { id } }),
   connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
 } as const;
 
-export type LinkedType = keyof typeof pages;
+const isListed = (type: string): type is ListedType => Object.hasOwn(bases, type);
+
+/** The page of a resource; undefined for a type without pages. */
+function pageOf(type: string, id: string): ResourceLinkTarget | undefined {
+  if (isListed(type)) return pagesOf(type).one(id);
+  return Object.hasOwn(otherPages, type) ? otherPages[type as keyof typeof otherPages](id) : undefined;
+}
 
 /** Types as people call them. */
 export const typeNames: Readonly<Record<string, string>> = {
@@ -47,16 +74,6 @@ export const typeNames: Readonly<Record<string, string>> = {
   service: 'Service',
 };
 
-/** The form of a resource, by its type, where it has one with a field for each of the API's. */
-const forms: Partial<Readonly<Record<string, (id: string) => ResourceLinkTarget>>> = {
-  node: (id) => ({ to: '/nodes/$id/edit', params: { id } }),
-  l4_chain: (id) => ({ to: '/chains/$id/edit', params: { id } }),
-  l4_upstream: (id) => ({ to: '/upstreams/$id/edit', params: { id } }),
-  credential: (id) => ({ to: '/credentials/$id/edit', params: { id } }),
-};
-
-export const targetOf = (type: LinkedType, id: string): ResourceLinkTarget => pages[type](id);
-
 interface ResourceLinkProps {
   readonly type: string;
   readonly id: string | null;
@@ -66,8 +83,8 @@ interface ResourceLinkProps {
 
 export function ResourceLink({ type, id, name }: ResourceLinkProps): ReactNode {
   const shown = name ?? id ?? typeNames[type] ?? type;
-  if (id === null || !Object.hasOwn(pages, type)) return shown;
-  return <TextLink {...targetOf(type as LinkedType, id)}>{shown}</TextLink>;
+  const page = id === null ? undefined : pageOf(type, id);
+  return page === undefined ? shown : <TextLink {...page}>{shown}</TextLink>;
 }
 
 interface FieldLinkProps {
@@ -80,9 +97,9 @@ interface FieldLinkProps {
 /** The field that an error is about: in the resource's form for those who may change it, else on its page. */
 export function FieldLink({ type, id, path }: FieldLinkProps): ReactNode {
   const mayChange = useMay('operator');
-  const page = (pages as Partial<Record<string, (id: string) => ResourceLinkTarget>>)[type];
-  const target = (mayChange ? forms[type] : undefined) ?? page;
+  const form = mayChange && isListed(type) ? pagesOf(type).edit?.(id) : undefined;
+  const target = form ?? pageOf(type, id);
   const shown = <Code>{path}</Code>;
   if (target === undefined) return shown;
-  return <TextLink {...({ ...target(id), search: { field: path } } as ResourceLinkTarget)}>{shown}</TextLink>;
+  return <TextLink {...({ ...target, search: { field: path } } as ResourceLinkTarget)}>{shown}</TextLink>;
 }

@@ -1,13 +1,13 @@
 /** A time as the reader's distance from it, with the exact one at hand. */
 import type { ReactNode } from 'react';
-import { formatExact, formatRelative, none } from './format.js';
+import { formatTime, formatRelative, none } from './format.js';
 import { useNow } from './now.js';
 
 export function When({ at }: { readonly at: string | null }): ReactNode {
   const now = useNow();
   if (at === null) return none;
   return (
-    <time style={{ whiteSpace: 'nowrap' }} dateTime={at} title={formatExact(at)}>
+    <time style={{ whiteSpace: 'nowrap' }} dateTime={at} title={formatTime(at)}>
       {formatRelative(at, now)}
     </time>
   );

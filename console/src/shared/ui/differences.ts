@@ -1,16 +1,10 @@
-/** What two versions of a resource differ in, field by field, with the names of what they refer to. */
-import type { ReactNode } from 'react';
-import type { NamedType } from '../named.js';
-import type { Change } from './changes.js';
-import { NamedLink } from './named-link.js';
+/** What two versions of a resource differ in, field by field. Pure. */
 
-/** Fields that hold the id of something else. */
-const references: Readonly<Record<string, NamedType>> = {
-  node_id: 'node',
-  upstream_id: 'l4_upstream',
-  credential_id: 'credential',
-  x25519_credential_id: 'credential',
-};
+export interface Change {
+  readonly path: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
 
 /** @returns one change for each field that differs, by its path in the API */
 export function differencesOf(before: unknown, after: unknown, path = ''): readonly Change[] {
@@ -31,7 +25,7 @@ export function differencesOf(before: unknown, after: unknown, path = ''): reado
       differencesOf(old[key], now[key], path === '' ? key : `${path}.${key}`),
     );
   }
-  return [{ path, before: named(path, before), after: named(path, after) }];
+  return [{ path, before, after }];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -41,11 +35,3 @@ const isObject = (value: unknown): value is Fields =>
 
 const isListOfObjects = (value: unknown): value is readonly Fields[] | undefined =>
   value === undefined || (Array.isArray(value) && value.every(isObject));
-
-/** An id as the name of what it is of, a list of words as words. */
-function named(path: string, value: unknown): unknown {
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ');
-  const type = references[path.slice(path.lastIndexOf('.') + 1)];
-  if (type === undefined || typeof value !== 'string' || value === '') return value;
-  return (<NamedLink type={type} id={value} />) satisfies ReactNode;
-}

@@ -1,0 +1,109 @@
+/** Makes the pages that add and edit a resource: one form, which leads to the page of the resource once it is saved. */
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import type { Done } from '../api/client.js';
+import { nameOf } from '../api/crud.js';
+import type { ListedType, Query, Save } from '../api/crud.js';
+import { sayDone, sayDoneOf } from '../ui/done.js';
+import { Page } from '../ui/page.js';
+import { Problem } from '../ui/problem.js';
+import { pagesOf, typeNames } from '../ui/resource-link.js';
+import type { Values } from './fields.js';
+import { text as shared } from './forms.text.js';
+import { ResourceForm } from './resource-form.js';
+import type { FormOf, ResourceFormProps, Stored } from './resource-form.js';
+
+type Named = Stored & ({ readonly name: string } | { readonly username: string });
+
+export interface FieldsProps<V, R> {
+  readonly form: FormOf<V>;
+  /** Absent for a new one. */
+  readonly resource?: R;
+}
+
+interface FormPage<V extends Values, R extends Named> extends Pick<ResourceFormProps<V, R>, 'labels' | 'role'> {
+  readonly type: ListedType;
+  readonly valuesOf: (resource: R | undefined) => V;
+  readonly Fields: (props: FieldsProps<V, R>) => ReactNode;
+}
+
+interface NewPage<V extends Values, R extends Named, M extends R> extends FormPage<V, R> {
+  readonly create: (save: Save<V>) => Promise<Done<M>>;
+  /** Of the page and its button. */
+  readonly title: string;
+  /** Whether a revert takes it back. */
+  readonly undoable?: boolean;
+  /** What the page shows once it is made, such as a secret; absent where the page of the resource follows at once. */
+  readonly Made?: (props: { readonly made: M; readonly onKept: () => void }) => ReactNode;
+}
+
+/** The page that adds one. */
+export function newPage<V extends Values, R extends Named, M extends R = R>(page: NewPage<V, R, M>): () => ReactNode {
+  const { type, create, title, valuesOf, labels, role, Fields, Made, undoable = true } = page;
+  const pages = pagesOf(type);
+  return function NewPage() {
+    const navigate = useNavigate();
+    const [made, setMade] = useState<M>();
+    const show = ({ id }: M): void => void navigate(pages.one(id));
+    if (made !== undefined && Made !== undefined) return <Made made={made} onKept={() => show(made)} />;
+    return (
+      <Page title={title}>
+        <ResourceForm<V, M>
+          valuesOf={valuesOf}
+          labels={labels}
+          role={role}
+          save={create}
+          onSaved={(done) => {
+            const said = shared.added(typeNames[type] ?? type, nameOf(done.data));
+            if (undoable) sayDoneOf(said, done);
+            else sayDone(said);
+            if (Made === undefined) show(done.data);
+            else setMade(done.data);
+          }}
+          onCancel={() => void navigate(pages.list)}
+          saveLabel={title}
+        >
+          {(form) => <Fields form={form} />}
+        </ResourceForm>
+      </Page>
+    );
+  };
+}
+
+interface EditPage<V extends Values, R extends Named> extends FormPage<V, R> {
+  readonly one: (id: string) => Query<R>;
+  readonly update: (id: string, save: Save<V>) => Promise<Done<R>>;
+}
+
+/** The page that edits the one that the address names. */
+export function editPage<V extends Values, R extends Named>(page: EditPage<V, R>): () => ReactNode {
+  const { type, one, update, valuesOf, labels, role, Fields } = page;
+  return function EditPage() {
+    const { id = '' } = useParams({ strict: false });
+    const navigate = useNavigate();
+    const { data: resource, error, refetch } = useQuery(one(id));
+    if (resource === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+    const back = (): void => void navigate(pagesOf(type).one(id));
+    return (
+      <Page title={shared.edit(nameOf(resource))}>
+        <ResourceForm<V, R>
+          resource={resource}
+          valuesOf={valuesOf}
+          labels={labels}
+          role={role}
+          save={(changes) => update(id, changes)}
+          onSaved={(done) => {
+            sayDoneOf(shared.saved(typeNames[type] ?? type, nameOf(done.data)), done);
+            back();
+          }}
+          onCancel={back}
+          saveLabel={shared.save}
+        >
+          {(form) => <Fields form={form} resource={resource} />}
+        </ResourceForm>
+      </Page>
+    );
+  };
+}

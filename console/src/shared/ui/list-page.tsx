@@ -1,0 +1,128 @@
+/** Makes the page of a list: a search by name, what else filters, its rows, and what to do where there are none. */
+import { Group, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { nameOf } from '../api/crud.js';
+import type { ListedType, Query } from '../api/crud.js';
+import { ownOf } from '../search.js';
+import type { ListSearch } from '../search.js';
+import { useMay } from '../session.js';
+import type { Role } from '../session.js';
+import { Choices } from './choices.js';
+import type { Choice } from './choices.js';
+import type { Columns } from './data-table.js';
+import { Empty } from './empty.js';
+import { LinkButton, TextLink } from './links.js';
+import { ListTable } from './list-table.js';
+import { Page } from './page.js';
+import { pagesOf, ResourceLink } from './resource-link.js';
+import { useTyped } from './typed.js';
+import { text as shared } from './ui.text.js';
+import { When } from './when.js';
+
+type Named = { readonly id: string } & Parameters<typeof nameOf>[0];
+
+/** The first column of most lists: the name, which leads to the page of the resource. */
+export const nameColumn = (type: ListedType) =>
+  [shared.name, (row: Named) => <ResourceLink type={type} id={row.id} name={nameOf(row)} />, { sort: 'name' }] as const;
+
+/** And the last one. */
+export const updatedColumn = [
+  shared.updated,
+  (row: { readonly updated_at: string }) => <When at={row.updated_at} />,
+  { minor: true, sort: 'updated_at' },
+] as const;
+
+interface Words {
+  readonly title: string;
+  /** What the rows are, for readers of the screen. */
+  readonly caption: string;
+  readonly add: string;
+  readonly emptyTitle: string;
+  /** What to do where there is nothing yet. */
+  readonly empty: string;
+}
+
+/** What the address of a list holds at least; what it can be sorted by is the list's own. */
+type AnyListSearch = Omit<ListSearch, 'sort'> & { readonly sort?: string | undefined };
+
+export interface FiltersProps<S> {
+  readonly search: S;
+  readonly onFilter: (changed: Partial<S>) => void;
+}
+
+interface List {
+  readonly items: readonly { readonly id: string }[];
+  readonly total: number;
+}
+
+interface ListPage<L extends List, S extends object> {
+  /** How the type is listed. */
+  readonly of: {
+    readonly type: ListedType;
+    readonly list: (search: S) => Query<L>;
+  };
+  readonly text: Words;
+  readonly columns: Columns<L['items'][number]>;
+  /** Further columns, for admins. */
+  readonly forAdmins?: Columns<L['items'][number]>;
+  /** Who may add one. */
+  readonly role?: Role;
+  /** Filters of a few words each, beside the search. */
+  readonly choices?: readonly Choice<S>[];
+  /** Other filters. */
+  readonly Filters?: (props: FiltersProps<S>) => ReactNode;
+}
+
+/** The page of the list of a type, whose filters, order and page are in its address. */
+export function listPage<L extends List, S extends object>(page: ListPage<L, S>): () => ReactNode {
+  const { of, text, columns, forAdmins = [], role = 'operator', choices = [], Filters } = page;
+  return function ListPage() {
+    // The router reads the address of each list as the list's own words.
+    const search = ownOf(useSearch({ strict: false })) as AnyListSearch & S;
+    const navigate = useNavigate();
+    const show = (changed: Partial<AnyListSearch>, replace: boolean): void =>
+      void navigate({ to: '.', search: { ...search, ...changed } as object, replace });
+    const filter = (changed: object): void => show({ ...changed, page: undefined }, true);
+    const find = useTyped(search.q ?? '', (q) => filter({ q }));
+    const isAdmin = useMay('admin');
+    const mayAdd = useMay(role);
+    const add = mayAdd && <LinkButton {...pagesOf(of.type).add}>{text.add}</LinkButton>;
+    const { page: at, sort, ...filters } = search;
+    const filtered = Object.values(filters).some((value) => value !== undefined);
+    return (
+      <Page title={text.title} actions={add}>
+        <Group gap="xs">
+          <TextInput {...find} aria-label={shared.find} placeholder={shared.find} type="search" w={220} />
+          <Choices choices={choices} search={search} onFilter={filter} />
+          {Filters !== undefined && <Filters search={search} onFilter={filter} />}
+        </Group>
+        <ListTable<L['items'][number]>
+          caption={text.caption}
+          columns={isAdmin ? [...columns, ...forAdmins] : columns}
+          query={useQuery(of.list(search))}
+          rowKey={({ id }) => id}
+          empty={
+            filtered ? (
+              <Empty title={shared.noMatches}>
+                <TextLink to="." search={{}}>
+                  {shared.showAll}
+                </TextLink>
+              </Empty>
+            ) : (
+              <Empty title={text.emptyTitle}>
+                {text.empty} {add}
+              </Empty>
+            )
+          }
+          paging={{ page: at ?? 1, onPage: (to) => show({ page: to }, false) }}
+          sorting={{
+            sort: sort ?? 'name',
+            onSort: (by) => show({ sort: by, page: undefined }, false),
+          }}
+        />
+      </Page>
+    );
+  };
+}

@@ -1,0 +1,61 @@
+/** What the addresses of the console's pages hold (`docs/contract/console.md#rules`, deep links). */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseSearch, stringifySearch } from '../../console/src/app/search.js';
+import { nodeConfigSearch, nodesSearch } from '../../console/src/nodes/nodes-search.js';
+import { pageOfList } from '../../console/src/overview/matter-page.js';
+import { anySearch, listSearch, ownOf } from '../../console/src/shared/search.js';
+
+describe('the query of an address', () => {
+  test('is as people write it', () => {
+    expect(parseSearch('?status=offline&label=region:eu&label=rack')).toEqual({
+      status: 'offline',
+      label: ['region:eu', 'rack'],
+    });
+    expect(stringifySearch({ status: 'offline', label: ['region:eu', 'rack'], q: undefined, sort: '' })).toBe(
+      '?status=offline&label=region%3Aeu&label=rack',
+    );
+    expect(stringifySearch({})).toBe('');
+  });
+
+  test('is read back as it was written', () => {
+    const value = fc.string({ minLength: 1 });
+    const values = fc.oneof(value, fc.array(value, { minLength: 2 }));
+    const names = fc.string({ minLength: 1 }).filter((name) => name !== '__proto__');
+    fc.assert(
+      fc.property(fc.dictionary(names, values, { noNullPrototype: true }), (search) => {
+        expect(parseSearch(stringifySearch(search))).toEqual(search);
+      }),
+    );
+  });
+});
+
+test('what an address holds and no page understands is dropped, so that an old bookmark still opens', () => {
+  expect(listSearch({ q: 'a', sort: 'colour', page: '0' })).toEqual({ q: 'a', sort: undefined, page: undefined });
+  expect(listSearch({ q: '', sort: '-name', page: '3' })).toEqual({ q: undefined, sort: '-name', page: 3 });
+  expect(nodesSearch({ status: 'asleep', label: 'rack', listeners: 'missing' })).toMatchObject({
+    status: undefined,
+    label: ['rack'],
+    listeners: 'missing',
+  });
+  expect(nodeConfigSearch({ generation: '0', from: 'x' })).toEqual({ generation: 0, from: undefined });
+  expect(nodeConfigSearch({ generation: '', from: '-1' })).toEqual({ generation: undefined, from: undefined });
+  expect(anySearch({ span: 'decade', dialog: 'delete' })).toEqual({
+    dialog: 'delete',
+    field: undefined,
+    span: undefined,
+  });
+});
+
+test('a list asks the API for nothing that the address holds for every page', () => {
+  expect(ownOf({ dialog: 'delete', field: 'name', span: 'month' as const, q: 'a' })).toEqual({ q: 'a' });
+});
+
+test('a matter leads to the page that shows its list, with the same filters', () => {
+  expect(pageOfList('/api/l4-chains?health=down&sort=name')).toEqual({
+    to: '/chains',
+    search: { health: 'down', sort: 'name' },
+  });
+  expect(pageOfList('/api/nodes/ports/runtime')).toEqual({ to: '/ports', search: {} });
+  expect(pageOfList('/api/unheard-of')).toBeUndefined();
+});
