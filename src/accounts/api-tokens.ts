@@ -17,6 +17,7 @@ import { apiTokenHash, generateApiToken } from '../security/api-token.js';
 import type { AccountParts } from './parts.js';
 import { pageOf } from './page.js';
 import { endEverywhere } from './parts.js';
+import type { TokenUse } from './token-uses.js';
 import { tuning } from './tuning.js';
 
 const { apiTokens: bounds } = limits.accounts;
@@ -26,19 +27,16 @@ export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts
   const { gateway, view, clock, ids, uses } = parts;
   const { apiTokens } = view.accounts;
 
+  const viewOf = ({ token_sha256: _secret, ...token }: ApiTokenState, last?: TokenUse): ApiTokenView => ({
+    ...token,
+    expired: hasExpired(token, clock.now()),
+    last_used_at: last?.at ?? null,
+    last_used_from: last?.from ?? null,
+  });
+
   async function shown(tokens: readonly ApiTokenState[]): Promise<ApiTokenView[]> {
     const last = await uses.of(tokens.map(({ id }) => id));
-    return tokens.map(({ token_sha256: _secret, ...token }) => ({
-      ...token,
-      expired: hasExpired(token, clock.now()),
-      last_used_at: last.get(token.id)?.at ?? null,
-      last_used_from: last.get(token.id)?.from ?? null,
-    }));
-  }
-
-  async function show(token: ApiTokenState): Promise<ApiTokenView> {
-    const [one] = await shown([token]);
-    return present(one);
+    return tokens.map((token) => viewOf(token, last.get(token.id)));
   }
 
   /** Users see their own tokens, admins see all; nobody sees a forgotten one. */
@@ -62,7 +60,7 @@ export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts
     },
     async get(caller, id) {
       const token = visible(caller, id);
-      return token === undefined ? undefined : show(token);
+      return token === undefined ? undefined : (await shown([token]))[0];
     },
     async create(context, caller, { expires_in_days: days, ...fields }) {
       if (roles.indexOf(fields.role) < roles.indexOf(caller.role)) {
@@ -77,9 +75,8 @@ export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts
         context,
         (accounts) => present(accounts.apiTokens.byId.get(id)),
       );
-      return outcome.kind === 'done'
-        ? { ...outcome, result: { apiToken: await show(outcome.result), token } }
-        : outcome;
+      // Nobody has used it yet: the only answer with the token must not depend on the read store.
+      return outcome.kind === 'done' ? { ...outcome, result: { apiToken: viewOf(outcome.result), token } } : outcome;
     },
     async remove(context, caller, id, ifMatch) {
       if (visible(caller, id) === undefined) throw new ServiceError('not_found', 'no API token has this id');

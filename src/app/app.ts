@@ -4,7 +4,7 @@
  */
 import { createAgents } from './agents.js';
 import { createCore } from './core.js';
-import { createRest } from './rest.js';
+import { createRest, createRestDeps } from './rest.js';
 import type { Config } from './config/config.js';
 import type { TlsFiles } from './config/tls-files.js';
 import { readTls } from './config/tls-files.js';
@@ -148,7 +148,9 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   const agents = await createAgents(core, config, options.known);
   const webhooks = await startWebhooks(core, config.webhookAllow, config.http.listen);
   closers.add('webhooks', () => webhooks.service.close());
-  const rest = await createRest(core, { agents, webhooks }, { config, tls, ofProcess });
+  const restOptions = { config, tls, ofProcess };
+  const deps = await createRestDeps(core, { agents, webhooks }, restOptions);
+  const rest = await createRest(deps, agents.address, restOptions, closers);
   // Before REST, so that no request waits for a long fold.
   closers.add('history', () => core.history.close());
   await start.freePort();

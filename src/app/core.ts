@@ -35,7 +35,7 @@ import type { Feed } from '../feed/port.js';
 import type { StoreHealth } from '../instance/store-health.js';
 import { watchStores } from '../instance/store-health.js';
 import { createHistory } from '../projections/history/history.js';
-import type { History } from '../projections/history/history.js';
+import type { History, HistoryOptions } from '../projections/history/history.js';
 import type { CommittedAccounts } from '../projections/accounts.js';
 import { openAccounts } from '../projections/accounts.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
@@ -55,7 +55,7 @@ import { raiseCompilerVersion, whenWritable } from './first-commands.js';
 import { ensureFirstAdmin } from './first-admin.js';
 import type { Followers } from './followers.js';
 import { createFollowers } from './followers.js';
-import type { Installation } from './installation/installation.js';
+import type { Installation, InstallationDeps } from './installation/installation.js';
 import { damagedLog, openInstallation } from './installation/installation.js';
 import { remedyFor, watchReadStore } from './installation/read-store-binding.js';
 import type { SigningKeyFold } from './installation/signing-key.js';
@@ -109,11 +109,21 @@ export interface CoreOptions {
   onEmptied(): void;
   /** See `StoreSettings`. */
   onWaiting(store: string, reason: string | undefined): void;
+  /** For tests. */
+  readonly replaced?: Replaced;
+}
+
+/** What a test puts in the place of the service's own. */
+export interface Replaced extends Pick<InstallationDeps, 'openStores'> {
+  readonly clock?: Clock;
+  readonly hasher?: PasswordHasher;
+  readonly history?: Partial<HistoryOptions>;
 }
 
 /** Resolves when it holds the log and has made the writes of a start. @throws StartError, ServiceError `unavailable` */
 export async function createCore({ config, logger, closers, mustEnd, ...options }: CoreOptions): Promise<Core> {
-  const [clock, ids] = [systemClock, randomIds];
+  const { replaced = {} } = options;
+  const [clock, ids] = [replaced.clock ?? systemClock, randomIds];
   const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
   closers.add('refusals', () => refusals.close());
   const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
@@ -121,7 +131,8 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const sessionLog = createBudgetedLogger({ logger, clock, what: 'changes of sessions', source: 'node_id' });
   closers.add('session log', () => sessionLog.close());
 
-  const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: options.onWaiting };
+  const { openStores } = replaced;
+  const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: options.onWaiting, openStores };
   const installation = await openInstallation(config, opening);
   const { readStore, keyring, logChain, clocks, identity } = installation;
   const watchedLog = watchForeignEvents(installation.eventStore, logger);
@@ -164,7 +175,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   );
   closers.add('accounts gateway', () => accounts.close());
 
-  const history = createHistory({ eventStore, logChain, logger });
+  const history = createHistory({ eventStore, logChain, logger, ...replaced.history });
   const delivery = await createDelivery({
     committed,
     eventStore,
@@ -208,7 +219,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('event feed', () => feed.close());
 
   // The events that a start writes.
-  const hasher = createPasswordHasher();
+  const hasher = replaced.hasher ?? createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
   const service = { eventStore, logChain, clock, ids };
   const heads = { headOf, fleet, accounts, service, logger, clock, readOnly };

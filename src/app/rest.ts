@@ -7,6 +7,7 @@ import { openTokenUses } from '../accounts/token-uses.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import type { Config } from './config/config.js';
 import type { TlsFiles } from './config/tls-files.js';
+import type { Closers } from '../kernel/closers.js';
 import type { MetricSource } from '../instance/metrics.js';
 import { createMetrics } from '../instance/metrics.js';
 import { watchProjectionLag } from '../instance/projection-lag.js';
@@ -22,7 +23,7 @@ import type { Counts } from '../reports/counts.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
-import type { Readiness, RestApp } from '../transport/rest/deps.js';
+import type { AnswersUnderWay, Readiness, RestApp, RestDeps } from '../transport/rest/deps.js';
 import { createAnswersUnderWay } from '../transport/rest/server/answers-under-way.js';
 import { createRequestCounts } from '../transport/rest/server/request-records.js';
 import { createRestSockets } from '../transport/rest/server/sockets.js';
@@ -38,15 +39,15 @@ export interface RestOptions {
   readonly ofProcess: Measured;
 }
 
-/** The server, which does not listen yet. */
-export async function createRest(
+/** All that REST calls. */
+export async function createRestDeps(
   core: Core,
   { agents, webhooks }: { readonly agents: Agents; readonly webhooks: WebhookParts },
   options: RestOptions,
-): Promise<RestApp> {
+): Promise<RestDeps & { readonly answers: AnswersUnderWay }> {
   const { clock, ids, logger, closers, refusals, requestLog, projections, delivery, queries, followers } = core;
   const { health, clocks } = core;
-  const { corsOrigins, trustedProxies, metricsToken } = options.config.http;
+  const { trustedProxies } = options.config.http;
   const { reports, membership } = agents;
   const readStoreAway = (): boolean => health.away('read store') !== undefined;
   const commands = await createHandlers(core, agents, webhooks.handlers, readStoreAway);
@@ -83,42 +84,44 @@ export async function createRest(
   });
   const metrics = createMetrics(sources, clock);
   closers.add('metrics', () => metrics.close());
-  const app = await buildRest(
-    {
-      ...rest,
-      commands,
-      fleet: queries,
-      projections,
-      agentFacts: core.agentFacts,
-      held: followers,
-      feed: core.feed,
-      recent: await keepRecent({ feed: core.feed, projections, readStoreAway }),
-      webhooks: webhooks.service,
-      delivery,
-      reports,
-      counts,
-      commandsDelivered: agents.claims.delivered,
-      clock,
-      ids,
-      logger,
-      refusals,
-      requestLog,
-      sessionsEnded: membership.sessionsEnded,
-      activity: membership.activity,
-      readiness,
-      commandsRefused: () => health.away('event store') ?? clocks.problems()[0],
-      readStoreAway,
-      metrics: () => metrics.text(),
-    },
-    {
-      version,
-      corsOrigins,
-      trustedProxies,
-      metricsToken,
-      tls: options.tls,
-      controlEndpoint: controlEndpointOf(agents.address, options.config.agents.reality),
-    },
-  );
+  return {
+    ...rest,
+    commands,
+    fleet: queries,
+    projections,
+    agentFacts: core.agentFacts,
+    held: followers,
+    feed: core.feed,
+    recent: await keepRecent({ feed: core.feed, projections, readStoreAway }),
+    webhooks: webhooks.service,
+    delivery,
+    reports,
+    counts,
+    commandsDelivered: agents.claims.delivered,
+    clock,
+    ids,
+    logger,
+    refusals,
+    requestLog,
+    sessionsEnded: membership.sessionsEnded,
+    activity: membership.activity,
+    readiness,
+    commandsRefused: () => health.away('event store') ?? clocks.problems()[0],
+    readStoreAway,
+    metrics: () => metrics.text(),
+  };
+}
+
+/** The server, which does not listen yet. @param agents where they connect: `host:port` */
+export async function createRest(
+  deps: RestDeps,
+  agents: string,
+  { config, tls }: RestOptions,
+  closers: Closers,
+): Promise<RestApp> {
+  const { corsOrigins, trustedProxies, metricsToken } = config.http;
+  const controlEndpoint = controlEndpointOf(agents, config.agents.reality);
+  const app = await buildRest(deps, { version, corsOrigins, trustedProxies, metricsToken, tls, controlEndpoint });
   closers.add('rest', () => app.close());
   return app;
 }

@@ -19,7 +19,10 @@ test('the probes and the metrics need no token; an unready instance answers 503 
   const answer = await rest.call('GET', '/readyz', nobody);
   expect([answer.statusCode, answer.json()]).toEqual([503, { ready: false, reasons: ['projections: catching up'] }]);
   const metrics = await rest.call('GET', '/metrics', nobody);
-  expect([metrics.statusCode, metrics.body]).toEqual([200, expect.stringContaining('\nup 1\n')]);
+  expect([metrics.statusCode, metrics.body]).toEqual([
+    200,
+    expect.stringContaining('\nsvc_store_up{store="read store"} 1\n'),
+  ]);
   expect(metrics.headers['content-type']).toMatch(/^text\/plain/);
   for (const url of openPaths)
     expect([url, (await rest.call('HEAD', url, nobody)).statusCode]).toEqual([url, url === '/readyz' ? 503 : 200]);

@@ -556,9 +556,10 @@ describe('an answer about all nodes', () => {
 test('the endpoint of agents is at the host that the request names, and on the port of their listener', async () => {
   const at = async (host: string): Promise<unknown> =>
     (await rest.call('GET', '/api/nodes/control-endpoint', { headers: { host } })).json().data?.endpoint;
-  expect(await at('control.example')).toBe('http://control.example:8443');
-  expect(await at('control.example:8081')).toBe('http://control.example:8443');
-  expect(await at('[2001:db8::1]:8081')).toBe('http://[2001:db8::1]:8443');
+  const port = rest.agents.split(':').at(-1);
+  expect(await at('control.example')).toBe(`http://control.example:${port}`);
+  expect(await at('control.example:8081')).toBe(`http://control.example:${port}`);
+  expect(await at('[2001:db8::1]:8081')).toBe(`http://[2001:db8::1]:${port}`);
   expect((await rest.call('GET', '/api/nodes/control-endpoint', { headers: { host: 'a b' } })).statusCode).toBe(400);
 });
 

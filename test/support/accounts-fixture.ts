@@ -9,7 +9,6 @@ import { ensureFirstAdmin } from '../../src/app/first-admin.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import type { FactRecorder } from '../../src/commands/port.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
-import type { Clock } from '../../src/kernel/clock.js';
 import { openAccounts } from '../../src/projections/accounts.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
 import { randomIds } from '../../src/kernel/ids.js';
@@ -29,14 +28,11 @@ export interface AccountsInstance extends AccountHandlerOptions {
   close(): Promise<void>;
 }
 
-type AnyFixture = CommandFixture<Clock>;
-
 const seed = randomBytes(32);
 
 export async function startAccounts(
-  fixture: AnyFixture,
+  fixture: CommandFixture,
   overrides: Partial<Omit<AccountHandlerOptions, 'facts'>> = {},
-  ttlSeconds = 43_200,
 ): Promise<AccountsInstance> {
   const { clock, store: eventStore } = fixture;
   const keyring = testKeyring();
@@ -57,7 +53,7 @@ export async function startAccounts(
     keyring,
     hasher: createPasswordHasher(),
     limiter: createLoginLimiter({ clock }),
-    tokens: createTokens({ seed, ttlSeconds, clock }),
+    tokens: createTokens({ seed, ttlSeconds: 43_200, clock }),
     facts,
     uses: await openTokenUses({ readStore: fixture.stores.readStore, clock, logger, away: () => false }),
     refusals: { note: () => undefined },

@@ -14,7 +14,6 @@ import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js'
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
-import type { Clock } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -37,9 +36,9 @@ export type FleetGateway = Gateway<Fleet, DecidedOnFleet> & {
   run(command: DecidedOnFleet, context?: Partial<CommandContext>): Promise<CommandOutcome<undefined>>;
 };
 
-export interface CommandFixture<C extends Clock = ManualClock> {
+export interface CommandFixture {
   readonly stores: TemporaryStores;
-  readonly clock: C;
+  readonly clock: ManualClock;
   /** The store as the first gateway sees it. */
   readonly store: ScriptedEventStore;
   /** What a gateway needs, on the scripted store. */
@@ -51,17 +50,20 @@ export interface CommandFixture<C extends Clock = ManualClock> {
   /** A fresh fold of the log. */
   fold(): Promise<Fleet>;
   /** Closes everything and opens the same folder again. */
-  reopened(): Promise<CommandFixture<C>>;
+  reopened(): Promise<CommandFixture>;
   close(): Promise<void>;
 }
 
 /** A gateway on a committed fleet that the caller closes. */
-export function fleetGatewayOn(
+export const fleetGatewayOn = (
   committed: CommittedFleet,
   options: GatewayOptions,
   aggregate: typeof fleetAggregate = fleetAggregate,
-): FleetGateway {
-  const gateway = createGateway(aggregate, { ...committed, state: committed.fleet }, options);
+): FleetGateway =>
+  fleetGatewayOf(createGateway(aggregate, { ...committed, state: committed.fleet }, options), committed);
+
+/** A gateway with what tests read of it. */
+export function fleetGatewayOf(gateway: Gateway<Fleet, DecidedOnFleet>, committed: CommittedFleet): FleetGateway {
   return {
     ...gateway,
     get fleet() {
@@ -71,15 +73,11 @@ export function fleetGatewayOn(
   };
 }
 
-/** @param stores an opened folder, by default a new one; `storesInMemory()` where nothing is asked of one */
-export function createCommandFixture(stores?: TemporaryStores): Promise<CommandFixture> {
-  return openCommandFixture(createManualClock(), stores);
-}
-
-export async function openCommandFixture<C extends Clock>(
-  clock: C,
+/** @param opened an opened folder, by default a new one; `storesInMemory()` where nothing is asked of one */
+export async function createCommandFixture(
   opened?: TemporaryStores,
-): Promise<CommandFixture<C>> {
+  clock: ManualClock = createManualClock(),
+): Promise<CommandFixture> {
   const stores = opened ?? (await openTemporaryStores(clock));
   const store = scriptedEventStore(stores.eventStore);
   const options: GatewayOptions = {
@@ -95,7 +93,7 @@ export async function openCommandFixture<C extends Clock>(
   const closeGateways = async (): Promise<void> => {
     for (const gateway of gateways) await gateway.close();
   };
-  const fixture: CommandFixture<C> = {
+  const fixture: CommandFixture = {
     stores,
     clock,
     store,
@@ -131,7 +129,7 @@ export async function openCommandFixture<C extends Clock>(
     },
     async reopened() {
       await closeGateways();
-      return openCommandFixture(clock, await stores.reopened());
+      return createCommandFixture(await stores.reopened(), clock);
     },
     async close() {
       await closeGateways();

@@ -1,61 +1,44 @@
 /**
- * REST over the real service on embedded stores in a temporary folder: commands, accounts, read models, delivery and
- * telemetry, called through `inject`. Not here: the agent transport (an agent of a test holds its place at delivery and
- * its presence itself), Argon2 (too slow for hundreds of sign-ins), and what watches the stores. A test forces a state
- * that it cannot reach otherwise with `vi.spyOn` on `deps` or `followers`.
+ * REST of the service as the app composes it, on embedded stores in a temporary folder, called through `inject`. Not
+ * here: agents that connect (an agent of a test holds its place at delivery and its presence itself) and Argon2 (too
+ * slow for hundreds of sign-ins). A test forces a state that it cannot reach otherwise with `vi.spyOn` on `deps` or
+ * `followers`.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { LightMyRequestResponse } from 'fastify';
-import type { Role } from '../../src/domain/accounts/user.js';
-import { createCommandHandlers } from '../../src/app/command-handlers.js';
-import { systemContext } from '../../src/commands/system.js';
-import { createDelivery } from '../../src/delivery/delivery.js';
-import type { SnapshotPush } from '../../src/delivery/port.js';
 import { userField } from '../../src/accounts/fields.js';
-import { compilerVersion } from '../../src/domain/compile/version.js';
-import { createFeed } from '../../src/feed/feed.js';
-import { accountNames, fleetNames } from '../../src/feed/names.js';
-import { keepRecent } from '../../src/feed/recent.js';
-import { createHistory } from '../../src/projections/history/history.js';
-import type { HistoryOptions } from '../../src/projections/history/history.js';
+import { createAgents } from '../../src/app/agents.js';
+import { readConfig } from '../../src/app/config/config.js';
+import type { Config } from '../../src/app/config/config.js';
+import { createCore } from '../../src/app/core.js';
+import type { Core, Replaced } from '../../src/app/core.js';
+import type { Followers } from '../../src/app/followers.js';
+import { createRest, createRestDeps } from '../../src/app/rest.js';
+import type { RestOptions } from '../../src/app/rest.js';
+import { startWebhooks } from '../../src/app/webhooks.js';
+import type { WebhookCore } from '../../src/app/webhooks.js';
+import { systemContext } from '../../src/commands/system.js';
+import type { SnapshotPush } from '../../src/delivery/port.js';
+import type { Role } from '../../src/domain/accounts/user.js';
+import type { CommandClaims } from '../../src/instance/command-claims.js';
 import { systemClock, timestamp } from '../../src/kernel/clock.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
-import { formatHostPort } from '../../src/kernel/host-port.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { agentStreams, streams } from '../../src/kernel/event.js';
-import { randomIds } from '../../src/kernel/ids.js';
 import type { Logger } from '../../src/kernel/logger.js';
-import { createBudgetedLogger } from '../../src/kernel/budgeted-logger.js';
-import { createSampledLog } from '../../src/kernel/sampled-log.js';
-import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
-import { openAgentFacts } from '../../src/reports/facts.js';
-import { followInMemory } from '../../src/projections/log-follower.js';
-import { startProjections } from '../../src/projections/projections.js';
-import type { PasswordHasher } from '../../src/security/passwords.js';
-import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import type { WebhookCore } from '../../src/app/webhooks.js';
-import { startWebhooks } from '../../src/app/webhooks.js';
-import { createFollowers } from '../../src/app/followers.js';
-import type { Followers } from '../../src/app/followers.js';
-import type { CommandClaims } from '../../src/instance/command-claims.js';
-import { openCommandClaims } from '../../src/instance/command-claims.js';
-import { keepCounts } from '../../src/reports/counts.js';
-import { createCarriers } from '../../src/reports/history/carriers.js';
-import { openReports } from '../../src/reports/reports.js';
 import type { ReportsService } from '../../src/reports/reports.js';
-import { buildRest } from '../../src/transport/rest/build.js';
-import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
-import { createRequestCounts } from '../../src/transport/rest/server/request-records.js';
-import { createAnswersUnderWay } from '../../src/transport/rest/server/answers-under-way.js';
-import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
-import { createDeployPlaces, createStreamPlaces } from '../../src/transport/rest/checks/waiting-places.js';
-import type { WaitingBounds } from '../../src/transport/rest/checks/waiting-places.js';
+import type { PasswordHasher } from '../../src/security/passwords.js';
+import { openStores } from '../../src/storage/open-stores.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
-import { startAccounts } from './accounts-fixture.js';
-import { fleetGatewayOn, openCommandFixture } from './command-fixture.js';
+import { createDeployPlaces } from '../../src/transport/rest/checks/waiting-places.js';
+import type { WaitingBounds } from '../../src/transport/rest/checks/waiting-places.js';
+import type { RestApp, RestDeps } from '../../src/transport/rest/deps.js';
+import { readAll } from '../storage/contract/appending.js';
+import { fleetGatewayOf } from './command-fixture.js';
 import type { FleetGateway } from './command-fixture.js';
 import { openSession, until } from './delivery-fixture.js';
 import type { OpenApiAnswers } from './openapi-answers.js';
@@ -64,7 +47,6 @@ import { projectRoot } from './project-root.js';
 import { append, sessionOpened } from './read-side.js';
 import { heartbeatFactsOf } from './reported-tables.js';
 import type { Reported } from './reported-tables.js';
-import type { TemporaryStores } from './temporary-stores.js';
 
 export interface Call {
   readonly role?: Role | 'nobody';
@@ -90,9 +72,11 @@ export interface ConnectedAgent {
 export interface RestFixture {
   readonly app: RestApp;
   readonly deps: RestDeps;
+  /** Where agents connect: `host:port`. */
+  readonly agents: string;
   /** Holds all files of the stores. */
   readonly folder: string;
-  readonly stores: TemporaryStores;
+  readonly stores: Pick<Core, 'eventStore' | 'readStore'>;
   /** Runs commands that no request stands for. */
   readonly gateway: FleetGateway;
   readonly reports: ReportsService;
@@ -127,7 +111,6 @@ export interface RestFixture {
 
 /** The password of every user. */
 export const password = 'correct horse battery';
-const roles = ['admin', 'operator', 'viewer'] as const;
 /** How long a GET waits for a position that does not come; the service itself waits two seconds. */
 const reachedWithinMs = 200;
 /** The built program of the worker threads: it starts faster than through a compiler. */
@@ -138,15 +121,12 @@ const noSession = { session_id: '', instance_id: 'one', pushed_generation: 0, pu
 /** How long a start may take on a busy machine. */
 const patienceMs = 20_000;
 
-interface RestChoices extends Partial<RestOptions> {
+interface RestChoices
+  extends
+    Partial<Pick<Config, 'tokenTtlSeconds' | 'webhookAllow'>>,
+    Partial<Pick<Config['http'], 'corsOrigins' | 'trustedProxies' | 'metricsToken'>>,
+    Pick<Replaced, 'hasher' | 'history'> {
   readonly waitingDeploys?: WaitingBounds;
-  /** CIDRs of `SVC_WEBHOOK_ALLOW`. */
-  readonly webhookAllow?: readonly string[];
-  /** Instead of `plainPasswords`. */
-  readonly hasher?: PasswordHasher;
-  readonly history?: Partial<HistoryOptions>;
-  /** Twelve hours by default. */
-  readonly tokenTtlSeconds?: number;
   /** What stands before the read store, as an outage does. */
   readonly before?: (readStore: ReadStore) => ReadStore;
 }
@@ -158,190 +138,80 @@ const noNames = ((_host: string, _options: object, callback: (error: Error, addr
 export async function startRest(
   {
     waitingDeploys,
-    webhookAllow = [],
     hasher = plainPasswords,
-    history: historyOptions,
-    tokenTtlSeconds,
+    history,
     before = (readStore) => readStore,
-    ...options
+    ...settings
   }: RestChoices = {},
   clock: Clock = systemClock,
 ): Promise<RestFixture> {
-  const ids = randomIds;
   const { logger, logged } = notedLogger();
   const closers = createClosers(logger);
-  const fixture = await openCommandFixture(clock);
-  closers.add('stores', () => fixture.close());
-  const { eventStore } = fixture.stores;
-  const readStore = before(fixture.stores.readStore);
-
-  const projections = await startProjections({ eventStore, readStore, clock, logger, deletionTime: () => undefined });
-  closers.add('projections', () => projections.close());
-  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
-  closers.add('refusals', () => refusals.close());
-  const accounts = await startAccounts(fixture, { hasher, refusals }, tokenTtlSeconds);
-  closers.add('accounts', () => accounts.close());
-  const { keyring, facts } = accounts;
-  const { logChain } = fixture.options;
-  const history = createHistory({ eventStore, logChain, logger, entry: workerEntry, ...historyOptions });
-  closers.add('history', () => history.close());
-  const committed = await openCommittedFleet({ eventStore, logger, logChain });
-  closers.add('committed fleet', () => committed.close());
-  const agentFacts = await openAgentFacts({ eventStore, sealing: logChain, logger });
-  closers.add('agent facts', () => agentFacts.close());
-  const gateway = fleetGatewayOn(committed, fixture.options);
-  const delivery = await createDelivery({
-    committed,
-    eventStore,
-    readStore,
-    keyring,
-    clock,
-    logger,
-    async raiseGeneration(nodeId, reported) {
-      await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId, reported });
-    },
-    recordFact: facts.agent,
-    nodeFacts: agentFacts.of,
-    compileEarlier: history.compileEarlier,
+  const folder = mkdtempSync(join(tmpdir(), 'rest-'));
+  closers.add('folder', () => rmSync(folder, { recursive: true, force: true }));
+  const defaults = readConfig({
+    SVC_DATA_DIR: folder,
+    SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0',
+    SVC_REALITY_LISTEN_ADDR: '127.0.0.1:0',
+    SVC_ADMIN_PASSWORD: password,
   });
-  closers.add('delivery', () => delivery.close());
-  const follower = followInMemory({ eventStore, logger, folds: [committed, agentFacts] });
-  closers.add('log follower', () => follower.close());
-  const folds = { committed, agentFacts, accounts: accounts.view };
-  const followers = createFollowers({ eventStore, ...folds, projections, logChain, clock });
-  const feed = createFeed({
-    eventStore,
-    projections,
-    committed: () => [fleetNames(committed.fleet()), accountNames(accounts.view.accounts)],
-    installationId: keyring.installationId,
-    answered: () => Math.max(committed.position(), accounts.view.position()),
-    clock,
+  const config: Config = { ...defaults, ...settings, http: { ...defaults.http, ...settings } };
+  const core = await createCore({
+    config,
     logger,
-  });
-  closers.add('event feed', () => feed.close());
-  const queries = fleetQueries(committed, clock);
-  const reports = await openReports({
-    readStore,
-    instanceId: 'one',
-    clock,
-    logger,
-    carriers: createCarriers(queries),
-  });
-  closers.add('reports', () => reports.close());
-  const counts = keepCounts({
-    fleet: queries,
-    agentFacts,
-    reports,
-    clock,
-    logger,
-    onTold: reports.onTold,
-    onFact: (listener) => agentFacts.onFact(({ fact }) => listener(fact.data.node_id)),
-    onBatch: committed.onBatch,
-  });
-  closers.add('counts', () => counts.close());
-  const claims = await openCommandClaims({
-    readStore,
-    clock,
-    logger,
-    deletionTime: () => undefined,
-    queued: () => [],
-  });
-  closers.add('command claims', () => claims.close());
-
-  /** What the process of each node's agent runs; it outlives its sessions. */
-  const runs = new Map<string, number>();
-  const processOf = (nodeId: string) => ({ process_id: '', runs_generation: runs.get(nodeId) ?? null });
-  const tokens = new Map<Role, string>();
-  async function createUser(role: Role): Promise<void> {
-    const id = ids.next();
-    const sealed = await keyring.seal(Buffer.from(password), userField(id, 'password'));
-    const user = { id, username: role, role, display_name: null, email: null, password: sealed };
-    const command = { type: 'CreateUser', ...user, onlyIfFirst: false } as const;
-    await accounts.gateway.execute(command, systemContext('test'), () => undefined);
-    const ver = accounts.view.accounts.users.get(id)?.token_version ?? '';
-    tokens.set(role, accounts.tokens.issue({ sub: id, role, ver }).token);
-  }
-  await Promise.all(roles.map(createUser));
-  await gateway.run({ type: 'RaiseCompilerVersion', version: compilerVersion });
-  await until(() => followers.notReady().length === 0, 'the service is ready');
-
-  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
-  closers.add('request log', () => requestLog.close());
-  const answers = createAnswersUnderWay({ refusals });
-  const webhooks = await startWebhooks(
-    {
-      eventStore,
-      readStore,
-      feed,
-      keyring,
-      ids,
-      logger,
-      instanceId: 'one',
-      readOnly: () => undefined,
-      committed,
-      fleet: gateway,
-      clocks: { shared: clock },
-      health: { away: () => undefined },
-      // No test asks a name server.
-      lookup: noNames,
-    },
-    webhookAllow,
-    { host: '127.0.0.1', port: 0 },
-  );
-  closers.add('webhooks', () => webhooks.service.close());
-  const deps: RestDeps = {
-    commands: createCommandHandlers({
-      fleet: gateway,
-      committed: committed.fleet,
-      accounts: accounts.gateway,
-      accountHandlers: accounts.handlers,
-      webhookHandlers: webhooks.handlers,
-      keyring,
-      servicePublic: generateX25519().publicKey,
-      projections,
-      audit: projections.auditTrail,
+    closers,
+    mustEnd: fail,
+    onEmptied: () => fail('the read store was emptied'),
+    onWaiting: () => undefined,
+    replaced: {
       clock,
-      ids,
-    }),
-    projections,
-    agentFacts,
+      hasher,
+      history: { entry: workerEntry, ...history },
+      async openStores(store) {
+        const opened = await openStores(store);
+        return { ...opened, readStore: before(opened.readStore) };
+      },
+    },
+  });
+  const { accounts, accountsView, committed, delivery, eventStore, fleet, followers, ids, instanceId } = core;
+  const { keyring, projections, tokens: issued } = core;
+  const gateway = fleetGatewayOf(fleet, committed);
+  const agents = await createAgents(core, config);
+  const { claims, reports } = agents;
+  // No test asks a name server.
+  const webhooks = await startWebhooks({ ...core, lookup: noNames }, config.webhookAllow, config.http.listen);
+  closers.add('webhooks', () => webhooks.service.close());
+  const options: RestOptions = { config, tls: undefined, ofProcess: { metrics: () => [] } };
+  const made = await createRestDeps(core, { agents, webhooks }, options);
+  const deps: RestDeps = {
+    ...made,
     held: {
       position: followers.position,
       reached: (position, timeoutMs) => followers.reached(position, Math.min(timeoutMs, reachedWithinMs)),
     },
-    fleet: queries,
-    delivery,
-    reports,
-    counts,
-    commandsDelivered: claims.delivered,
-    clock,
-    ids,
-    logger,
-    refusals,
-    requestLog,
-    requests: createRequestCounts(),
-    sockets: createRestSockets({ trustedProxies: options.trustedProxies ?? [], refusals }),
-    answers,
-    waitingDeploys: createDeployPlaces(waitingDeploys),
-    eventStreams: createStreamPlaces(),
-    feed,
-    recent: await keepRecent({ feed, projections, readStoreAway: () => false }),
-    webhooks: webhooks.service,
-    sessionsEnded: async () => true,
-    activity: reports.activity,
-    readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),
-    commandsRefused: () => undefined,
-    readStoreAway: () => false,
-    metrics: async () => '# HELP up Is it up.\n# TYPE up gauge\nup 1\n',
+    ...(waitingDeploys === undefined ? {} : { waitingDeploys: createDeployPlaces(waitingDeploys) }),
   };
-  const app = await buildRest(deps, {
-    version: '0.0.0',
-    corsOrigins: [],
-    trustedProxies: [],
-    controlEndpoint: (host) => `http://${formatHostPort({ host, port: 8_443 })}`,
-    ...options,
-  });
-  closers.add('rest', () => app.close());
+  const app = await createRest(deps, agents.address, options, closers);
+  closers.add('history', () => core.history.close());
+
+  /** What the process of each node's agent runs; it outlives its sessions. */
+  const runs = new Map<string, number>();
+  const processOf = (nodeId: string) => ({ process_id: '', runs_generation: runs.get(nodeId) ?? null });
+  async function createUser(role: Role): Promise<void> {
+    const id = ids.next();
+    const sealed = keyring.seal(Buffer.from(password), userField(id, 'password'));
+    const user = { id, username: role, role, display_name: null, email: null, password: sealed };
+    const command = { type: 'CreateUser', ...user, onlyIfFirst: false } as const;
+    await accounts.execute(command, systemContext('test'), () => undefined);
+  }
+  // The start has created the admin.
+  await Promise.all((['operator', 'viewer'] as const).map(createUser));
+  const tokens = new Map<Role, string>();
+  for (const { id, role, token_version: ver } of accountsView.accounts.users.values()) {
+    tokens.set(role, issued.issue({ sub: id, role, ver }).token);
+  }
+  await until(() => deps.readiness().ready, 'the service is ready');
+  const log: RestFixture['log'] = (stream = streams.fleet) => readAll(eventStore, stream);
 
   async function call(method: string, url: string, { role = 'admin', body, headers = {}, undescribed }: Call = {}) {
     const raw = typeof body === 'string' || Buffer.isBuffer(body);
@@ -355,20 +225,21 @@ export async function startRest(
       },
       ...(body === undefined ? {} : { payload: raw ? body : JSON.stringify(body) }),
     });
-    if (undescribed !== true) (await describedAnswers(app, options)).check(method, url, answer);
+    if (undescribed !== true) (await describedAnswers(app, config.http)).check(method, url, answer);
     return answer;
   }
 
   return {
     app,
     deps,
-    folder: fixture.stores.folder,
-    stores: fixture.stores,
+    agents: agents.address,
+    folder,
+    stores: core,
     gateway,
     reports,
     claims,
     followers,
-    waitingBytes: answers.waitingBytes,
+    waitingBytes: made.answers.waitingBytes,
     logged,
     call,
     async data(method, url, given) {
@@ -380,7 +251,7 @@ export async function startRest(
     tokenOf: (role) => tokens.get(role) ?? '',
     async connect(nodeId, heartbeat = true) {
       const sessionId = ids.next();
-      const presence = { session_id: sessionId, instance_id: 'one', pushed_generation: 0, pushed_at: null };
+      const presence = { session_id: sessionId, instance_id: instanceId, pushed_generation: 0, pushed_at: null };
       const opened = { ...sessionOpened(nodeId), at: timestamp(clock.now()) };
       const { position = 0 } = await append(eventStore, opened);
       await projections.reached(position, patienceMs);
@@ -425,10 +296,10 @@ export async function startRest(
       reports.metrics(nodeId, { connections: null, bandwidth: null, gateway }, processOf(nodeId));
       await reports.flush();
     },
-    log: (stream) => fixture.log(stream),
+    log,
     async position() {
       const { webhooks: _cursors, agentsPrefix: _prefix, ...others } = streams;
-      const logs = await Promise.all([...Object.values(others), ...agentStreams].map((stream) => fixture.log(stream)));
+      const logs = await Promise.all([...Object.values(others), ...agentStreams].map(log));
       return Math.max(...logs.map((events) => events.at(-1)?.position ?? 0));
     },
     close: () => closers.closeAll(),
@@ -438,7 +309,7 @@ export async function startRest(
 /** What the documents of fixtures say, by the only option that they differ in: making one takes longer than most tests. */
 const described = new Map<boolean, Promise<OpenApiAnswers>>();
 
-function describedAnswers(app: RestApp, { metricsToken }: Partial<RestOptions>): Promise<OpenApiAnswers> {
+function describedAnswers(app: RestApp, { metricsToken }: Config['http']): Promise<OpenApiAnswers> {
   const key = metricsToken !== undefined;
   const made =
     described.get(key) ?? Promise.resolve(app.inject('/openapi.json')).then((answer) => openApiAnswers(answer.json()));
@@ -461,6 +332,10 @@ export const plainPasswords: PasswordHasher = {
   needsRehash: () => false,
   close: () => undefined,
 };
+
+function fail(sentence: string): never {
+  throw new Error(sentence);
+}
 
 function notedLogger(): { readonly logger: Logger; readonly logged: string[] } {
   const logged: string[] = [];

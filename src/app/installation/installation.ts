@@ -52,6 +52,8 @@ export interface InstallationDeps {
   onTakenOver(sentence: string): void;
   /** See `StoreSettings`. */
   readonly onWaiting?: (store: string, reason: string | undefined) => void;
+  /** For tests. */
+  readonly openStores?: typeof openStores | undefined;
 }
 
 export interface Installation {
@@ -78,7 +80,7 @@ export async function openInstallation(settings: InstallationSettings, deps: Ins
 async function open(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
   const { dataDir, eventStoreUrl, mongoUrl } = settings;
   const { clock, ids, logger, closers, onTakenOver, onWaiting } = deps;
-  const stores = await openStores({
+  const stores = await (deps.openStores ?? openStores)({
     dataDir,
     eventStoreUrl,
     mongoUrl,
