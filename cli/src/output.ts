@@ -5,7 +5,7 @@
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import process, { env, stderr, stdout } from 'node:process';
 import stringWidth from 'string-width';
-import { stringify } from 'yaml';
+import { Document, visit } from 'yaml';
 import type { Failure } from './exit.js';
 import { exitCodes } from './exit.js';
 
@@ -23,17 +23,17 @@ export const paint = (colour: Colour, text: string): string =>
   colourful() ? `\u001b[${codes[colour]}m${text}\u001b[0m` : text;
 
 // oxlint-disable-next-line no-control-regex -- the characters that are escaped
-const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const control = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Text of somebody else in one line. */
 export function shown(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–';
   const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
-  return text.replace(control, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `\\u${code.toString(16).padStart(4, '0')}`;
-  });
+  return escaped(text);
 }
+
+const escaped = (text: string): string =>
+  text.replace(control, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 
 /** Writes to stdout, and waits while a reader is slow. */
 export async function write(text: string): Promise<void> {
@@ -94,7 +94,19 @@ export function say(text: string): void {
   stderr.write(`${text}\n`);
 }
 
-export const yamlOf = (value: unknown): string => stringify(value, { lineWidth: 0, version: '1.2' });
+/** As YAML that reads back the same: texts with control characters are quoted, and those escaped. */
+export function yamlOf(value: unknown): string {
+  const document = new Document(value, { version: '1.2' });
+  visit(document, {
+    Scalar(_, scalar) {
+      if (typeof scalar.value === 'string' && scalar.value.replaceAll('\n', '').search(control) >= 0)
+        scalar.type = 'QUOTE_DOUBLE';
+    },
+  });
+  const lines = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Infinity }).split('\n');
+  return lines.map(escaped).join('\n');
+}
+
 const jsonOf = (value: unknown): string => JSON.stringify(value, undefined, 2);
 
 /** One value, as a whole. */

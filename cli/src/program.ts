@@ -1,4 +1,5 @@
 /** All commands of `svcctl`, as one value. */
+import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { completionCommand } from './commands/completion.js';
 import { eventCommands } from './commands/events.js';
@@ -15,7 +16,7 @@ export function createProgram(): Command {
     .description('The command line of the gateway control service.')
     .version('0.1.0')
     .option('--context <name>', 'use this context instead of the current one')
-    .option('--ca-file <file>', 'trust the certificates of this file too')
+    .option('--ca-file <file>', 'trust the certificates of this file too', (file) => resolve(file))
     .option('--insecure', 'let the token go over plain http')
     .exitOverride()
     .showHelpAfterError(false)

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { confirm } from '../ask.js';
 import { Failure, exitCodes } from '../exit.js';
@@ -17,7 +16,7 @@ import { showDrift, showPlan, summary } from '../fleet/show.js';
 import { line, say, shown, write } from '../output.js';
 import { collect, wholeNumber } from '../options.js';
 import type { Api } from '../service.js';
-import { dataOf } from '../service.js';
+import { dataOf, isBusy, patiently } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
 import { agentEndpoint } from '../agent-environment.js';
@@ -88,7 +87,9 @@ async function planned(api: Api, options: FileOptions): Promise<readonly Planned
   for (const document of documents) {
     const body = { document: document.text, ...flagsOf(options) };
     const params = { header: { 'idempotency-key': randomUUID() } };
-    const made = await dataOf(api.POST('/api/fleet/plan', { params, body })).catch(withPlaces(document));
+    const made = await patiently(() => dataOf(api.POST('/api/fleet/plan', { params, body })), isBusy).catch(
+      withPlaces(document),
+    );
     plans.push({ document, plan: made });
   }
   return plans;
@@ -99,7 +100,7 @@ const withPlaces =
   (document: FleetDocument) =>
   (error: unknown): never => {
     if (!(error instanceof Failure)) throw error;
-    throw new Failure(error.exitCode, document.placed(error.message), error.requestId, error.status);
+    throw new Failure(error.exitCode, document.placed(error.message), error);
   };
 
 function flagsOf({ prune, adopt, adoptFrom, maxDeletes }: FileOptions) {
@@ -159,19 +160,10 @@ async function apply(options: ApplyOptions): Promise<void> {
 async function applyOne(api: Api, { document, plan: one }: Planned, options: ApplyOptions): Promise<Applied> {
   const body = { document: document.text, ...flagsOf(options), issue_psks: options.pskDir !== undefined };
   const header = { 'idempotency-key': randomUUID(), 'if-match': `"${one.etag.replaceAll('"', '')}"` };
-  for (const pauseMs of [...againAfterMs, undefined]) {
-    try {
-      return await dataOf(api.POST('/api/fleet/apply', { params: { header }, body }));
-    } catch (error) {
-      const unanswered = error instanceof Failure && (error.exitCode === exitCodes.unreachable || error.status === 503);
-      if (!unanswered || pauseMs === undefined) return withPlaces(document)(error);
-      await sleep(pauseMs);
-    }
-  }
-  throw new Error('the last try has no pause behind it');
+  const given = (): Promise<Applied> => dataOf(api.POST('/api/fleet/apply', { params: { header }, body }));
+  const passes = (error: Failure): boolean => isBusy(error) || error.exitCode === exitCodes.unreachable;
+  return patiently(given, passes).catch(withPlaces(document));
 }
-
-const againAfterMs = [500, 1_000, 2_000, 4_000];
 
 async function drift(only: string | undefined, options: GlobalOptions): Promise<void> {
   const { api } = await openSession(options);

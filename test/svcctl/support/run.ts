@@ -20,7 +20,7 @@ export interface Runner {
   /** With pipes. */
   run(
     args: readonly string[],
-    given?: { readonly input?: string; readonly env?: Record<string, string> },
+    given?: { readonly input?: string; readonly env?: Record<string, string>; readonly cwd?: string },
   ): Promise<Ran>;
   /** With pipes, until it is stopped. */
   follow(args: readonly string[]): { text(): string; stop(): Promise<void> };
@@ -32,8 +32,12 @@ export interface Runner {
 export function createRunner(env: Record<string, string>): Runner {
   const environment = { PATH: process.env['PATH'] ?? '', TERM: 'xterm', ...env };
   return {
-    run(args, { input = '', env: more = {} } = {}) {
-      const child = spawn(execPath, [program, ...args], { env: { ...environment, ...more }, timeout: timeoutMs });
+    run(args, { input = '', env: more = {}, cwd } = {}) {
+      const child = spawn(execPath, [program, ...args], {
+        env: { ...environment, ...more },
+        timeout: timeoutMs,
+        ...(cwd === undefined ? {} : { cwd }),
+      });
       child.stdin.on('error', () => undefined);
       child.stdin.end(input);
       return collected(child);
