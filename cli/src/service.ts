@@ -11,6 +11,7 @@ import type { components, paths } from './api/openapi.gen.js';
 import { requireSafe } from './contexts.js';
 import { Failure, exitCodes, usage } from './exit.js';
 
+export type { paths };
 export type Schemas = components['schemas'];
 export type Api = Client<paths>;
 

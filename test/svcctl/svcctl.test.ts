@@ -207,6 +207,40 @@ describe('resources', () => {
     await fails(script.run(['get', 'things']), 3, /things: expected a type of resource: nodes, /);
   });
 
+  test('have filters that help lists, all of them, and a label that is written with = is refused', async () => {
+    const help = await done(script.run(['get', '--help']));
+    const { paths } = (await (await fetch(`${service.url}/openapi.json`)).json()) as {
+      paths: Record<string, { get: { parameters: { in: string; name: string }[] } }>;
+    };
+    const filtersOf = (path: string): string[] =>
+      paths[path]!.get.parameters.filter((one) => one.in === 'query' && !/^(page|page_size|sort)$/.test(one.name)).map(
+        ({ name }) => name,
+      );
+    const listed = (line: string): string[] => line.split(': ')[1]!.split(', ').toSorted();
+    const lines = help.split('\n').filter((line) => line.startsWith('- '));
+    expect(lines).toHaveLength(10);
+    for (const line of lines) {
+      const [, plural] = /^- (\S+):/.exec(line)!;
+      const path = { policies: 'nodes/ports', users: 'auth/users', tokens: 'auth/tokens' }[plural!] ?? plural;
+      expect([plural, listed(line)]).toEqual([plural, filtersOf(`/api/${path}`).toSorted()]);
+    }
+    const [, audit] = /^Filters: (.*)\.$/m.exec(await done(script.run(['audit', '--help'])))!;
+    expect(audit!.split(', ').toSorted()).toEqual(filtersOf('/api/audit').toSorted());
+    await fails(script.run(['get', 'nodes', '--filter', 'label=region=eu']), 3, /expected label=key:value/);
+    await fails(script.run(['get', 'nodes', '--filter', 'status=gone']), 1, /status: expected/);
+    await fails(script.run(['get', 'nodes', '--filter', 'colour=red']), 1, /colour/);
+  });
+
+  test('are found by several labels at once', async () => {
+    await admin.call('POST', '/api/nodes', { name: 'labelled', labels: { region: 'eu', tier: 'a' } });
+    const names = (...labels: string[]): Promise<string> =>
+      done(script.run(['get', 'nodes', '-o', 'name', ...labels.flatMap((label) => ['--filter', `label=${label}`])]));
+    expect(await names('region:eu')).toBe('edge-1\nlabelled\n');
+    expect(await names('region:eu', 'tier')).toBe('labelled\n');
+    expect(await names('tier', 'region:eu')).toBe('labelled\n');
+    await done(script.run(['delete', 'nodes', 'labelled', '--yes']));
+  });
+
   test('have names in which control characters move no cursor', async () => {
     await admin.call('POST', '/api/l4-upstreams', { name: 'red \u001b[31m\r\nline', endpoint: '192.0.2.1:80' });
     const out = await done(script.run(['get', 'upstreams', '--filter', 'q=red']));

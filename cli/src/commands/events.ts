@@ -6,7 +6,7 @@ import { Failure, exitCodes } from '../exit.js';
 import type { Column, Format, Row } from '../output.js';
 import { line, printList, say, shown } from '../output.js';
 import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
-import { pagesOf } from '../resources.js';
+import { auditFilters, pagesOf } from '../resources.js';
 import type { Api } from '../service.js';
 import { refusalOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
@@ -44,6 +44,7 @@ export function eventCommands(program: Command): void {
   program
     .command('audit')
     .summary('who did what, newest first')
+    .description(`Filters: ${auditFilters.join(', ')}.`)
     .addOption(formatOption())
     .addOption(filterOption('actor=ada or resource_type=node'))
     .option('--limit <n>', 'at most so many', wholeNumber('--limit'), 50)

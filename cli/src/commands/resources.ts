@@ -12,7 +12,7 @@ import type { Format, Row } from '../output.js';
 import { holdSecrets, line, once, printList, printValue, say, shown, tellSecrets, yamlOf } from '../output.js';
 import { collect, filterOption, filtersOf, formatOption, pair } from '../options.js';
 import type { ResourceType } from '../resources.js';
-import { changeOne, createOne, deleteOne, findOne, labelOf, pagesOf, typeNames, typeOf } from '../resources.js';
+import { changeOne, createOne, deleteOne, filterHelp, findOne, labelOf, pagesOf, typeNames, typeOf } from '../resources.js';
 import type { Api } from '../service.js';
 import type { GlobalOptions, Session } from '../session.js';
 import { asPerson, openSession } from '../session.js';
@@ -31,7 +31,7 @@ export function resourceCommands(program: Command): void {
   program
     .command('get <type> [name]')
     .summary('list resources, or show one by its name or id')
-    .description(typeHelp)
+    .description(`${typeHelp}\n\n${filterHelp()}`)
     .addOption(formatOption())
     .addOption(filterOption('status=offline'))
     .option('--sort <field>', 'order of the list, with - backwards')
