@@ -1,7 +1,7 @@
 /** All commands of `svcctl`, as one value. */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { completionCommand } from './commands/completion.js';
+import { completionCommands } from './commands/completion.js';
 import { eventCommands } from './commands/events.js';
 import { fleetCommands } from './commands/fleet.js';
 import { operateCommands } from './commands/operate.js';
@@ -27,7 +27,7 @@ export function createProgram(): Command {
   operateCommands(program);
   eventCommands(program);
   watchCommands(program);
-  completionCommand(program);
+  completionCommands(program);
   referenceCommand(program);
   for (const command of everyCommand(program)) command.exitOverride().copyInheritedSettings(program);
   return program;

@@ -257,6 +257,16 @@ export async function* pagesOf(
   }
 }
 
+/** The first rows of a list. @throws Failure */
+export async function firstPageOf(
+  api: Api,
+  type: Pick<ResourceType, 'path' | 'ofListener'>,
+  query: Query,
+): Promise<readonly Row[]> {
+  for await (const page of pagesOf(api, type, query)) return page;
+  return [];
+}
+
 export interface Found {
   /** The name, where there is no id. */
   readonly id: string;

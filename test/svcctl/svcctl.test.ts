@@ -1,6 +1,6 @@
 /** `svcctl` against the real service, with pipes and on a terminal (`docs/contract/automation.md#the-command-line-svcctl`). */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -10,6 +10,7 @@ import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
+import { projectRoot } from '../support/project-root.js';
 import type { Ran, Runner } from './support/run.js';
 import { createRunner, terminals } from './support/run.js';
 
@@ -387,18 +388,59 @@ describe('a service that is not there, or not the one', () => {
   });
 });
 
-test('completion scripts know the commands, the types and the options', async () => {
-  const bash = join(folder, 'completion.bash');
-  writeFileSync(bash, await done(script.run(['completion', 'bash'])));
-  expect(await done(script.run(['completion', 'zsh']))).toContain('#compdef svcctl');
-  expect(await done(script.run(['completion', 'fish']))).toContain('complete -c svcctl');
-  const complete = (...words: string[]): string =>
-    execFileSync('bash', [
-      '-c',
-      `source ${bash}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svcctl; echo "\${COMPREPLY[@]}"`,
-    ]).toString();
-  expect(complete('svcctl', 'de')).toBe('delete deploy\n');
-  expect(complete('svcctl', 'get', 'l4-')).toBe('l4-chains l4-upstreams\n');
-  expect(complete('svcctl', 'node', '')).toBe('env\n');
-  expect(complete('svcctl', 'deploy', 'front', '--')).toBe('--wait\n');
+describe('completion', () => {
+  let complete: (...words: string[]) => string[];
+  beforeAll(async () => {
+    const [bash, bin] = [join(folder, 'completion.bash'), join(folder, 'bin')];
+    writeFileSync(bash, await done(script.run(['completion', 'bash'])));
+    mkdirSync(bin);
+    const program = join(projectRoot, 'cli/bin/svcctl.js');
+    writeFileSync(join(bin, 'svcctl'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, { mode: 0o755 });
+    const env = {
+      PATH: `${bin}:${process.env['PATH']}`,
+      HOME: folder,
+      SVC_SERVER: service.url,
+      SVC_TOKEN: await viewerToken(),
+    };
+    complete = (...words) => {
+      const typed = words.map((word) => `'${word}'`).join(' ');
+      const ask = `source '${bash}'; COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _svcctl; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      return execFileSync('bash', ['-c', ask], { env, cwd: folder }).toString().trimEnd().split('\n');
+    };
+    await done(script.run(['create', 'upstreams', 'two words', '--set', 'endpoint=192.0.2.1:80']));
+  });
+
+  test('knows the commands, the types, the options and their values', async () => {
+    expect(await done(script.run(['completion', 'zsh']))).toContain('#compdef svcctl');
+    expect(await done(script.run(['completion', 'fish']))).toContain('complete -c svcctl');
+    expect(complete('svcctl', 'de')).toEqual(['delete', 'deploy']);
+    expect(complete('svcctl', 'get', 'l4-')).toEqual(['l4-chains', 'l4-upstreams']);
+    expect(complete('svcctl', 'node', '')).toEqual(['env']);
+    expect(complete('svcctl', 'deploy', 'front', '--')).toEqual(['--wait', '--context', '--ca-file', '--insecure']);
+    expect(complete('svcctl', 'get', 'nodes', '-o', '')).toEqual(['table', 'wide', 'json', 'yaml', 'name']);
+    expect(complete('svcctl', 'completion', 'z')).toEqual(['zsh']);
+  });
+
+  test('knows names of nodes, chains, other resources, sets and contexts', async () => {
+    const file = join(folder, 'set.yaml');
+    writeFileSync(file, 'svc: 1\nset: completed\nnodes: {completed-1: {}, completed-2: {}}\n');
+    await done(script.run(['apply', '-f', file, '--yes']));
+    expect(complete('svcctl', 'psk', 'completed')).toEqual(['completed-1', 'completed-2']);
+    expect(complete('svcctl', 'deploy', 'fr')).toEqual(['front']);
+    expect(complete('svcctl', 'get', 'upstreams', 'two')).toEqual(['two\\ words']);
+    expect(complete('svcctl', 'edit', 'upstreams', 'two\\ w')).toEqual(['two\\ words']);
+    expect(complete('svcctl', 'drift', 'comp')).toEqual(['completed']);
+    expect(complete('svcctl', 'export', '--set', 'comp')).toEqual(['completed']);
+    mkdirSync(join(folder, '.config/svcctl'), { recursive: true });
+    const contexts = { berlin: { server: service.url, user: 'ada', token: await viewerToken() } };
+    writeFileSync(join(folder, '.config/svcctl/config.json'), JSON.stringify({ current: 'berlin', contexts }));
+    expect(complete('svcctl', 'context', 'use', '')).toEqual(['berlin']);
+    expect(complete('svcctl', '--context', 'b')).toEqual(['berlin']);
+  });
+
+  test('offers files behind -f, and says nothing when the service is not there', async () => {
+    expect(complete('svcctl', 'plan', '-f', 'completion')).toEqual(['completion.bash']);
+    const env = { SVC_SERVER: 'http://127.0.0.1:9' };
+    expect(await done(script.run(['complete', '--', 'deploy', ''], { env }))).toBe('');
+  });
 });
