@@ -4,12 +4,13 @@
  */
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import process, { env, stderr, stdout } from 'node:process';
-import stringWidth from 'string-width';
 import { Document, visit } from 'yaml';
 import type { Failure } from './exit.js';
 import { exitCodes } from './exit.js';
+import type { Column, Layout, Row } from './table.js';
+import { layoutOf } from './table.js';
 
-export type Row = Readonly<Record<string, unknown>>;
+export type { Column, Row };
 
 export const formats = ['table', 'wide', 'json', 'yaml', 'name'] as const;
 export type Format = (typeof formats)[number];
@@ -25,9 +26,9 @@ export const paint = (colour: Colour, text: string): string =>
 // oxlint-disable-next-line no-control-regex -- the characters that are escaped
 const control = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Text of somebody else in one line. */
-export function shown(value: unknown): string {
-  if (value === null || value === undefined || value === '') return '–';
+/** Text of somebody else in one line. @param nothing stands for none */
+export function shown(value: unknown, nothing = '–'): string {
+  if (value === null || value === undefined || value === '') return nothing;
   const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
   return escaped(text);
 }
@@ -114,13 +115,6 @@ export async function printValue(value: unknown, format: 'json' | 'yaml'): Promi
   await write(format === 'json' ? `${jsonOf(value)}\n` : yamlOf(value));
 }
 
-export interface Column {
-  readonly title: string;
-  /** Only with `-o wide`. */
-  readonly wide?: true;
-  of(row: Row): unknown;
-}
-
 /** What is a list of one page. */
 export async function* once<T>(page: T): AsyncGenerator<T> {
   yield page;
@@ -164,15 +158,13 @@ export async function printList(
     case 'table':
     case 'wide': {
       const chosen = columns.filter(({ wide }) => format === 'wide' || wide === undefined);
-      let widths: readonly number[] | undefined;
+      let layout: Layout | undefined;
       for await (const page of pages) {
-        const rows = page.map((row) => chosen.map((column) => shown(column.of(row))));
-        if (widths === undefined) {
-          const all = [chosen.map(({ title }) => title), ...rows];
-          widths = chosen.map((_, index) => Math.max(...all.map((cells) => stringWidth(cells[index] ?? ''))));
-          await line(paint('bold', tableLine(all[0] ?? [], widths)));
+        if (layout === undefined) {
+          layout = layoutOf(chosen, page, format === 'wide' ? undefined : terminalWidth(), shown);
+          await line(paint('bold', layout.head));
         }
-        for (const cells of rows) await line(tableLine(cells, widths));
+        for (const row of page) await line(layout.lineOf(row));
       }
       return undefined;
     }
@@ -181,12 +173,8 @@ export async function printList(
   }
 }
 
-function tableLine(cells: readonly string[], widths: readonly number[]): string {
-  return cells
-    .map((cell, index) => cell + ' '.repeat(Math.max(0, (widths[index] ?? 0) - stringWidth(cell))))
-    .join('  ')
-    .trimEnd();
-}
+/** Undefined for what is no terminal, or does not say. */
+const terminalWidth = (): number | undefined => stdout.columns || undefined;
 
 /** The one line of a failure: the service's own sentence, and the id under which its log has more. */
 export function sayFailure({ message, requestId }: Failure): void {

@@ -8,7 +8,8 @@ import { operateCommands } from './commands/operate.js';
 import { referenceCommand } from './commands/reference.js';
 import { resourceCommands } from './commands/resources.js';
 import { signInCommands } from './commands/sign-in.js';
-import { watchCommands } from './commands/watch.js';
+import { statusCommand } from './commands/status.js';
+import { topCommand } from './commands/top.js';
 import { everyCommand } from './program-tree.js';
 
 export function createProgram(): Command {
@@ -26,7 +27,8 @@ export function createProgram(): Command {
   fleetCommands(program);
   operateCommands(program);
   eventCommands(program);
-  watchCommands(program);
+  statusCommand(program);
+  topCommand(program);
   completionCommands(program);
   referenceCommand(program);
   for (const command of everyCommand(program)) command.exitOverride().copyInheritedSettings(program);

@@ -88,6 +88,7 @@ describe('plan', () => {
     );
     const { out } = await exits(script.run(['plan', '-f', file]), 2, {});
     expect(out).toContain('+ create node edge-3');
+    expect(out).toMatch(/\n1 to update, 1 to create, in 1 command; 0 nodes get a new configuration\n$/);
     expect(out).toContain('~ update node edge-1\n    - address: 192.0.2.1\n    + address: 192.0.2.77\n');
     expect(await admin.call('GET', '/api/nodes?q=edge-3')).toMatchObject({ total: 0 });
     expect((await script.run(['plan', '-f', '-'], { input: readFileSync(file, 'utf8') })).code).toBe(2);
@@ -246,6 +247,15 @@ describe('apply', () => {
     expect(items.filter(({ resource }) => resource.name === 'applied')).toEqual([
       expect.objectContaining({ action: 'fleet.apply', token: expect.objectContaining({ name: 'script' }) }),
     ]);
+  });
+
+  test('keeps PSKs out of its answer with -o json', async () => {
+    const file = write('quiet.yaml', 'svc: 1\nset: quiet\nnodes: {quiet-1: {}}\n');
+    const keys = join(folder, 'quiet');
+    const { code, out, err } = await script.run(['apply', '-f', file, '--yes', '--psk-dir', keys, '-o', 'json']);
+    expect([code, err]).toEqual([0, `wrote ${join(keys, 'quiet-1.env')}\n`]);
+    expect(JSON.parse(out)).toMatchObject({ control_psks: [{ node: 'quiet-1', control_psk: null }], incomplete: null });
+    expect(out).not.toContain('svcpsk1_');
   });
 
   test('is compared with what was changed by hand since, and is taken back as a whole', async () => {

@@ -270,6 +270,46 @@ describe('resources', () => {
     rmSync(join(kept, '..'), { recursive: true });
   });
 
+  test.skipIf(!terminals)(
+    'are opened again with what is wrong, until the text is right or left as it was',
+    async () => {
+      const [editor, seen] = [join(folder, 'editor.mjs'), join(folder, 'seen.json')];
+      writeFileSync(
+        editor,
+        `import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+       const file = process.argv[2];
+       const seen = existsSync('${seen}') ? JSON.parse(readFileSync('${seen}', 'utf8')) : [];
+       const text = readFileSync(file, 'utf8');
+       writeFileSync('${seen}', JSON.stringify([...seen, text]));
+       const endpoints = ['[', 'nonsense', process.env.SVCCTL_LAST];
+       const endpoint = endpoints[Math.min(seen.length, 2)];
+       writeFileSync(file, text.replace(/^endpoint: .*/m, 'endpoint: ' + endpoint));`,
+      );
+      const edit = async (last: string): Promise<Ran> => {
+        rmSync(seen, { force: true });
+        const env = { EDITOR: `${process.execPath} ${editor}`, SVCCTL_LAST: last };
+        const token = await operatorToken();
+        return createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token, ...env }).onTerminal([
+          'edit',
+          'upstreams',
+          'web',
+        ]);
+      };
+      const mended = await edit('203.0.113.9:443');
+      expect(mended).toMatchObject({ code: 0, out: expect.stringContaining('nothing was changed') });
+      const [first, second, third] = JSON.parse(readFileSync(seen, 'utf8')) as string[];
+      expect(first).not.toContain('# svcctl');
+      expect(second).toMatch(/^# svcctl: .*web|^# svcctl: .*yaml: .*\n/);
+      expect(second).toContain('endpoint: [\n');
+      expect(third).toMatch(/^# svcctl: invalid_request: endpoint: .*\n(?!# svcctl)/);
+      const left = await edit('nonsense');
+      expect([left.code, left.out]).toEqual([1, expect.stringContaining('invalid_request: endpoint: ')]);
+      const kept = /what you wrote is in (\S+)/.exec(left.out)![1]!;
+      expect(readFileSync(kept, 'utf8')).toMatch(/^(?!# svcctl)[^]*endpoint: nonsense\n/);
+      rmSync(join(kept, '..'), { recursive: true });
+    },
+  );
+
   test('are deleted with --yes, unless something uses them', async () => {
     await fails(script.run(['delete', 'upstreams', 'web']), 3, /expected --yes/);
     await fails(script.run(['delete', 'upstreams', 'web', '--yes']), 1, /conflict: .*l4_chain "front".*\(request /);

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { Option } from 'commander';
 import { confirm } from '../ask.js';
 import { Failure, exitCodes } from '../exit.js';
 import type { FleetDocument } from '../fleet/documents.js';
@@ -12,8 +13,8 @@ import type { Applied } from '../fleet/psks.js';
 import { preparePsks } from '../fleet/psks.js';
 import { fillSecrets } from '../fleet/secrets.js';
 import type { Plan } from '../fleet/show.js';
-import { showDrift, showPlan, summary } from '../fleet/show.js';
-import { line, say, shown, write } from '../output.js';
+import { counted, showDrift, showPlan, summary } from '../fleet/show.js';
+import { line, printValue, say, shown, write } from '../output.js';
 import { collect, wholeNumber } from '../options.js';
 import type { Api } from '../service.js';
 import { dataOf, isBusy, patiently } from '../service.js';
@@ -29,6 +30,7 @@ interface FileOptions extends GlobalOptions {
   readonly maxDeletes?: number;
   readonly env: readonly string[];
   readonly secrets: boolean;
+  readonly output: 'text' | 'json';
 }
 
 interface ApplyOptions extends FileOptions {
@@ -79,7 +81,10 @@ const withFileOptions = (command: Command): Command =>
     .option('--adopt-from <set>', 'take over resources of this set; may repeat', collect, [])
     .option('--max-deletes <n>', 'how many resources may be deleted', wholeNumber('--max-deletes'))
     .option('--env <name>', 'a variable that {env: …} may read; may repeat', collect, [])
-    .option('--no-secrets', 'leave private keys out, for a plan without them');
+    .option('--no-secrets', 'leave private keys out, for a plan without them')
+    .addOption(
+      new Option('-o, --output <format>', 'json is the answer as it is').choices(['text', 'json']).default('text'),
+    );
 
 async function planned(api: Api, options: FileOptions): Promise<readonly Planned[]> {
   const documents = readDocuments(options.file, fillSecrets(options.env, !options.secrets));
@@ -117,12 +122,14 @@ async function show(plans: readonly Planned[]): Promise<void> {
     if (plans.length > 1) await line(`set ${shown(document.set ?? 'none')}:`);
     await showPlan(one);
   }
+  await line(summary(plans.map((one) => one.plan)));
 }
 
 async function plan(options: FileOptions): Promise<void> {
   const { api } = await openSession(options);
   const plans = await planned(api, options);
-  await show(plans);
+  if (options.output === 'text') await show(plans);
+  else for (const one of plans) await printValue(one.plan, options.output);
   refuseObstacles(plans);
   if (plans.some((one) => one.plan.steps.length > 0)) process.exitCode = exitCodes.changes;
 }
@@ -135,10 +142,11 @@ function refuseObstacles(plans: readonly Planned[]): void {
 async function apply(options: ApplyOptions): Promise<void> {
   const { api, context } = await openSession(options);
   const plans = await planned(api, options);
-  await show(plans);
+  const isText = options.output === 'text';
+  if (isText) await show(plans);
   refuseObstacles(plans);
-  const steps = plans.flatMap((one) => one.plan.steps);
-  if (steps.length > 0) await confirm(`Apply ${summary(steps)}?`, options.yes);
+  const all = plans.map((one) => one.plan);
+  if (all.some(({ steps }) => steps.length > 0)) await confirm(`Apply ${summary(all)}?`, options.yes);
   for (const planned of plans) {
     const psks = options.pskDir === undefined ? undefined : preparePsks(options.pskDir, planned.plan);
     const done = await applyOne(api, planned, options).catch((error: unknown) => {
@@ -146,15 +154,21 @@ async function apply(options: ApplyOptions): Promise<void> {
       throw error;
     });
     const kept = psks === undefined ? [] : await psks.keep(api, done, agentEndpoint(context.server));
-    const commands = done.commands.length;
-    await line(`applied ${commands} ${commands === 1 ? 'command' : 'commands'} (apply ${done.apply_id})`);
-    for (const path of kept) await line(`wrote ${path}`);
+    if (isText) await line(`applied ${counted(done.commands.length, 'command')} (apply ${done.apply_id})`);
+    else await printValue(withoutPsks(done), 'json');
+    for (const path of kept) await (isText ? line : say)(`wrote ${path}`);
     if (done.incomplete !== null) {
       const { error, commands_left } = done.incomplete;
       throw new Failure(exitCodes.refused, `incomplete, ${commands_left} commands are left: ${error}`);
     }
   }
 }
+
+/** They are in their files, or were printed: a log of answers has none. */
+const withoutPsks = (applied: Applied): Applied => ({
+  ...applied,
+  control_psks: applied.control_psks.map((one) => ({ ...one, control_psk: null })),
+});
 
 /** Gives the apply, and again with the same key while its answer does not come: it is carried out once. */
 async function applyOne(api: Api, { document, plan: one }: Planned, options: ApplyOptions): Promise<Applied> {
