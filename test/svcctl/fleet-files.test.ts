@@ -249,6 +249,29 @@ describe('apply', () => {
     ]);
   });
 
+  test('with --wait fails for a node that is offline, and says which', async () => {
+    const file = write(
+      'waited.yaml',
+      `svc: 1
+set: waited
+nodes: {waited-1: {}}
+upstreams: {waited-web: {endpoint: "203.0.113.8:443"}}
+chains:
+  waited:
+    payload: tcp
+    hops: [{node: waited-1, listen_port: 8081, outer: tcp, security: raw}]
+    target: {upstream: waited-web}
+    deploy: true
+`,
+    );
+    await exits(script.run(['apply', '-f', file, '--yes', '--wait']), 1, {
+      out: /; 1 node gets a new configuration\napplied 1 command \(apply \S+\)\nwaited-1 {2}offline\n$/,
+      err: /^svcctl: 1 of 1 nodes have not applied it: 1 offline\n$/,
+    });
+    const { out } = await exits(script.run(['plan', '-f', file, '-o', 'json']), 0, {});
+    expect(JSON.parse(out)).toMatchObject({ steps: [], obstacles: [], commands: 0, etag: expect.any(String) });
+  });
+
   test('keeps PSKs out of its answer with -o json', async () => {
     const file = write('quiet.yaml', 'svc: 1\nset: quiet\nnodes: {quiet-1: {}}\n');
     const keys = join(folder, 'quiet');

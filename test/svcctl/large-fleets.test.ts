@@ -227,4 +227,41 @@ describe('a plan', () => {
     const ran = await script.run(['apply', '-f', file, '--yes', '-o', 'json']);
     expect([ran.code, ran.err, JSON.parse(ran.out)]).toEqual([0, '', applied]);
   });
+
+  const apply = (...more: string[]) => script.run(['apply', '-f', file, '--yes', '--wait', ...more]);
+  const lastTwo = (out: string): string[] => out.trimEnd().split('\n').slice(-2);
+
+  test('is waited for until the nodes that are online have applied it', async () => {
+    let asked = 0;
+    states = () => ({
+      'n-1': ['online', (asked += 1) > 4 ? 'applied' : 'pushed'],
+      'n-2': ['online', 'applied'],
+      other: ['online', 'none'],
+    });
+    const { code, out, err } = await apply();
+    expect([code, err, lastTwo(out)]).toEqual([0, '', [`applied 7 commands (apply ${idOf(1)})`, 'applied by 2 nodes']]);
+    expect(asked).toBeGreaterThan(4);
+  });
+
+  test('that a node rejects, or one is offline for, is exit code 1, and says whose', async () => {
+    states = () => ({
+      'n-1': ['online', 'applied'],
+      'n-2': ['online', 'rejected'],
+      'n-3': ['pending', 'none'],
+      other: ['offline', 'none'],
+    });
+    const { code, out, err } = await apply();
+    expect([code, lastTwo(out)]).toEqual([1, ['n-2  rejected  rules[0]: port taken', 'n-3  offline']]);
+    expect(err).toBe('svcctl: 2 of 3 nodes have not applied it: 1 rejected, 1 offline\n');
+    const json = await apply('-o', 'json');
+    expect([json.code, JSON.parse(json.out)]).toEqual([1, applied]);
+  });
+
+  test('is not waited for longer than --timeout says', async () => {
+    states = () => ({ 'n-1': ['online', 'pushed'] });
+    const { code, err } = await apply('--timeout', '1');
+    expect([code, err]).toEqual([1, 'svcctl: 1 of 1 nodes have not applied it: 1 pushed\n']);
+    const without = await script.run(['apply', '-f', file, '--yes', '--timeout', '1']);
+    expect(without).toMatchObject({ code: 3, err: 'svcctl: --timeout: expected --wait\n' });
+  });
 });

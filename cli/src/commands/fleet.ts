@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { confirm } from '../ask.js';
-import { Failure, exitCodes } from '../exit.js';
+import { Failure, exitCodes, usage } from '../exit.js';
 import type { FleetDocument } from '../fleet/documents.js';
 import { readDocuments } from '../fleet/documents.js';
 import { fileNameOf } from '../fleet/kept-files.js';
@@ -15,6 +15,7 @@ import { fillSecrets } from '../fleet/secrets.js';
 import type { Plan } from '../fleet/show.js';
 import { counted, showDrift, showPlan, summary } from '../fleet/show.js';
 import { line, printValue, say, shown, write } from '../output.js';
+import { waitForNodes } from '../fleet/wait.js';
 import { collect, wholeNumber } from '../options.js';
 import type { Api } from '../service.js';
 import { dataOf, isBusy, patiently } from '../service.js';
@@ -36,12 +37,16 @@ interface FileOptions extends GlobalOptions {
 interface ApplyOptions extends FileOptions {
   readonly yes?: true;
   readonly pskDir?: string;
+  readonly wait?: true;
+  readonly timeout?: number;
 }
 
 interface Planned {
   readonly document: FleetDocument;
   readonly plan: Plan;
 }
+
+const waitDefaultSeconds = 30;
 
 export function fleetCommands(program: Command): void {
   withFileOptions(program.command('plan'))
@@ -53,6 +58,8 @@ export function fleetCommands(program: Command): void {
     .summary('make the fleet what a file says, as one command for each set')
     .option('--yes', 'do not ask')
     .option('--psk-dir <folder>', 'issue PSKs for new nodes, and write the environment file of each there')
+    .option('--wait', 'until every node has applied it or said why not; exit code 1 when one rejected it or is offline')
+    .option('--timeout <seconds>', `how long to wait (${waitDefaultSeconds})`, wholeNumber('--timeout'))
     .addHelpText('after', '\nExample:\n  svcctl apply -f fleet.yaml --prune --yes')
     .action(async (_options, command: Command) => apply(command.optsWithGlobals<ApplyOptions>()));
 
@@ -140,6 +147,7 @@ function refuseObstacles(plans: readonly Planned[]): void {
 }
 
 async function apply(options: ApplyOptions): Promise<void> {
+  if (options.timeout !== undefined && options.wait !== true) throw usage('--timeout: expected --wait');
   const { api, context } = await openSession(options);
   const plans = await planned(api, options);
   const isText = options.output === 'text';
@@ -161,6 +169,9 @@ async function apply(options: ApplyOptions): Promise<void> {
       const { error, commands_left } = done.incomplete;
       throw new Failure(exitCodes.refused, `incomplete, ${commands_left} commands are left: ${error}`);
     }
+  }
+  if (options.wait === true) {
+    await waitForNodes(api, all, (options.timeout ?? waitDefaultSeconds) * 1_000, isText ? line : say);
   }
 }
 
