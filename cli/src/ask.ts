@@ -1,18 +1,43 @@
 /** Questions to a person. Without a terminal there are none: the option that answers is named instead. */
 import { stdin, stdout, stderr } from 'node:process';
-import { read } from 'read';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
 import { declined, usage } from './exit.js';
 
-const hasTerminal = (): boolean => stdin.isTTY && stdout.isTTY;
+export const hasTerminal = (): boolean => stdin.isTTY && stdout.isTTY;
+
+/** A line that a person types. @throws Failure declined, for Ctrl-C and Ctrl-D */
+function answerTo(question: string, { echo }: { readonly echo: boolean }): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const output = new Writable({
+      write(chunk: Buffer, _encoding, written) {
+        if (echo) stderr.write(chunk);
+        written();
+      },
+    });
+    const lines = createInterface({ input: stdin, output, terminal: true, historySize: 0 });
+    // Behind the interface: from here on keys are read one by one.
+    stderr.write(question);
+    lines.setPrompt(question);
+    let answer: string | undefined;
+    lines.on('SIGINT', () => lines.close());
+    lines.on('line', (text) => {
+      answer = text;
+      lines.close();
+    });
+    lines.on('close', () => {
+      if (answer === undefined || !echo) stderr.write('\n');
+      if (answer === undefined) reject(declined());
+      else resolve(answer);
+    });
+  });
+}
 
 /** @param instead the option that answers without a terminal @throws Failure usage */
 export async function ask(question: string, instead: string, preset?: string): Promise<string> {
   if (!hasTerminal()) throw usage(`no terminal to ask for ${question.toLowerCase()}; expected ${instead}`);
-  const answer = await read({
-    prompt: `${question}: `,
-    output: stderr,
-    ...(preset === undefined ? {} : { default: preset }),
-  });
+  const shown = preset === undefined ? '' : ` (${preset})`;
+  const answer = (await answerTo(`${question}${shown}: `, { echo: true })) || (preset ?? '');
   if (answer === '') throw usage(`${question}: expected an answer`);
   return answer;
 }
@@ -20,14 +45,14 @@ export async function ask(question: string, instead: string, preset?: string): P
 /** A password, without echo. It never comes from the arguments, which others on the machine can read. @throws Failure usage */
 export async function askPassword(question: string): Promise<string> {
   if (!hasTerminal()) throw usage('a password is asked for on a terminal alone; expected --token-stdin for scripts');
-  return read({ prompt: `${question}: `, silent: true, output: stderr });
+  return answerTo(`${question}: `, { echo: false });
 }
 
 /** @throws Failure declined; usage without a terminal and without `--yes` */
 export async function confirm(question: string, yes: boolean | undefined): Promise<void> {
   if (yes === true) return;
   if (!hasTerminal()) throw usage('expected --yes, because there is no terminal to ask');
-  const answer = await read({ prompt: `${question} [y/N] `, output: stderr });
+  const answer = await answerTo(`${question} [y/N] `, { echo: true });
   if (!/^y(es)?$/i.test(answer.trim())) throw declined();
 }
 

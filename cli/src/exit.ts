@@ -22,13 +22,24 @@ export class Failure extends Error {
   readonly requestId: string | null;
   /** Of an answer of the service; 0 without one. */
   readonly status: number;
+  /** How long the service asks to wait before another try. */
+  readonly retryAfterMs: number;
 
-  constructor(exitCode: ExitCode, sentence: string, requestId: string | null = null, status = 0) {
+  constructor(
+    exitCode: ExitCode,
+    sentence: string,
+    {
+      requestId = null,
+      status = 0,
+      retryAfterMs = 0,
+    }: Partial<Pick<Failure, 'requestId' | 'status' | 'retryAfterMs'>> = {},
+  ) {
     super(sentence);
     this.name = 'Failure';
     this.exitCode = exitCode;
     this.requestId = requestId;
     this.status = status;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

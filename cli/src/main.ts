@@ -12,8 +12,11 @@ import { createProgram } from './program.js';
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (tellUntold()) process.exit(exitCodes.refused);
   if (error.code === 'EPIPE') process.exit(process.exitCode ?? exitCodes.done);
-  throw error;
+  sayFailure(new Failure(exitCodes.refused, `the output cannot be written: ${error.message}`));
+  process.exit(exitCodes.refused);
 });
+// Nobody is left to tell.
+stderr.on('error', () => undefined);
 
 try {
   await createProgram().parseAsync(argv);

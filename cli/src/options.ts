@@ -15,11 +15,21 @@ export const filterOption = (example: string): Option =>
     .argParser(collect)
     .default([], 'none');
 
-/** The API's filters, as a query. @throws Failure usage */
-export function filtersOf(given: readonly string[]): Record<string, string> {
-  const query = Object.fromEntries(given.map((one) => pair(one, '--filter')));
-  if ('page' in query) throw usage('--filter page: expected a field; all pages are read');
-  return query;
+/** The API's filters, as a query; one that repeats is a list. @throws Failure usage */
+export function filtersOf(given: readonly string[]): Record<string, string | readonly string[]> {
+  const query = new Map<string, readonly string[]>();
+  for (const one of given) {
+    const [field, value] = pair(one, '--filter');
+    // A key with it would be one that nobody uses, and the list be empty without a word.
+    if (field === 'label' && /^[^:]*=/.test(value)) {
+      throw usage(`--filter ${one}: expected label=key:value, or label=key`);
+    }
+    query.set(field, [...(query.get(field) ?? []), value]);
+  }
+  if (query.has('page')) throw usage('--filter page: expected a field; all pages are read');
+  return Object.fromEntries(
+    [...query].map(([field, values]) => [field, values.length === 1 ? (values[0] ?? '') : values]),
+  );
 }
 
 /** `field=value` @throws Failure usage */

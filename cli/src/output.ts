@@ -4,12 +4,13 @@
  */
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import process, { env, stderr, stdout } from 'node:process';
-import stringWidth from 'string-width';
-import { stringify } from 'yaml';
+import { Document, visit } from 'yaml';
 import type { Failure } from './exit.js';
 import { exitCodes } from './exit.js';
+import type { Column, Layout, Row } from './table.js';
+import { layoutOf } from './table.js';
 
-export type Row = Readonly<Record<string, unknown>>;
+export type { Column, Row };
 
 export const formats = ['table', 'wide', 'json', 'yaml', 'name'] as const;
 export type Format = (typeof formats)[number];
@@ -23,17 +24,17 @@ export const paint = (colour: Colour, text: string): string =>
   colourful() ? `\u001b[${codes[colour]}m${text}\u001b[0m` : text;
 
 // oxlint-disable-next-line no-control-regex -- the characters that are escaped
-const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const control = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Text of somebody else in one line. */
-export function shown(value: unknown): string {
-  if (value === null || value === undefined || value === '') return '–';
+/** Text of somebody else in one line. @param nothing stands for none */
+export function shown(value: unknown, nothing = '–'): string {
+  if (value === null || value === undefined || value === '') return nothing;
   const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
-  return text.replace(control, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `\\u${code.toString(16).padStart(4, '0')}`;
-  });
+  return escaped(text);
 }
+
+const escaped = (text: string): string =>
+  text.replace(control, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 
 /** Writes to stdout, and waits while a reader is slow. */
 export async function write(text: string): Promise<void> {
@@ -94,19 +95,24 @@ export function say(text: string): void {
   stderr.write(`${text}\n`);
 }
 
-export const yamlOf = (value: unknown): string => stringify(value, { lineWidth: 0, version: '1.2' });
+/** As YAML that reads back the same: texts with control characters are quoted, and those escaped. */
+export function yamlOf(value: unknown): string {
+  const document = new Document(value, { version: '1.2' });
+  visit(document, {
+    Scalar(_, scalar) {
+      if (typeof scalar.value === 'string' && scalar.value.replaceAll('\n', '').search(control) >= 0)
+        scalar.type = 'QUOTE_DOUBLE';
+    },
+  });
+  const lines = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Infinity }).split('\n');
+  return lines.map(escaped).join('\n');
+}
+
 const jsonOf = (value: unknown): string => JSON.stringify(value, undefined, 2);
 
 /** One value, as a whole. */
 export async function printValue(value: unknown, format: 'json' | 'yaml'): Promise<void> {
   await write(format === 'json' ? `${jsonOf(value)}\n` : yamlOf(value));
-}
-
-export interface Column {
-  readonly title: string;
-  /** Only with `-o wide`. */
-  readonly wide?: true;
-  of(row: Row): unknown;
 }
 
 /** What is a list of one page. */
@@ -152,15 +158,13 @@ export async function printList(
     case 'table':
     case 'wide': {
       const chosen = columns.filter(({ wide }) => format === 'wide' || wide === undefined);
-      let widths: readonly number[] | undefined;
+      let layout: Layout | undefined;
       for await (const page of pages) {
-        const rows = page.map((row) => chosen.map((column) => shown(column.of(row))));
-        if (widths === undefined) {
-          const all = [chosen.map(({ title }) => title), ...rows];
-          widths = chosen.map((_, index) => Math.max(...all.map((cells) => stringWidth(cells[index] ?? ''))));
-          await line(paint('bold', tableLine(all[0] ?? [], widths)));
+        if (layout === undefined) {
+          layout = layoutOf(chosen, page, format === 'wide' ? undefined : terminalWidth(), shown);
+          await line(paint('bold', layout.head));
         }
-        for (const cells of rows) await line(tableLine(cells, widths));
+        for (const row of page) await line(layout.lineOf(row));
       }
       return undefined;
     }
@@ -169,12 +173,8 @@ export async function printList(
   }
 }
 
-function tableLine(cells: readonly string[], widths: readonly number[]): string {
-  return cells
-    .map((cell, index) => cell + ' '.repeat(Math.max(0, (widths[index] ?? 0) - stringWidth(cell))))
-    .join('  ')
-    .trimEnd();
-}
+/** Undefined for what is no terminal, or does not say. */
+const terminalWidth = (): number | undefined => stdout.columns || undefined;
 
 /** The one line of a failure: the service's own sentence, and the id under which its log has more. */
 export function sayFailure({ message, requestId }: Failure): void {

@@ -8,11 +8,11 @@ import type { Api } from './service.js';
 import { dataOf } from './service.js';
 
 const path = '/api/nodes/ports/policies';
-type Query = Readonly<Record<string, string>>;
+type Query = Readonly<Record<string, string | readonly string[]>>;
 
 /** All of them, on one page. @throws Failure */
 export async function* pagesOfPolicies(api: Api, query: Query): AsyncGenerator<readonly Row[]> {
-  const { nodes, items } = await dataOf(api.GET('/api/nodes/ports', { params: { query } }));
+  const { nodes, items } = await dataOf(api.GET('/api/nodes/ports', { params: { query: query as never } }));
   const names = new Map(nodes.map(({ id, name }) => [id, name]));
   yield items
     .filter(({ policySaved }) => policySaved)

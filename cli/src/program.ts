@@ -1,13 +1,15 @@
 /** All commands of `svcctl`, as one value. */
+import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { completionCommand } from './commands/completion.js';
+import { completionCommands } from './commands/completion.js';
 import { eventCommands } from './commands/events.js';
 import { fleetCommands } from './commands/fleet.js';
 import { operateCommands } from './commands/operate.js';
 import { referenceCommand } from './commands/reference.js';
 import { resourceCommands } from './commands/resources.js';
 import { signInCommands } from './commands/sign-in.js';
-import { watchCommands } from './commands/watch.js';
+import { statusCommand } from './commands/status.js';
+import { topCommand } from './commands/top.js';
 import { everyCommand } from './program-tree.js';
 
 export function createProgram(): Command {
@@ -15,7 +17,7 @@ export function createProgram(): Command {
     .description('The command line of the gateway control service.')
     .version('0.1.0')
     .option('--context <name>', 'use this context instead of the current one')
-    .option('--ca-file <file>', 'trust the certificates of this file too')
+    .option('--ca-file <file>', 'trust the certificates of this file too', (file) => resolve(file))
     .option('--insecure', 'let the token go over plain http')
     .exitOverride()
     .showHelpAfterError(false)
@@ -25,8 +27,9 @@ export function createProgram(): Command {
   fleetCommands(program);
   operateCommands(program);
   eventCommands(program);
-  watchCommands(program);
-  completionCommand(program);
+  statusCommand(program);
+  topCommand(program);
+  completionCommands(program);
   referenceCommand(program);
   for (const command of everyCommand(program)) command.exitOverride().copyInheritedSettings(program);
   return program;

@@ -7,7 +7,7 @@ import { Failure, exitCodes, usage } from './exit.js';
 import type { Column, Row } from './output.js';
 import { shown } from './output.js';
 import { deletePolicy, listenerOf, pagesOfPolicies, savePolicy } from './policies.js';
-import type { Api } from './service.js';
+import type { Api, paths } from './service.js';
 import { dataOf, doneOf } from './service.js';
 
 /** What all lists of the API have in common: the type stands for each of them. */
@@ -19,6 +19,8 @@ export interface ResourceType {
   readonly aliases: readonly string[];
   readonly path: string;
   readonly columns: readonly Column[];
+  /** Of the list, by the API. */
+  readonly filters: readonly string[];
   readonly nameField: 'name' | 'username';
   /** It has no id and no address of its own: see `policies.ts`. */
   readonly ofListener?: true;
@@ -49,11 +51,29 @@ const count = (title: string, field: string): Column => ({
   of: (row) => (Array.isArray(row[field]) ? row[field].length : row[field]),
 });
 
+/** Filters of a list, checked against the published document. */
+const filtersIn = <Path extends keyof Lists>(_path: Path, ...filters: readonly FilterOf<Path>[]): readonly string[] =>
+  filters;
+
+type Lists = {
+  [
+    Path in keyof paths as paths[Path] extends { readonly get: { readonly parameters: { readonly query?: object } } }
+      ? Path
+      : never
+  ]: paths[Path];
+};
+type FilterOf<Path extends keyof Lists> = Lists[Path] extends {
+  readonly get: { readonly parameters: { readonly query?: infer Query } };
+}
+  ? Exclude<keyof NonNullable<Query>, 'page' | 'page_size' | 'sort'>
+  : never;
+
 const types: readonly ResourceType[] = [
   {
     plural: 'nodes',
     aliases: ['node'],
     path: '/api/nodes',
+    filters: filtersIn('/api/nodes', 'q', 'status', 'apply', 'listeners', 'label'),
     nameField: 'name',
     columns: [
       name,
@@ -70,6 +90,7 @@ const types: readonly ResourceType[] = [
     plural: 'l4-chains',
     aliases: ['chains', 'chain', 'l4-chain'],
     path: '/api/l4-chains',
+    filters: filtersIn('/api/l4-chains', 'q', 'status', 'health', 'node_id', 'upstream_id', 'credential_id'),
     nameField: 'name',
     columns: [
       name,
@@ -85,6 +106,7 @@ const types: readonly ResourceType[] = [
     plural: 'l4-upstreams',
     aliases: ['upstreams', 'upstream', 'l4-upstream'],
     path: '/api/l4-upstreams',
+    filters: filtersIn('/api/l4-upstreams', 'q', 'health'),
     nameField: 'name',
     columns: [
       name,
@@ -98,6 +120,7 @@ const types: readonly ResourceType[] = [
     plural: 'routes',
     aliases: ['route'],
     path: '/api/routes',
+    filters: filtersIn('/api/routes', 'q'),
     nameField: 'name',
     columns: [
       name,
@@ -112,6 +135,7 @@ const types: readonly ResourceType[] = [
     plural: 'credentials',
     aliases: ['credential'],
     path: '/api/credentials',
+    filters: filtersIn('/api/credentials', 'q', 'key_type', 'expires_before'),
     nameField: 'name',
     columns: [
       name,
@@ -125,6 +149,7 @@ const types: readonly ResourceType[] = [
     plural: 'l3-networks',
     aliases: ['networks', 'network', 'l3-network'],
     path: '/api/l3-networks',
+    filters: filtersIn('/api/l3-networks', 'q'),
     nameField: 'name',
     columns: [
       name,
@@ -139,6 +164,7 @@ const types: readonly ResourceType[] = [
     plural: 'policies',
     aliases: ['policy', 'listener-policies', 'listener-policy'],
     path: '/api/nodes/ports',
+    filters: filtersIn('/api/nodes/ports', 'node_id', 'transport', 'listen_port', 'running'),
     nameField: 'name',
     ofListener: true,
     columns: [name, column('ORDER', 'priorityOrder')],
@@ -147,6 +173,7 @@ const types: readonly ResourceType[] = [
     plural: 'webhooks',
     aliases: ['webhook'],
     path: '/api/webhooks',
+    filters: filtersIn('/api/webhooks', 'q'),
     nameField: 'name',
     columns: [
       name,
@@ -161,6 +188,7 @@ const types: readonly ResourceType[] = [
     plural: 'users',
     aliases: ['user'],
     path: '/api/auth/users',
+    filters: filtersIn('/api/auth/users', 'q'),
     nameField: 'username',
     byPerson: true,
     columns: [
@@ -175,6 +203,7 @@ const types: readonly ResourceType[] = [
     plural: 'tokens',
     aliases: ['token'],
     path: '/api/auth/tokens',
+    filters: filtersIn('/api/auth/tokens', 'q', 'user_id'),
     nameField: 'name',
     byPerson: true,
     columns: [
@@ -190,8 +219,14 @@ const types: readonly ResourceType[] = [
   },
 ];
 
+export const auditFilters = filtersIn('/api/audit', 'actor', 'action', 'resource_type', 'resource_id', 'from', 'to');
+
 /** Every word for a type, for help and completion. */
 export const typeNames: readonly string[] = types.map(({ plural }) => plural);
+
+/** The filters of each type, a line each. */
+export const filterHelp = (): string =>
+  ['Filters:', ...types.map(({ plural, filters }) => `- ${plural}: ${filters.join(', ')}`)].join('\n');
 
 /** @throws Failure usage */
 export function typeOf(word: string): ResourceType {
@@ -203,11 +238,14 @@ export function typeOf(word: string): ResourceType {
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const pageSize = 200;
 
+/** A filter that is given several times has a list. */
+export type Query = Readonly<Record<string, string | readonly string[]>>;
+
 /** All pages of a list. @param query the API's own filters @throws Failure */
 export async function* pagesOf(
   api: Api,
   { path, ofListener }: Pick<ResourceType, 'path' | 'ofListener'>,
-  query: Readonly<Record<string, string>> = {},
+  query: Query = {},
 ): AsyncGenerator<readonly Row[]> {
   if (ofListener === true) return yield* pagesOfPolicies(api, query);
   for (let page = 1, seen = 0; ; page += 1) {
@@ -217,6 +255,16 @@ export async function* pagesOf(
     seen += items.length;
     if (items.length === 0 || seen >= total) return;
   }
+}
+
+/** The first rows of a list. @throws Failure */
+export async function firstPageOf(
+  api: Api,
+  type: Pick<ResourceType, 'path' | 'ofListener'>,
+  query: Query,
+): Promise<readonly Row[]> {
+  for await (const page of pagesOf(api, type, query)) return page;
+  return [];
 }
 
 export interface Found {

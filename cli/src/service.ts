@@ -3,12 +3,15 @@
  * the service refuses becomes a `Failure` with its own sentence.
  */
 import { readFileSync } from 'node:fs';
+import { env } from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import createClient from 'openapi-fetch';
 import type { Client } from 'openapi-fetch';
 import type { components, paths } from './api/openapi.gen.js';
 import { requireSafe } from './contexts.js';
 import { Failure, exitCodes, usage } from './exit.js';
 
+export type { paths };
 export type Schemas = components['schemas'];
 export type Api = Client<paths>;
 
@@ -44,7 +47,12 @@ export async function connect({ server, token, insecure, caFile }: Access): Prom
 function unreachableService(server: string, error: unknown): Failure {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = (cause as NodeJS.ErrnoException).code;
-  const text = cause instanceof Error ? cause.message || code : String(cause);
+  const text =
+    code === 'ERR_SSL_WRONG_VERSION_NUMBER'
+      ? `this port speaks http; expected ${server.replace('https:', 'http:')}`
+      : cause instanceof Error
+        ? cause.message || code
+        : String(cause);
   return new Failure(exitCodes.unreachable, `${server} is out of reach: ${text}`);
 }
 
@@ -85,11 +93,37 @@ export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
   return { data: data.data, etag: response.headers.get('etag') };
 }
 
-export function refusalOf({ status, headers }: Response, body: unknown): Failure {
+export function refusalOf({ status, headers, url }: Response, body: unknown): Failure {
   const sentence =
     typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string'
       ? body.error
       : `the answer is ${status}, and not of this service`;
+  const retryAfterMs = Number(headers.get('retry-after') ?? 0) * 1_000 || 0;
   const code = status === 401 ? exitCodes.notSignedIn : exitCodes.refused;
-  return new Failure(code, sentence, headers.get('x-request-id'), status);
+  // A wrong password is no token that has ended.
+  const advice = status === 401 && !url.endsWith('/api/auth/login') ? `; ${signInAgain()}` : '';
+  return new Failure(code, sentence + advice, { requestId: headers.get('x-request-id'), status, retryAfterMs });
+}
+
+/** What helps when a token is no longer taken. */
+const signInAgain = (): string =>
+  (env['SVC_TOKEN'] ?? '') === '' ? 'run svcctl login' : 'expected another token in SVC_TOKEN';
+
+const againAfterMs = [500, 1_000, 2_000, 4_000, 8_000];
+const longestPauseMs = 30_000;
+
+/** The service has no place left, or is not ready: the same request may succeed a little later. */
+export const isBusy = (error: Failure): boolean => error.status === 429 || error.status === 503;
+
+/** Asks again for a quarter of a minute and as the service says. @param passes of a failure that may pass @throws Failure the last one */
+export async function patiently<T>(asked: () => Promise<T>, passes: (error: Failure) => boolean): Promise<T> {
+  for (const pauseMs of againAfterMs) {
+    try {
+      return await asked();
+    } catch (error) {
+      if (!(error instanceof Failure) || !passes(error)) throw error;
+      await sleep(Math.min(longestPauseMs, Math.max(pauseMs, error.retryAfterMs)));
+    }
+  }
+  return asked();
 }

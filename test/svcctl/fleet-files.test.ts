@@ -88,6 +88,7 @@ describe('plan', () => {
     );
     const { out } = await exits(script.run(['plan', '-f', file]), 2, {});
     expect(out).toContain('+ create node edge-3');
+    expect(out).toMatch(/\n1 to update, 1 to create, in 1 command; 0 nodes get a new configuration\n$/);
     expect(out).toContain('~ update node edge-1\n    - address: 192.0.2.1\n    + address: 192.0.2.77\n');
     expect(await admin.call('GET', '/api/nodes?q=edge-3')).toMatchObject({ total: 0 });
     expect((await script.run(['plan', '-f', '-'], { input: readFileSync(file, 'utf8') })).code).toBe(2);
@@ -246,6 +247,38 @@ describe('apply', () => {
     expect(items.filter(({ resource }) => resource.name === 'applied')).toEqual([
       expect.objectContaining({ action: 'fleet.apply', token: expect.objectContaining({ name: 'script' }) }),
     ]);
+  });
+
+  test('with --wait fails for a node that is offline, and says which', async () => {
+    const file = write(
+      'waited.yaml',
+      `svc: 1
+set: waited
+nodes: {waited-1: {}}
+upstreams: {waited-web: {endpoint: "203.0.113.8:443"}}
+chains:
+  waited:
+    payload: tcp
+    hops: [{node: waited-1, listen_port: 8081, outer: tcp, security: raw}]
+    target: {upstream: waited-web}
+    deploy: true
+`,
+    );
+    await exits(script.run(['apply', '-f', file, '--yes', '--wait']), 1, {
+      out: /; 1 node gets a new configuration\napplied 1 command \(apply \S+\)\nwaited-1 {2}offline\n$/,
+      err: /^svcctl: 1 of 1 nodes have not applied it: 1 offline\n$/,
+    });
+    const { out } = await exits(script.run(['plan', '-f', file, '-o', 'json']), 0, {});
+    expect(JSON.parse(out)).toMatchObject({ steps: [], obstacles: [], commands: 0, etag: expect.any(String) });
+  });
+
+  test('keeps PSKs out of its answer with -o json', async () => {
+    const file = write('quiet.yaml', 'svc: 1\nset: quiet\nnodes: {quiet-1: {}}\n');
+    const keys = join(folder, 'quiet');
+    const { code, out, err } = await script.run(['apply', '-f', file, '--yes', '--psk-dir', keys, '-o', 'json']);
+    expect([code, err]).toEqual([0, `wrote ${join(keys, 'quiet-1.env')}\n`]);
+    expect(JSON.parse(out)).toMatchObject({ control_psks: [{ node: 'quiet-1', control_psk: null }], incomplete: null });
+    expect(out).not.toContain('svcpsk1_');
   });
 
   test('is compared with what was changed by hand since, and is taken back as a whole', async () => {

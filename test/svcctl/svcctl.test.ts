@@ -1,6 +1,6 @@
 /** `svcctl` against the real service, with pipes and on a terminal (`docs/contract/automation.md#the-command-line-svcctl`). */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -10,6 +10,7 @@ import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
+import { projectRoot } from '../support/project-root.js';
 import type { Ran, Runner } from './support/run.js';
 import { createRunner, terminals } from './support/run.js';
 
@@ -207,6 +208,40 @@ describe('resources', () => {
     await fails(script.run(['get', 'things']), 3, /things: expected a type of resource: nodes, /);
   });
 
+  test('have filters that help lists, all of them, and a label that is written with = is refused', async () => {
+    const help = await done(script.run(['get', '--help']));
+    const { paths } = (await (await fetch(`${service.url}/openapi.json`)).json()) as {
+      paths: Record<string, { get: { parameters: { in: string; name: string }[] } }>;
+    };
+    const filtersOf = (path: string): string[] =>
+      paths[path]!.get.parameters.filter((one) => one.in === 'query' && !/^(page|page_size|sort)$/.test(one.name)).map(
+        ({ name }) => name,
+      );
+    const listed = (line: string): string[] => line.split(': ')[1]!.split(', ').toSorted();
+    const lines = help.split('\n').filter((line) => line.startsWith('- '));
+    expect(lines).toHaveLength(10);
+    for (const line of lines) {
+      const [, plural] = /^- (\S+):/.exec(line)!;
+      const path = { policies: 'nodes/ports', users: 'auth/users', tokens: 'auth/tokens' }[plural!] ?? plural;
+      expect([plural, listed(line)]).toEqual([plural, filtersOf(`/api/${path}`).toSorted()]);
+    }
+    const [, audit] = /^Filters: (.*)\.$/m.exec(await done(script.run(['audit', '--help'])))!;
+    expect(audit!.split(', ').toSorted()).toEqual(filtersOf('/api/audit').toSorted());
+    await fails(script.run(['get', 'nodes', '--filter', 'label=region=eu']), 3, /expected label=key:value/);
+    await fails(script.run(['get', 'nodes', '--filter', 'status=gone']), 1, /status: expected/);
+    await fails(script.run(['get', 'nodes', '--filter', 'colour=red']), 1, /colour/);
+  });
+
+  test('are found by several labels at once', async () => {
+    await admin.call('POST', '/api/nodes', { name: 'labelled', labels: { region: 'eu', tier: 'a' } });
+    const names = (...labels: string[]): Promise<string> =>
+      done(script.run(['get', 'nodes', '-o', 'name', ...labels.flatMap((label) => ['--filter', `label=${label}`])]));
+    expect(await names('region:eu')).toBe('edge-1\nlabelled\n');
+    expect(await names('region:eu', 'tier')).toBe('labelled\n');
+    expect(await names('tier', 'region:eu')).toBe('labelled\n');
+    await done(script.run(['delete', 'nodes', 'labelled', '--yes']));
+  });
+
   test('have names in which control characters move no cursor', async () => {
     await admin.call('POST', '/api/l4-upstreams', { name: 'red \u001b[31m\r\nline', endpoint: '192.0.2.1:80' });
     const out = await done(script.run(['get', 'upstreams', '--filter', 'q=red']));
@@ -234,6 +269,46 @@ describe('resources', () => {
     expect(readFileSync(kept, 'utf8')).toContain('203.0.113.10');
     rmSync(join(kept, '..'), { recursive: true });
   });
+
+  test.skipIf(!terminals)(
+    'are opened again with what is wrong, until the text is right or left as it was',
+    async () => {
+      const [editor, seen] = [join(folder, 'editor.mjs'), join(folder, 'seen.json')];
+      writeFileSync(
+        editor,
+        `import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+       const file = process.argv[2];
+       const seen = existsSync('${seen}') ? JSON.parse(readFileSync('${seen}', 'utf8')) : [];
+       const text = readFileSync(file, 'utf8');
+       writeFileSync('${seen}', JSON.stringify([...seen, text]));
+       const endpoints = ['[', 'nonsense', process.env.SVCCTL_LAST];
+       const endpoint = endpoints[Math.min(seen.length, 2)];
+       writeFileSync(file, text.replace(/^endpoint: .*/m, 'endpoint: ' + endpoint));`,
+      );
+      const edit = async (last: string): Promise<Ran> => {
+        rmSync(seen, { force: true });
+        const env = { EDITOR: `${process.execPath} ${editor}`, SVCCTL_LAST: last };
+        const token = await operatorToken();
+        return createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: token, ...env }).onTerminal([
+          'edit',
+          'upstreams',
+          'web',
+        ]);
+      };
+      const mended = await edit('203.0.113.9:443');
+      expect(mended).toMatchObject({ code: 0, out: expect.stringContaining('nothing was changed') });
+      const [first, second, third] = JSON.parse(readFileSync(seen, 'utf8')) as string[];
+      expect(first).not.toContain('# svcctl');
+      expect(second).toMatch(/^# svcctl: .*web|^# svcctl: .*yaml: .*\n/);
+      expect(second).toContain('endpoint: [\n');
+      expect(third).toMatch(/^# svcctl: invalid_request: endpoint: .*\n(?!# svcctl)/);
+      const left = await edit('nonsense');
+      expect([left.code, left.out]).toEqual([1, expect.stringContaining('invalid_request: endpoint: ')]);
+      const kept = /what you wrote is in (\S+)/.exec(left.out)![1]!;
+      expect(readFileSync(kept, 'utf8')).toMatch(/^(?!# svcctl)[^]*endpoint: nonsense\n/);
+      rmSync(join(kept, '..'), { recursive: true });
+    },
+  );
 
   test('are deleted with --yes, unless something uses them', async () => {
     await fails(script.run(['delete', 'upstreams', 'web']), 3, /expected --yes/);
@@ -353,18 +428,59 @@ describe('a service that is not there, or not the one', () => {
   });
 });
 
-test('completion scripts know the commands, the types and the options', async () => {
-  const bash = join(folder, 'completion.bash');
-  writeFileSync(bash, await done(script.run(['completion', 'bash'])));
-  expect(await done(script.run(['completion', 'zsh']))).toContain('#compdef svcctl');
-  expect(await done(script.run(['completion', 'fish']))).toContain('complete -c svcctl');
-  const complete = (...words: string[]): string =>
-    execFileSync('bash', [
-      '-c',
-      `source ${bash}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svcctl; echo "\${COMPREPLY[@]}"`,
-    ]).toString();
-  expect(complete('svcctl', 'de')).toBe('delete deploy\n');
-  expect(complete('svcctl', 'get', 'l4-')).toBe('l4-chains l4-upstreams\n');
-  expect(complete('svcctl', 'node', '')).toBe('env\n');
-  expect(complete('svcctl', 'deploy', 'front', '--')).toBe('--wait\n');
+describe('completion', () => {
+  let complete: (...words: string[]) => string[];
+  beforeAll(async () => {
+    const [bash, bin] = [join(folder, 'completion.bash'), join(folder, 'bin')];
+    writeFileSync(bash, await done(script.run(['completion', 'bash'])));
+    mkdirSync(bin);
+    const program = join(projectRoot, 'cli/bin/svcctl.js');
+    writeFileSync(join(bin, 'svcctl'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, { mode: 0o755 });
+    const env = {
+      PATH: `${bin}:${process.env['PATH']}`,
+      HOME: folder,
+      SVC_SERVER: service.url,
+      SVC_TOKEN: await viewerToken(),
+    };
+    complete = (...words) => {
+      const typed = words.map((word) => `'${word}'`).join(' ');
+      const ask = `source '${bash}'; COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _svcctl; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      return execFileSync('bash', ['-c', ask], { env, cwd: folder }).toString().trimEnd().split('\n');
+    };
+    await done(script.run(['create', 'upstreams', 'two words', '--set', 'endpoint=192.0.2.1:80']));
+  });
+
+  test('knows the commands, the types, the options and their values', async () => {
+    expect(await done(script.run(['completion', 'zsh']))).toContain('#compdef svcctl');
+    expect(await done(script.run(['completion', 'fish']))).toContain('complete -c svcctl');
+    expect(complete('svcctl', 'de')).toEqual(['delete', 'deploy']);
+    expect(complete('svcctl', 'get', 'l4-')).toEqual(['l4-chains', 'l4-upstreams']);
+    expect(complete('svcctl', 'node', '')).toEqual(['env']);
+    expect(complete('svcctl', 'deploy', 'front', '--')).toEqual(['--wait', '--context', '--ca-file', '--insecure']);
+    expect(complete('svcctl', 'get', 'nodes', '-o', '')).toEqual(['table', 'wide', 'json', 'yaml', 'name']);
+    expect(complete('svcctl', 'completion', 'z')).toEqual(['zsh']);
+  });
+
+  test('knows names of nodes, chains, other resources, sets and contexts', async () => {
+    const file = join(folder, 'set.yaml');
+    writeFileSync(file, 'svc: 1\nset: completed\nnodes: {completed-1: {}, completed-2: {}}\n');
+    await done(script.run(['apply', '-f', file, '--yes']));
+    expect(complete('svcctl', 'psk', 'completed')).toEqual(['completed-1', 'completed-2']);
+    expect(complete('svcctl', 'deploy', 'fr')).toEqual(['front']);
+    expect(complete('svcctl', 'get', 'upstreams', 'two')).toEqual(['two\\ words']);
+    expect(complete('svcctl', 'edit', 'upstreams', 'two\\ w')).toEqual(['two\\ words']);
+    expect(complete('svcctl', 'drift', 'comp')).toEqual(['completed']);
+    expect(complete('svcctl', 'export', '--set', 'comp')).toEqual(['completed']);
+    mkdirSync(join(folder, '.config/svcctl'), { recursive: true });
+    const contexts = { berlin: { server: service.url, user: 'ada', token: await viewerToken() } };
+    writeFileSync(join(folder, '.config/svcctl/config.json'), JSON.stringify({ current: 'berlin', contexts }));
+    expect(complete('svcctl', 'context', 'use', '')).toEqual(['berlin']);
+    expect(complete('svcctl', '--context', 'b')).toEqual(['berlin']);
+  });
+
+  test('offers files behind -f, and says nothing when the service is not there', async () => {
+    expect(complete('svcctl', 'plan', '-f', 'completion')).toEqual(['completion.bash']);
+    const env = { SVC_SERVER: 'http://127.0.0.1:9' };
+    expect(await done(script.run(['complete', '--', 'deploy', ''], { env }))).toBe('');
+  });
 });

@@ -1,63 +1,168 @@
-/** Completion scripts of shells, made from the commands themselves. */
-import type { Command } from 'commander';
+/** Completion: a script for each shell, which asks the program itself what may follow the words so far. */
+import process from 'node:process';
+import type { Command, Option } from 'commander';
 import { Argument } from 'commander';
+import { readContexts } from '../contexts.js';
 import { write } from '../output.js';
-import { typeNames } from '../resources.js';
+import { firstPageOf, typeNames, typeOf } from '../resources.js';
+import type { Api } from '../service.js';
+import { dataOf } from '../service.js';
+import type { GlobalOptions } from '../session.js';
+import { openSession } from '../session.js';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
+/** A shell waits for no service. */
+const answerWithinMs = 2_000;
+/** In place of candidates: the shell offers its files. */
+const files = ':files';
 
-export function completionCommand(program: Command): void {
+export function completionCommands(program: Command): void {
   program
     .command('completion')
     .summary('print the completion script of a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices([...shells]))
     .addHelpText('after', '\nExample:\n  source <(svcctl completion bash)')
-    .action(async (shell: (typeof shells)[number]) => write(scripts[shell](program)));
+    .action(async (shell: (typeof shells)[number]) => write(scripts[shell]));
+
+  program
+    .command('complete', { hidden: true })
+    .argument('[words...]', 'the words so far, with the one that is typed last')
+    .allowUnknownOption()
+    .action(async (words: readonly string[]) => {
+      setTimeout(() => process.exit(0), answerWithinMs).unref();
+      // Whatever is wrong, a prompt is no place to say it.
+      const found = await candidates(program, words).catch(() => []);
+      await write(found.map((one) => `${one}\n`).join(''));
+    });
 }
 
-/** Commands by the words that lead to them, with what may follow each. */
-function wordsOf(program: Command): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, readonly string[]>();
-  const visit = (command: Command, path: readonly string[]): void => {
-    const below = command.commands.map((one) => one.name());
-    const options = command.options.flatMap(({ long }) => long ?? []);
-    const takesType = command.registeredArguments[0]?.name() === 'type';
-    found.set(path.join(' '), [...below, ...(takesType ? typeNames : []), ...options]);
-    for (const one of command.commands) visit(one, [...path, one.name()]);
-  };
-  visit(program, []);
-  return found;
+async function candidates(program: Command, words: readonly string[]): Promise<readonly string[]> {
+  const typed = words.at(-1) ?? '';
+  let command = program;
+  let option: Option | undefined;
+  const given: string[] = [];
+  const globals = new Map<string, string>();
+  for (const word of words.slice(0, -1).map(unquoted)) {
+    if (option !== undefined) {
+      globals.set(option.attributeName(), word);
+      option = undefined;
+      continue;
+    }
+    if (word.startsWith('-')) {
+      const found = optionsOf(command).find(({ short, long }) => word === short || word === long);
+      if (found?.required === true) option = found;
+      continue;
+    }
+    const below = command.commands.find((one) => one.name() === word);
+    if (below === undefined) given.push(word);
+    else command = below;
+  }
+  if (option === undefined && typed.startsWith('-')) {
+    return starting(
+      typed,
+      optionsOf(command).flatMap(({ long }) => long ?? []),
+    );
+  }
+  const kind = option === undefined ? command.registeredArguments[given.length]?.name() : placeholderOf(option);
+  const choices = option?.argChoices ?? command.registeredArguments[given.length]?.argChoices;
+  if (choices !== undefined) return starting(typed, choices);
+  if (kind === 'file' || kind === 'folder') return [files];
+  const below = option === undefined && given.length === 0 ? visibleCommands(command) : [];
+  const session = async (): Promise<Api> => (await openSession(Object.fromEntries(globals) as GlobalOptions)).api;
+  return starting(typed, [...below, ...(await namesOf(kind, { command, given, typed: unquoted(typed), session }))]);
 }
 
-const bash = (program: Command): string => {
-  const cases = [...wordsOf(program)].map(([path, words]) => `    '${path}') words='${words.join(' ')}' ;;`);
-  return `_svcctl() {
-  local path='' word words=''
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) ;; *) [[ "$(_svcctl_words "\${path:+$path }$word")" ]] && path="\${path:+$path }$word" ;; esac
-  done
-  COMPREPLY=($(compgen -W "$(_svcctl_words "$path")" -- "\${COMP_WORDS[COMP_CWORD]}"))
+interface Place {
+  readonly command: Command;
+  /** The arguments before it. */
+  readonly given: readonly string[];
+  readonly typed: string;
+  session(): Promise<Api>;
 }
-_svcctl_words() {
-  local words=''
-  case "$1" in
-${cases.join('\n')}
-  esac
-  echo "$words"
+
+/** What an argument or an option of this name may be. @throws Failure */
+async function namesOf(kind: string | undefined, place: Place): Promise<readonly string[]> {
+  const { command, given, typed, session } = place;
+  switch (kind) {
+    case 'type':
+      return typeNames;
+    case 'context':
+      return Object.keys(readContexts().contexts);
+    case 'name':
+      if (command.name() === 'use') return Object.keys(readContexts().contexts);
+      return given[0] === undefined || command.name() === 'create' ? [] : namesIn(await session(), given[0], typed);
+    case 'node':
+    case 'chain':
+      return namesIn(await session(), kind, typed);
+    case 'set':
+      return (await dataOf((await session()).GET('/api/fleet/sets'))).items.map(({ set }) => set);
+    default:
+      return [];
+  }
+}
+
+async function namesIn(api: Api, word: string, typed: string): Promise<readonly string[]> {
+  const type = typeOf(word);
+  const rows = await firstPageOf(api, type, typed === '' || type.ofListener === true ? {} : { q: typed });
+  return rows.map((row) => String(row[type.nameField]));
+}
+
+const visibleCommands = (command: Command): readonly string[] =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .map((one) => one.name())
+    .filter((name) => name !== 'help');
+
+/** With those of every command, but for the version. */
+const optionsOf = (command: Command): readonly Option[] =>
+  command.parent === null
+    ? command.options.filter(({ long }) => long !== '--version')
+    : [...command.options, ...optionsOf(command.parent)];
+
+/** `file` of `--file <file>` and `--ca-file <file>`. A context is called by its name alone. */
+const placeholderOf = ({ flags, long }: Option): string | undefined =>
+  long === '--context' ? 'context' : /<(.+)>/.exec(flags)?.[1];
+
+// oxlint-disable-next-line no-control-regex -- a name that would move the cursor is no candidate
+const unfit = /[\u0000-\u001f\u007f-\u009f]/;
+
+const starting = (typed: string, all: readonly string[]): readonly string[] =>
+  all.filter((one) => one.startsWith(unquoted(typed)) && !unfit.test(one));
+
+/** A word as the shell will read it. */
+const unquoted = (word: string): string => word.replaceAll(/\\(.)|["']/g, '$1');
+
+const bash = `_svcctl() {
+  local word quoted
+  COMPREPLY=()
+  while IFS= read -r word; do
+    if [ "$word" = '${files}' ]; then
+      compopt -o filenames 2>/dev/null
+      while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")
+    else
+      printf -v quoted %q "$word"
+      COMPREPLY+=("$quoted")
+    fi
+  done < <("\${COMP_WORDS[0]}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -F _svcctl svcctl
 `;
-};
 
-const scripts: Readonly<Record<(typeof shells)[number], (program: Command) => string>> = {
+const fish = `function _svcctl
+  set -l current (commandline -ct)
+  set -l found (command svcctl complete -- (commandline -opc)[2..-1] "$current" 2>/dev/null)
+  if test "$found" = '${files}'
+    __fish_complete_path "$current"
+  else
+    printf '%s\\n' $found
+  end
+end
+complete -c svcctl -f -a '(_svcctl)'
+`;
+
+const scripts: Readonly<Record<(typeof shells)[number], string>> = {
   bash,
-  zsh: (program) => `#compdef svcctl\nautoload -U +X bashcompinit && bashcompinit\n${bash(program)}`,
-  fish: (program) =>
-    [...wordsOf(program)]
-      .map(([path, words]) => {
-        const first = path.split(' ')[0] ?? '';
-        const when = path === '' ? '__fish_use_subcommand' : `__fish_seen_subcommand_from ${first}`;
-        return `complete -c svcctl -f -n '${when}' -a '${words.filter((word) => !word.startsWith('-')).join(' ')}'`;
-      })
-      .join('\n') + '\n',
+  zsh: `#compdef svcctl\nautoload -U +X bashcompinit && bashcompinit\n${bash}`,
+  fish,
 };

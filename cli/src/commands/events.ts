@@ -6,7 +6,7 @@ import { Failure, exitCodes } from '../exit.js';
 import type { Column, Format, Row } from '../output.js';
 import { line, printList, say, shown } from '../output.js';
 import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
-import { pagesOf } from '../resources.js';
+import { auditFilters, pagesOf } from '../resources.js';
 import type { Api } from '../service.js';
 import { refusalOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
@@ -44,6 +44,7 @@ export function eventCommands(program: Command): void {
   program
     .command('audit')
     .summary('who did what, newest first')
+    .description(`Filters: ${auditFilters.join(', ')}.`)
     .addOption(formatOption())
     .addOption(filterOption('actor=ada or resource_type=node'))
     .option('--limit <n>', 'at most so many', wholeNumber('--limit'), 50)
@@ -78,11 +79,16 @@ export async function* feedPages(
   }
 }
 
-/** Every item, from a cursor on, until the process ends: after a disconnect it goes on behind the last one. @throws Failure */
+/**
+ * Every item, from a cursor on, until the process ends: after a disconnect it goes on behind the last one.
+ * @param tell hears why it was disconnected
+ * @throws Failure
+ */
 export async function followFeed(
   api: Api,
   { after, ...filter }: Readonly<Record<string, string>>,
   take: (item: FeedItem) => void | Promise<void>,
+  tell: (sentence: string) => void = (sentence) => say(`svcctl: ${shown(sentence)}; trying again`),
 ): Promise<never> {
   let cursor = after;
   for (let failures = 0; ;) {
@@ -106,7 +112,7 @@ export async function followFeed(
     } catch (error) {
       const refused = error instanceof Failure && error.exitCode !== exitCodes.unreachable && error.status < 500;
       if (refused && error.status !== 429) throw error;
-      if (failures === 0) say(`svcctl: ${error instanceof Error ? error.message : String(error)}; trying again`);
+      if (failures === 0) tell(error instanceof Error ? error.message : String(error));
     }
     failures += 1;
     await new Promise((resolve) =>
@@ -151,12 +157,12 @@ interface AuditOptions extends GlobalOptions {
 }
 
 const auditColumns: readonly Column[] = [
-  { title: 'AT', of: ({ at }) => at },
+  { title: 'AT', of: ({ at }) => at, brief: ({ at }) => ageOf(String(at)) },
   { title: 'WHO', of: actorOf },
   { title: 'ACTION', of: ({ action }) => action },
   { title: 'RESOURCE', of: ({ resource }) => nameOf(resource) },
+  { title: 'ENTRY', whole: true, of: ({ id }) => id },
   { title: 'CHANGED', of: ({ changes }) => (changes as readonly Row[]).map(({ path }) => path).join(' ') },
-  { title: 'ENTRY', of: ({ id }) => id },
   { title: 'REQUEST', wide: true, of: ({ request_id }) => request_id },
 ];
 
@@ -165,6 +171,19 @@ async function audit({ filter, limit, output, ...options }: AuditOptions): Promi
   const { api } = await openSession(options);
   const pages = first(limit, pagesOf(api, { path: '/api/audit' }, query));
   await printList(pages, { format: output, columns: auditColumns, nameOf: ({ id }) => String(id) });
+}
+
+/** `5m`: how long ago. */
+function ageOf(at: string): string {
+  const seconds = Math.max(0, (Date.now() - Date.parse(at)) / 1_000);
+  const [size, unit] = (
+    [
+      [86_400, 'd'],
+      [3_600, 'h'],
+      [60, 'm'],
+    ] as const
+  ).find(([one]) => seconds >= one) ?? [1, 's'];
+  return `${Math.floor(seconds / size)}${unit}`;
 }
 
 /** The first rows of a list. */

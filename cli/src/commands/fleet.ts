@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { Option } from 'commander';
 import { confirm } from '../ask.js';
-import { Failure, exitCodes } from '../exit.js';
+import { Failure, exitCodes, usage } from '../exit.js';
 import type { FleetDocument } from '../fleet/documents.js';
 import { readDocuments } from '../fleet/documents.js';
 import { fileNameOf } from '../fleet/kept-files.js';
@@ -13,11 +13,12 @@ import type { Applied } from '../fleet/psks.js';
 import { preparePsks } from '../fleet/psks.js';
 import { fillSecrets } from '../fleet/secrets.js';
 import type { Plan } from '../fleet/show.js';
-import { showDrift, showPlan, summary } from '../fleet/show.js';
-import { line, say, shown, write } from '../output.js';
+import { counted, showDrift, showPlan, summary } from '../fleet/show.js';
+import { line, printValue, say, shown, write } from '../output.js';
+import { waitForNodes } from '../fleet/wait.js';
 import { collect, wholeNumber } from '../options.js';
 import type { Api } from '../service.js';
-import { dataOf } from '../service.js';
+import { dataOf, isBusy, patiently } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
 import { agentEndpoint } from '../agent-environment.js';
@@ -30,17 +31,22 @@ interface FileOptions extends GlobalOptions {
   readonly maxDeletes?: number;
   readonly env: readonly string[];
   readonly secrets: boolean;
+  readonly output: 'text' | 'json';
 }
 
 interface ApplyOptions extends FileOptions {
   readonly yes?: true;
   readonly pskDir?: string;
+  readonly wait?: true;
+  readonly timeout?: number;
 }
 
 interface Planned {
   readonly document: FleetDocument;
   readonly plan: Plan;
 }
+
+const waitDefaultSeconds = 30;
 
 export function fleetCommands(program: Command): void {
   withFileOptions(program.command('plan'))
@@ -52,6 +58,8 @@ export function fleetCommands(program: Command): void {
     .summary('make the fleet what a file says, as one command for each set')
     .option('--yes', 'do not ask')
     .option('--psk-dir <folder>', 'issue PSKs for new nodes, and write the environment file of each there')
+    .option('--wait', 'until every node has applied it or said why not; exit code 1 when one rejected it or is offline')
+    .option('--timeout <seconds>', `how long to wait (${waitDefaultSeconds})`, wholeNumber('--timeout'))
     .addHelpText('after', '\nExample:\n  svcctl apply -f fleet.yaml --prune --yes')
     .action(async (_options, command: Command) => apply(command.optsWithGlobals<ApplyOptions>()));
 
@@ -80,7 +88,10 @@ const withFileOptions = (command: Command): Command =>
     .option('--adopt-from <set>', 'take over resources of this set; may repeat', collect, [])
     .option('--max-deletes <n>', 'how many resources may be deleted', wholeNumber('--max-deletes'))
     .option('--env <name>', 'a variable that {env: …} may read; may repeat', collect, [])
-    .option('--no-secrets', 'leave private keys out, for a plan without them');
+    .option('--no-secrets', 'leave private keys out, for a plan without them')
+    .addOption(
+      new Option('-o, --output <format>', 'json is the answer as it is').choices(['text', 'json']).default('text'),
+    );
 
 async function planned(api: Api, options: FileOptions): Promise<readonly Planned[]> {
   const documents = readDocuments(options.file, fillSecrets(options.env, !options.secrets));
@@ -88,7 +99,9 @@ async function planned(api: Api, options: FileOptions): Promise<readonly Planned
   for (const document of documents) {
     const body = { document: document.text, ...flagsOf(options) };
     const params = { header: { 'idempotency-key': randomUUID() } };
-    const made = await dataOf(api.POST('/api/fleet/plan', { params, body })).catch(withPlaces(document));
+    const made = await patiently(() => dataOf(api.POST('/api/fleet/plan', { params, body })), isBusy).catch(
+      withPlaces(document),
+    );
     plans.push({ document, plan: made });
   }
   return plans;
@@ -99,7 +112,7 @@ const withPlaces =
   (document: FleetDocument) =>
   (error: unknown): never => {
     if (!(error instanceof Failure)) throw error;
-    throw new Failure(error.exitCode, document.placed(error.message), error.requestId, error.status);
+    throw new Failure(error.exitCode, document.placed(error.message), error);
   };
 
 function flagsOf({ prune, adopt, adoptFrom, maxDeletes }: FileOptions) {
@@ -116,12 +129,14 @@ async function show(plans: readonly Planned[]): Promise<void> {
     if (plans.length > 1) await line(`set ${shown(document.set ?? 'none')}:`);
     await showPlan(one);
   }
+  await line(summary(plans.map((one) => one.plan)));
 }
 
 async function plan(options: FileOptions): Promise<void> {
   const { api } = await openSession(options);
   const plans = await planned(api, options);
-  await show(plans);
+  if (options.output === 'text') await show(plans);
+  else for (const one of plans) await printValue(one.plan, options.output);
   refuseObstacles(plans);
   if (plans.some((one) => one.plan.steps.length > 0)) process.exitCode = exitCodes.changes;
 }
@@ -132,12 +147,14 @@ function refuseObstacles(plans: readonly Planned[]): void {
 }
 
 async function apply(options: ApplyOptions): Promise<void> {
+  if (options.timeout !== undefined && options.wait !== true) throw usage('--timeout: expected --wait');
   const { api, context } = await openSession(options);
   const plans = await planned(api, options);
-  await show(plans);
+  const isText = options.output === 'text';
+  if (isText) await show(plans);
   refuseObstacles(plans);
-  const steps = plans.flatMap((one) => one.plan.steps);
-  if (steps.length > 0) await confirm(`Apply ${summary(steps)}?`, options.yes);
+  const all = plans.map((one) => one.plan);
+  if (all.some(({ steps }) => steps.length > 0)) await confirm(`Apply ${summary(all)}?`, options.yes);
   for (const planned of plans) {
     const psks = options.pskDir === undefined ? undefined : preparePsks(options.pskDir, planned.plan);
     const done = await applyOne(api, planned, options).catch((error: unknown) => {
@@ -145,33 +162,33 @@ async function apply(options: ApplyOptions): Promise<void> {
       throw error;
     });
     const kept = psks === undefined ? [] : await psks.keep(api, done, agentEndpoint(context.server));
-    const commands = done.commands.length;
-    await line(`applied ${commands} ${commands === 1 ? 'command' : 'commands'} (apply ${done.apply_id})`);
-    for (const path of kept) await line(`wrote ${path}`);
+    if (isText) await line(`applied ${counted(done.commands.length, 'command')} (apply ${done.apply_id})`);
+    else await printValue(withoutPsks(done), 'json');
+    for (const path of kept) await (isText ? line : say)(`wrote ${path}`);
     if (done.incomplete !== null) {
       const { error, commands_left } = done.incomplete;
       throw new Failure(exitCodes.refused, `incomplete, ${commands_left} commands are left: ${error}`);
     }
   }
+  if (options.wait === true) {
+    await waitForNodes(api, all, (options.timeout ?? waitDefaultSeconds) * 1_000, isText ? line : say);
+  }
 }
+
+/** They are in their files, or were printed: a log of answers has none. */
+const withoutPsks = (applied: Applied): Applied => ({
+  ...applied,
+  control_psks: applied.control_psks.map((one) => ({ ...one, control_psk: null })),
+});
 
 /** Gives the apply, and again with the same key while its answer does not come: it is carried out once. */
 async function applyOne(api: Api, { document, plan: one }: Planned, options: ApplyOptions): Promise<Applied> {
   const body = { document: document.text, ...flagsOf(options), issue_psks: options.pskDir !== undefined };
   const header = { 'idempotency-key': randomUUID(), 'if-match': `"${one.etag.replaceAll('"', '')}"` };
-  for (const pauseMs of [...againAfterMs, undefined]) {
-    try {
-      return await dataOf(api.POST('/api/fleet/apply', { params: { header }, body }));
-    } catch (error) {
-      const unanswered = error instanceof Failure && (error.exitCode === exitCodes.unreachable || error.status === 503);
-      if (!unanswered || pauseMs === undefined) return withPlaces(document)(error);
-      await sleep(pauseMs);
-    }
-  }
-  throw new Error('the last try has no pause behind it');
+  const given = (): Promise<Applied> => dataOf(api.POST('/api/fleet/apply', { params: { header }, body }));
+  const passes = (error: Failure): boolean => isBusy(error) || error.exitCode === exitCodes.unreachable;
+  return patiently(given, passes).catch(withPlaces(document));
 }
-
-const againAfterMs = [500, 1_000, 2_000, 4_000];
 
 async function drift(only: string | undefined, options: GlobalOptions): Promise<void> {
   const { api } = await openSession(options);

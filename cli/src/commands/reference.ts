@@ -3,6 +3,9 @@ import type { Command } from 'commander';
 import { everyCommand } from '../program-tree.js';
 import { write } from '../output.js';
 
+/** For programs alone. */
+const hidden = ['reference', 'complete'];
+
 export function referenceCommand(program: Command): void {
   program.command('reference', { hidden: true }).action(async () => write([...sectionsOf(program)].join('\n')));
 }
@@ -11,7 +14,7 @@ function* sectionsOf(program: Command): Generator<string> {
   yield 'Options of every command:\n';
   yield optionsOf(program);
   for (const command of everyCommand(program)) {
-    if (command.name() === 'reference') continue;
+    if (hidden.includes(command.name())) continue;
     const path = pathOf(command);
     const summary = command.summary();
     yield `## ${path}\n`;

@@ -6,13 +6,23 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
-import { confirm, readStdin } from '../ask.js';
+import { confirm, hasTerminal, readStdin } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import type { Format, Row } from '../output.js';
 import { holdSecrets, line, once, printList, printValue, say, shown, tellSecrets, yamlOf } from '../output.js';
 import { collect, filterOption, filtersOf, formatOption, pair } from '../options.js';
 import type { ResourceType } from '../resources.js';
-import { changeOne, createOne, deleteOne, findOne, labelOf, pagesOf, typeNames, typeOf } from '../resources.js';
+import {
+  changeOne,
+  createOne,
+  deleteOne,
+  filterHelp,
+  findOne,
+  labelOf,
+  pagesOf,
+  typeNames,
+  typeOf,
+} from '../resources.js';
 import type { Api } from '../service.js';
 import type { GlobalOptions, Session } from '../session.js';
 import { asPerson, openSession } from '../session.js';
@@ -31,7 +41,7 @@ export function resourceCommands(program: Command): void {
   program
     .command('get <type> [name]')
     .summary('list resources, or show one by its name or id')
-    .description(typeHelp)
+    .description(`${typeHelp}\n\n${filterHelp()}`)
     .addOption(formatOption())
     .addOption(filterOption('status=offline'))
     .option('--sort <field>', 'order of the list, with - backwards')
@@ -130,7 +140,8 @@ function fieldsOf(from: string, text: string): Record<string, unknown> {
   try {
     value = parse(text, { version: '1.2' });
   } catch (error) {
-    throw usage(`${from}: ${(error as Error).message}`);
+    // What follows shows the place in the text again.
+    throw usage(`${from}: ${(error as Error).message.split('\n', 1)[0]}`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw usage(`${from}: expected fields and their values`);
@@ -165,28 +176,57 @@ async function edit(type: ResourceType, name: string, options: GlobalOptions): P
     say(`svcctl: what you wrote is in ${file}`);
     throw error;
   };
-  const after = editedIn(file, keep);
-  const changes = Object.entries(after).filter(
-    ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]),
-  );
-  if (changes.length > 0) {
+  const send = async (): Promise<readonly string[]> => {
+    const after = fieldsOf(file, readFileSync(file, 'utf8'));
+    const changes = Object.entries(after).filter(
+      ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]),
+    );
     const sent = Object.fromEntries(changes);
-    await withRights(session, type, options, (allowed) => changeOne(allowed, type, found, sent)).catch(keep);
-  }
+    if (changes.length > 0)
+      await withRights(session, type, options, (allowed) => changeOne(allowed, type, found, sent));
+    return Object.keys(sent);
+  };
+  const changed = await editUntilTaken(file, send).catch(keep);
   rmSync(folder, { recursive: true, force: true });
-  const what = changes.map(([field]) => field).join(', ');
-  await line(changes.length === 0 ? 'nothing was changed' : `changed ${what} of ${type.plural}/${shown(name)}`);
+  const what = changed.join(', ');
+  await line(changed.length === 0 ? 'nothing was changed' : `changed ${what} of ${type.plural}/${shown(name)}`);
 }
 
-function editedIn(file: string, keep: (error: unknown) => never): Record<string, unknown> {
+const mistakeMark = '# svcctl: ';
+
+/**
+ * Opens the editor, and on a terminal again with what is wrong at the head of the text, until it is taken or left as it was.
+ * @throws Failure the last one
+ */
+async function editUntilTaken<T>(file: string, send: () => Promise<T>): Promise<T> {
+  for (let refused = ''; ;) {
+    openEditor(file);
+    const text = readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((one) => !one.startsWith(mistakeMark))
+      .join('\n');
+    // What is sent, and what is left, has no old mistakes in it: lines are counted without them.
+    writeFileSync(file, text);
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof Failure) || !isMistake(error) || text === refused || !hasTerminal()) throw error;
+      refused = text;
+      writeFileSync(file, `${mistakeMark}${shown(error.message)}\n${text}`);
+    }
+  }
+}
+
+/** Of the text, and not of what happened meanwhile. */
+const isMistake = ({ exitCode, status }: Failure): boolean =>
+  exitCode === exitCodes.usage || status === 400 || status === 409;
+
+/** @throws Failure usage */
+function openEditor(file: string): void {
   const [program = 'vi', ...given] = (env['VISUAL'] || env['EDITOR'] || 'vi').split(' ');
   const { status, error } = spawnSync(program, [...given, file], { stdio: 'inherit' });
-  if (error !== undefined || status !== 0)
-    return keep(usage(`${program} failed: ${error?.message ?? `exit code ${status}`}`));
-  try {
-    return fieldsOf(file, readFileSync(file, 'utf8'));
-  } catch (wrong) {
-    return keep(wrong);
+  if (error !== undefined || status !== 0) {
+    throw usage(`${program} failed: ${error?.message ?? `exit code ${status}`}`);
   }
 }
 

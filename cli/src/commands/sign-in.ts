@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { ask, askPassword, readStdin } from '../ask.js';
 import { chosenContext, configFile, readContexts, serverUrl, writeContexts } from '../contexts.js';
 import type { Context } from '../contexts.js';
-import { usage } from '../exit.js';
+import { Failure, usage } from '../exit.js';
 import { wholeNumber } from '../options.js';
 import { line, shown } from '../output.js';
 import { connect, dataOf } from '../service.js';
@@ -82,6 +82,8 @@ async function login(options: LoginOptions): Promise<void> {
   const name = options.context ?? known.current;
   const before = known.contexts[name];
   const server = serverUrl(options.server ?? before?.server ?? (await ask('Server', '--server URL')));
+  // Refused before anybody types a password.
+  await connect({ server, caFile: options.caFile, insecure: options.insecure });
   const made =
     options.tokenStdin === true ? await givenToken(server, options) : await newToken(server, options, before);
   const kept: Context = {
@@ -126,14 +128,20 @@ async function givenToken(server: string, { caFile, insecure }: LoginOptions): P
 }
 
 async function logout(options: GlobalOptions): Promise<void> {
-  const { name, token_id } = chosenContext(options.context);
+  const { name, ...context } = chosenContext(options.context);
   if (name === null) throw usage('SVC_SERVER and SVC_TOKEN are no context; delete the token with svcctl delete tokens');
   const { current, contexts } = readContexts();
-  if (token_id !== undefined) {
-    const { api } = await openSession(options);
-    await dataOf(api.DELETE('/api/auth/tokens/{id}', { params: { path: { id: token_id } } }));
-  }
+  if (context.token_id !== undefined) await deleteToken(context.token_id, context, options);
   const { [name]: _gone, ...left } = contexts;
   writeContexts({ current: name === current ? (Object.keys(left)[0] ?? 'default') : current, contexts: left });
   await line(`signed out of ${shown(name)}`);
+}
+
+/** One that has ended already, or that somebody else has deleted, is as good as deleted. @throws Failure */
+async function deleteToken(id: string, { server, token, ...kept }: Context, options: GlobalOptions): Promise<void> {
+  const caFile = options.caFile ?? kept.ca_file;
+  const api = await connect({ server, token, caFile, insecure: options.insecure ?? kept.insecure });
+  await dataOf(api.DELETE('/api/auth/tokens/{id}', { params: { path: { id } } })).catch((error: unknown) => {
+    if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 404)) throw error;
+  });
 }

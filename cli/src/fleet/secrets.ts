@@ -3,7 +3,7 @@
  * the fleet file. A file only beneath the document's folder, a variable only when it was named with `--env`: a document from
  * somebody else fetches nothing. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
-import { readFileSync, realpathSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { cwd, env } from 'node:process';
 import { usage } from '../exit.js';
@@ -68,5 +68,7 @@ function fileText(named: string, path: string, document: string): string {
   if (inside === '' || inside.startsWith('..') || isAbsolute(inside)) {
     throw usage(`${path}: ${named} is not beneath ${folder}, the folder of the document`);
   }
+  // A pipe would be waited for.
+  if (!statSync(real).isFile()) throw usage(`${path}: ${named}: expected a file`);
   return readFileSync(real, 'utf8');
 }

@@ -12,7 +12,6 @@ export async function showPlan({ steps, nodes, obstacles }: Plan): Promise<void>
     await line(`configuration of ${shown(node_name)}: ${counts} rules`);
   }
   for (const sentence of obstacles) await line(paint('red', `in the way: ${shown(sentence)}`));
-  if (steps.length === 0 && obstacles.length === 0) await line('no changes');
 }
 
 async function showStep({ action, resource: { type, name }, changes }: Step): Promise<void> {
@@ -51,9 +50,18 @@ export async function showDrift(items: Schemas['FleetDrift']['items']): Promise<
   }
 }
 
-/** `3 to create, 1 to delete`. */
-export function summary(steps: readonly Step[]): string {
+/** `2,001 to create, 1,000 to deploy, in 7 commands; 998 nodes get a new configuration`. */
+export function summary(plans: readonly Plan[]): string {
   const counts = new Map<string, number>();
-  for (const { action } of steps) counts.set(action, (counts.get(action) ?? 0) + 1);
-  return [...counts].map(([action, count]) => `${count} to ${action}`).join(', ');
+  for (const { action } of plans.flatMap(({ steps }) => steps)) counts.set(action, (counts.get(action) ?? 0) + 1);
+  if (counts.size === 0) return 'no changes';
+  const steps = [...counts].map(([action, count]) => `${grouped(count)} to ${action}`).join(', ');
+  const commands = plans.reduce((sum, plan) => sum + plan.commands, 0);
+  const nodes = new Set(plans.flatMap((plan) => plan.nodes.map(({ node_name: name }) => name))).size;
+  return `${steps}, in ${counted(commands, 'command')}; ${counted(nodes, 'node')} ${nodes === 1 ? 'gets' : 'get'} a new configuration`;
 }
+
+const grouped = (count: number): string => count.toLocaleString('en-US');
+
+/** `1 command`, `2,001 commands` */
+export const counted = (count: number, what: string): string => `${grouped(count)} ${what}${count === 1 ? '' : 's'}`;

@@ -20,20 +20,33 @@ export interface Runner {
   /** With pipes. */
   run(
     args: readonly string[],
-    given?: { readonly input?: string; readonly env?: Record<string, string> },
+    given?: { readonly input?: string; readonly env?: Record<string, string>; readonly cwd?: string },
   ): Promise<Ran>;
   /** With pipes, until it is stopped. */
   follow(args: readonly string[]): { text(): string; stop(): Promise<void> };
-  /** On a terminal. @param answers to texts that come, in this order @returns all that the terminal shows, as `out` */
-  onTerminal(args: readonly string[], answers?: readonly (readonly [text: string, answer: string])[]): Promise<Ran>;
+  /**
+   * On a terminal.
+   * @param answers to texts that come, in this order
+   * @param size columns and rows
+   * @returns all that the terminal shows, as `out`
+   */
+  onTerminal(
+    args: readonly string[],
+    answers?: readonly (readonly [text: string, answer: string])[],
+    size?: readonly [number, number],
+  ): Promise<Ran>;
 }
 
 /** @param env the environment of every run, beside PATH */
 export function createRunner(env: Record<string, string>): Runner {
   const environment = { PATH: process.env['PATH'] ?? '', TERM: 'xterm', ...env };
   return {
-    run(args, { input = '', env: more = {} } = {}) {
-      const child = spawn(execPath, [program, ...args], { env: { ...environment, ...more }, timeout: timeoutMs });
+    run(args, { input = '', env: more = {}, cwd } = {}) {
+      const child = spawn(execPath, [program, ...args], {
+        env: { ...environment, ...more },
+        timeout: timeoutMs,
+        ...(cwd === undefined ? {} : { cwd }),
+      });
       child.stdin.on('error', () => undefined);
       child.stdin.end(input);
       return collected(child);
@@ -51,9 +64,10 @@ export function createRunner(env: Record<string, string>): Runner {
         },
       };
     },
-    onTerminal(args, answers = []) {
+    onTerminal(args, answers = [], [columns, rows] = [120, 40]) {
       const words = [execPath, program, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
-      const child = spawn('script', ['-qefc', words.join(' '), '/dev/null'], { env: environment, timeout: timeoutMs });
+      const command = `stty cols ${columns} rows ${rows}; exec ${words.join(' ')}`;
+      const child = spawn('script', ['-qefc', command, '/dev/null'], { env: environment, timeout: timeoutMs });
       child.stdin.on('error', () => undefined);
       const left = [...answers];
       return collected(child, (shown) => {

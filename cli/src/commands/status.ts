@@ -1,0 +1,56 @@
+/** status: how the fleet is. */
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { line, paint, printValue, shown } from '../output.js';
+import type { Schemas } from '../service.js';
+import { dataOf } from '../service.js';
+import type { GlobalOptions } from '../session.js';
+import { openSession } from '../session.js';
+
+export function statusCommand(program: Command): void {
+  program
+    .command('status')
+    .summary('the figures of the dashboard, and what needs somebody')
+    .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json', 'yaml']).default('text'))
+    .addHelpText('after', '\nExample:\n  svcctl status')
+    .action(async (_options, command: Command) => {
+      const { output, ...options } = command.optsWithGlobals<
+        GlobalOptions & { readonly output: 'text' | 'json' | 'yaml' }
+      >();
+      const { api } = await openSession(options);
+      const stats = await dataOf(api.GET('/api/dashboard/stats'));
+      if (output !== 'text') return printValue(stats, output);
+      await printFigures(stats);
+      await printMatters(stats.matters);
+    });
+}
+
+/** Each group of figures in a line. */
+async function printFigures(stats: object): Promise<void> {
+  for (const [group, figures] of Object.entries(stats as Readonly<Record<string, unknown>>)) {
+    if (Array.isArray(figures) || typeof figures !== 'object' || figures === null) continue;
+    await line(`${group.padEnd(14)}${textsOf(figures as Figures).join('  ')}`);
+  }
+}
+
+type Figures = Readonly<Record<string, unknown>>;
+const faults = ['offline', 'rejected', 'missing', 'unexpected', 'expired', 'down', 'degraded', 'unhealthy'];
+
+/** A group within a group, such as the health of chains, has its figures in the same line. */
+function textsOf(figures: Figures, within = ''): readonly string[] {
+  return Object.entries(figures).flatMap(([name, value]) => {
+    if (typeof value === 'object' && value !== null) return textsOf(value as Figures, `${name} `);
+    const bad = faults.includes(name) && value !== 0;
+    return `${within}${name} ${bad ? paint('red', shown(value)) : shown(value)}`;
+  });
+}
+
+const colours = { down: 'red', degraded: 'yellow', soon: 'dim' } as const;
+
+/** What needs somebody, each as a sentence, the worst first. */
+async function printMatters(matters: Schemas['DashboardStats']['matters']): Promise<void> {
+  if (matters.length > 0) await line('');
+  for (const { severity, sentence } of matters) {
+    await line(`${paint(colours[severity], severity.padEnd(14))}${shown(sentence)}`);
+  }
+}

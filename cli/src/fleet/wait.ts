@@ -1,0 +1,65 @@
+/**
+ * Waits until the nodes that an apply touches have its configuration, or have said why not. Implements
+ * `docs/contract/automation.md#the-command-line-svcctl`, `--wait`.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Failure, exitCodes } from '../exit.js';
+import { shown } from '../output.js';
+import { pagesOf, typeOf } from '../resources.js';
+import type { Api, Schemas } from '../service.js';
+import type { Plan } from './show.js';
+import { counted } from './show.js';
+
+type Node = Schemas['Node'];
+
+const askEveryMs = 1_000;
+
+/**
+ * Those that are offline are not waited for, and are a failure like those that rejected it.
+ * @param tell hears of each that has not applied it, and at the end of all that have
+ * @throws Failure unless all have applied it in time
+ */
+export async function waitForNodes(
+  api: Api,
+  plans: readonly Plan[],
+  timeoutMs: number,
+  tell: (text: string) => void | Promise<void>,
+): Promise<void> {
+  // New ones have had no id in the plan.
+  const touched = new Set(plans.flatMap(({ nodes }) => nodes.map(({ node_name: name }) => name)));
+  if (touched.size === 0) return;
+  const until = performance.now() + timeoutMs;
+  while ((await areSome(api, touched)) && performance.now() < until) await sleep(askEveryMs);
+  const behind = new Map<string, number>();
+  let seen = 0;
+  for await (const { name, status, apply } of touchedBy(api, touched, {})) {
+    seen += 1;
+    if (apply.state === 'applied') continue;
+    const state = apply.state === 'rejected' || status === 'online' ? apply.state : 'offline';
+    const why = apply.errors.map(({ path, message }) => `  ${shown(path)}: ${shown(message)}`).join('');
+    await tell(`${shown(name)}  ${state}${why}`);
+    behind.set(state, (behind.get(state) ?? 0) + 1);
+  }
+  if (behind.size === 0) return tell(`applied by ${counted(seen, 'node')}`);
+  const total = [...behind.values()].reduce((sum, count) => sum + count);
+  const states = [...behind].map(([state, count]) => `${count} ${state}`).join(', ');
+  throw new Failure(exitCodes.refused, `${total} of ${seen} nodes have not applied it: ${states}`);
+}
+
+/** Whether some that are online have said nothing of their newest configuration. */
+async function areSome(api: Api, touched: ReadonlySet<string>): Promise<boolean> {
+  for (const apply of ['none', 'pushed'] as const) {
+    for await (const _ of touchedBy(api, touched, { status: 'online', apply })) return true;
+  }
+  return false;
+}
+
+async function* touchedBy(
+  api: Api,
+  touched: ReadonlySet<string>,
+  query: Readonly<Record<string, string>>,
+): AsyncGenerator<Node> {
+  for await (const page of pagesOf(api, typeOf('nodes'), query)) {
+    for (const node of page as unknown as readonly Node[]) if (touched.has(node.name)) yield node;
+  }
+}

@@ -1,0 +1,267 @@
+/** What a person sees of a large fleet: lines that fit the terminal, the worst first, and a last line that counts. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Asked, Given, PretendService } from './support/pretend-service.js';
+import { startPretendService } from './support/pretend-service.js';
+import type { Runner } from './support/run.js';
+import { createRunner, terminals } from './support/run.js';
+
+let folder: string;
+let service: PretendService;
+let script: Runner;
+let answer: (asked: Asked) => Given | undefined;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svcctl-large-'));
+  service = await startPretendService((asked) => answer(asked));
+  script = createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: 'svcat_x' });
+});
+afterEach(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The page that was asked for. */
+function pageOf(path: string, items: readonly object[]): Given {
+  const query = new URL(path, service.url).searchParams;
+  const [page, size] = [Number(query.get('page')), Number(query.get('page_size'))];
+  return { data: { items: items.slice((page - 1) * size, page * size), total: items.length, page, page_size: size } };
+}
+
+const idOf = (n: number): string => `0a921c95-6082-453d-ba98-${String(n).padStart(12, '0')}`;
+const linesOf = (out: string): string[] => stripVTControlCharacters(out).trimEnd().split(/\r?\n/);
+
+describe('audit', () => {
+  const paths = Array.from({ length: 100 }, (_, n) => ({ path: `hops[${n}].listen_port` }));
+  const entry = (n: number) => ({
+    id: idOf(n),
+    at: '2030-01-31T12:00:00.000Z',
+    actor: { name: 'somebody with a long name' },
+    token: null,
+    action: 'l4_chain.update',
+    resource: { name: `a chain with a name that is long ${n}` },
+    changes: paths,
+  });
+  beforeEach(() => {
+    answer = ({ path }) => pageOf(path, [entry(1), entry(2)]);
+  });
+
+  test.skipIf(!terminals).each([80, 100, 140, 240])(
+    'has rows that fit a terminal of %i columns, with the whole id of each',
+    async (columns) => {
+      const lines = linesOf((await script.onTerminal(['audit'], [], [columns, 24])).out);
+      expect(lines.filter((line) => line.length > columns)).toEqual([]);
+      expect(lines).toEqual([
+        expect.stringMatching(/^AT .*WHO .*ACTION .*RESOURCE .*ENTRY/),
+        expect.stringContaining(` ${idOf(1)}`),
+        expect.stringContaining(` ${idOf(2)}`),
+      ]);
+      expect(lines[1]).toMatch(/l4_c[a-z_.]*…? .*a cha/);
+      expect(lines[1]!.includes('hops[0].listen_port')).toBe(columns > 100);
+    },
+  );
+
+  test('has all of each row in a pipe, the id before what is long', async () => {
+    const { out } = await script.run(['audit']);
+    expect(out.split('\n')[1]).toMatch(
+      new RegExp(`^2030-01-31T12:00:00\\.000Z .*a chain with a name that is long 1  ${idOf(1)}  hops\\[0\\].*port$`),
+    );
+  });
+});
+
+describe.skipIf(!terminals)('top', () => {
+  const node = (n: number, more: object = {}) => ({
+    id: idOf(n),
+    name: `node-${n}`,
+    status: 'online',
+    address: `192.0.2.${n % 250}`,
+    generation: 3,
+    apply: { state: 'applied' },
+    listeners: { intended: 1, running: 1, failed: [] },
+    labels: { zone: `zone-${n % 100}` },
+    ...more,
+  });
+  const nodes = Array.from({ length: 1_000 }, (_, n) => node(n));
+  nodes[700] = node(700, { listeners: { intended: 1, running: 0, failed: [{}] } });
+  nodes[800] = node(800, { apply: { state: 'rejected' } });
+  nodes[900] = node(900, { status: 'offline' });
+  const frames = (out: string): string[][] => out.split('\u001b[H').slice(1).map(linesOf);
+  const isFrame = (text: string) => (lines: readonly string[]) => lines[0]!.includes(text);
+  beforeEach(() => {
+    answer = ({ path }) =>
+      path.startsWith('/api/nodes?') ? pageOf(path, nodes) : { status: 503, error: 'unavailable: no feed here' };
+  });
+
+  test('shows the worst of a thousand first, sorts by name, and scrolls to the end, within the terminal', async () => {
+    const keys = [
+      ['1000 nodes', 's'],
+      ['by name', '\u001b[6~'],
+      ['20 above', '\u001b[F'],
+      ['980 above', 'r'],
+      ['reversed', 'q'],
+    ] as const;
+    const { code, out } = await script.onTerminal(['top'], keys, [80, 24]);
+    expect(code).toBe(0);
+    const shown = frames(out);
+    for (const lines of shown) {
+      expect(lines.length).toBeLessThanOrEqual(24);
+      expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    }
+    const named = (lines: readonly string[]): string[] => lines.slice(3, -1).map((line) => line.split(' ')[0]!);
+    const worst = shown.find(isFrame('by worst'))!;
+    expect(worst[0]).toBe('1000 nodes  999 online  1 offline  0 pending  by worst');
+    expect(named(worst).slice(0, 5)).toEqual(['node-900', 'node-800', 'node-700', 'node-0', 'node-1']);
+    const sorted = shown.filter(isFrame('by name'));
+    expect(named(sorted[0]!).slice(0, 3)).toEqual(['node-0', 'node-1', 'node-2']);
+    expect(named(sorted[1]!)[0]).toBe('node-20');
+    expect(named(sorted[2]!).at(-1)).toBe('node-999');
+    expect(sorted[3]!.at(-1)).toContain('980 above');
+    expect(named(sorted[3]!).at(-1)).toBe('node-0');
+  });
+
+  test('filters by what a person types, labels too, and leaves the terminal as it was', async () => {
+    const keys = [
+      ['1000 nodes', '/'],
+      ['/_', 'zone-42'],
+      ['/zone-42_', '\r'],
+      ['/zone-42', 'q'],
+    ] as const;
+    const { code, out } = await script.onTerminal(['top'], keys, [80, 24]);
+    expect([code, out.endsWith('\u001b[?25h\u001b[?1049l')]).toEqual([0, true]);
+    const last = frames(out).at(-1)!;
+    expect(last.slice(3, -1).map((line) => line.split(' ')[0])).toEqual(
+      Array.from({ length: 10 }, (_, n) => `node-${n * 100 + 42}`),
+    );
+  });
+
+  test('says when the service is away, and goes on', async () => {
+    let away = false;
+    const well = answer;
+    answer = (asked) => (away ? { status: 503, error: 'unavailable: the event store is out of reach' } : well(asked));
+    const ended = script.onTerminal(
+      ['top'],
+      [
+        ['1000 nodes', 's'],
+        ['unavailable: the event store', 'q'],
+      ],
+    );
+    await expect
+      .poll(() => service.asked.filter((one) => one === 'GET /api/nodes').length, { timeout: 20_000 })
+      .toBe(5);
+    away = true;
+    expect(await ended).toMatchObject({ code: 0 });
+  });
+});
+
+describe('a plan', () => {
+  const steps = [
+    ...Array.from({ length: 2_001 }, (_, n) => ({
+      action: 'create',
+      resource: { type: 'node', name: `n-${n}`, id: null },
+      changes: [],
+    })),
+    ...Array.from({ length: 1_000 }, (_, n) => ({
+      action: 'deploy',
+      resource: { type: 'l4_chain', name: `c-${n}`, id: null },
+      changes: [],
+    })),
+  ];
+  const nodes = Array.from({ length: 998 }, (_, n) => ({
+    node_id: idOf(n),
+    node_name: `n-${n}`,
+    added: ['x'],
+    changed: [],
+    removed: [],
+  }));
+  const plan = { steps, nodes, obstacles: [], commands: 7, etag: 'e' };
+  const counts = '2,001 to create, 1,000 to deploy, in 7 commands; 998 nodes get a new configuration';
+  const applied = {
+    apply_id: idOf(1),
+    steps: [],
+    steps_total: 3_001,
+    commands: Array(7).fill({}),
+    deployments: [],
+    control_psks: [],
+    incomplete: null,
+  };
+  let file: string;
+  /** By name. */
+  let states: () => Record<string, readonly [status: string, apply: string]>;
+  beforeEach(() => {
+    file = join(folder, 'fleet.yaml');
+    writeFileSync(file, 'svc: 1\n');
+    states = () => ({});
+    answer = ({ path }) => {
+      if (path === '/api/fleet/plan') return { data: plan };
+      if (path === '/api/fleet/apply') return { data: applied };
+      const query = new URL(path, service.url).searchParams;
+      const asked = (field: string, value: string): boolean => (query.get(field) ?? value) === value;
+      const found = Object.entries(states())
+        .filter(([, [status, state]]) => asked('status', status) && asked('apply', state))
+        .map(([name, [status, state]]) => ({
+          id: name,
+          name,
+          status,
+          apply: { state, errors: state === 'rejected' ? [{ path: 'rules[0]', message: 'port taken' }] : [] },
+        }));
+      return pageOf(path, found);
+    };
+  });
+
+  test('ends with a line that counts, and is asked about with it', async () => {
+    const { code, out } = await script.run(['plan', '-f', file]);
+    expect([code, out.trimEnd().split('\n').at(-1)]).toEqual([2, counts]);
+    const unasked = await script.run(['apply', '-f', file]);
+    expect([unasked.code, unasked.out.trimEnd().split('\n').at(-1)]).toEqual([3, counts]);
+    if (!terminals) return;
+    const declined = await script.onTerminal(['apply', '-f', file], [[`Apply ${counts}? [y/N]`, 'n\n']]);
+    expect(declined.code).toBe(1);
+  });
+
+  test('is the answer as it is with -o json, and so is its apply', async () => {
+    const { code, out } = await script.run(['plan', '-f', file, '-o', 'json']);
+    expect([code, JSON.parse(out)]).toEqual([2, plan]);
+    const ran = await script.run(['apply', '-f', file, '--yes', '-o', 'json']);
+    expect([ran.code, ran.err, JSON.parse(ran.out)]).toEqual([0, '', applied]);
+  });
+
+  const apply = (...more: string[]) => script.run(['apply', '-f', file, '--yes', '--wait', ...more]);
+  const lastTwo = (out: string): string[] => out.trimEnd().split('\n').slice(-2);
+
+  test('is waited for until the nodes that are online have applied it', async () => {
+    let asked = 0;
+    states = () => ({
+      'n-1': ['online', (asked += 1) > 4 ? 'applied' : 'pushed'],
+      'n-2': ['online', 'applied'],
+      other: ['online', 'none'],
+    });
+    const { code, out, err } = await apply();
+    expect([code, err, lastTwo(out)]).toEqual([0, '', [`applied 7 commands (apply ${idOf(1)})`, 'applied by 2 nodes']]);
+    expect(asked).toBeGreaterThan(4);
+  });
+
+  test('that a node rejects, or one is offline for, is exit code 1, and says whose', async () => {
+    states = () => ({
+      'n-1': ['online', 'applied'],
+      'n-2': ['online', 'rejected'],
+      'n-3': ['pending', 'none'],
+      other: ['offline', 'none'],
+    });
+    const { code, out, err } = await apply();
+    expect([code, lastTwo(out)]).toEqual([1, ['n-2  rejected  rules[0]: port taken', 'n-3  offline']]);
+    expect(err).toBe('svcctl: 2 of 3 nodes have not applied it: 1 rejected, 1 offline\n');
+    const json = await apply('-o', 'json');
+    expect([json.code, JSON.parse(json.out)]).toEqual([1, applied]);
+  });
+
+  test('is not waited for longer than --timeout says', async () => {
+    states = () => ({ 'n-1': ['online', 'pushed'] });
+    const { code, err } = await apply('--timeout', '1');
+    expect([code, err]).toEqual([1, 'svcctl: 1 of 1 nodes have not applied it: 1 pushed\n']);
+    const without = await script.run(['apply', '-f', file, '--yes', '--timeout', '1']);
+    expect(without).toMatchObject({ code: 3, err: 'svcctl: --timeout: expected --wait\n' });
+  });
+});

@@ -1,0 +1,159 @@
+/** What a person meets when something is wrong: each is a sentence and an exit code, and nothing hangs. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { projectRoot } from '../support/project-root.js';
+import type { Asked, Given, PretendService } from './support/pretend-service.js';
+import { startPretendService } from './support/pretend-service.js';
+import type { Runner } from './support/run.js';
+import { createRunner, terminals } from './support/run.js';
+
+let folder: string;
+let service: PretendService;
+/** Signed in by environment. */
+let script: Runner;
+/** Signed in by a file, or not at all. */
+let person: Runner;
+let answer: (asked: Asked) => Given | undefined;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svcctl-mistakes-'));
+  answer = () => undefined;
+  service = await startPretendService((asked) => answer(asked));
+  script = createRunner({ HOME: folder, SVC_SERVER: service.url, SVC_TOKEN: 'svcat_x' });
+  person = createRunner({ HOME: folder, XDG_CONFIG_HOME: folder });
+});
+afterEach(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const upstream = (name: string) => ({ id: '0a921c95-6082-453d-ba98-8573cb97dc91', name, endpoint: '192.0.2.1:80' });
+const listOf = (...items: readonly object[]): Given => ({
+  data: { items, total: items.length, page: 1, page_size: 200 },
+});
+const expired: Given = { status: 401, error: 'unauthenticated: the token has expired' };
+
+const configFile = () => join(folder, 'svcctl/config.json');
+function signedIn(more: object = {}): void {
+  mkdirSync(join(folder, 'svcctl'), { recursive: true });
+  const context = { server: service.url, user: 'ada', token: 'svcat_x', token_id: 'a-token', ...more };
+  writeFileSync(configFile(), JSON.stringify({ current: 'default', contexts: { default: context } }));
+}
+
+describe.skipIf(!terminals)('a question', () => {
+  test.each([
+    ['Ctrl-D', '\u0004'],
+    ['Ctrl-C', '\u0003'],
+  ])('that is answered with %s is declined, and the command says so', async (_, key) => {
+    answer = ({ path }) =>
+      path.startsWith('/api/l4-upstreams?') ? listOf(upstream('web')) : { data: upstream('web') };
+    const { code, out } = await script.onTerminal(['delete', 'upstreams', 'web'], [['[y/N]', key]]);
+    expect([code, out]).toEqual([1, expect.stringContaining('svcctl: declined; nothing was changed')]);
+    expect(service.asked.filter((asked) => asked.startsWith('DELETE'))).toEqual([]);
+  });
+
+  test('for a password ends with Ctrl-D too', async () => {
+    const { code, out } = await person.onTerminal(
+      ['login', '--server', service.url, '--user', 'ada'],
+      [['Password of ada', '\u0004']],
+    );
+    expect([code, out]).toEqual([1, expect.stringContaining('svcctl: declined; nothing was changed')]);
+    expect(service.asked).toEqual([]);
+  });
+
+  test('for a password does not come before http to another machine is refused', async () => {
+    const { code, out } = await person.onTerminal(['login', '--server', 'http://192.0.2.1:8081', '--user', 'ada']);
+    expect([code, out]).toEqual([3, expect.stringContaining('plain http')]);
+    expect(out).not.toContain('Password');
+  });
+});
+
+describe('a token that has ended', () => {
+  test('is told with what helps', async () => {
+    answer = () => expired;
+    signedIn();
+    expect(await person.run(['get', 'nodes'])).toEqual({
+      code: 5,
+      out: '',
+      err: 'svcctl: unauthenticated: the token has expired; run svcctl login (request asked-1)\n',
+    });
+    expect((await script.run(['get', 'nodes'])).err).toContain('expired; expected another token in SVC_TOKEN');
+  });
+
+  test('is forgotten by logout, whether the service or the file says so', async () => {
+    answer = () => expired;
+    for (const more of [{}, { expires_at: '2020-01-01T00:00:00.000Z' }]) {
+      signedIn(more);
+      expect(await person.run(['logout'])).toEqual({ code: 0, out: 'signed out of default\n', err: '' });
+      expect(JSON.parse(readFileSync(configFile(), 'utf8')).contexts).toEqual({});
+    }
+    expect(service.asked).toEqual(Array(2).fill('DELETE /api/auth/tokens/a-token'));
+  });
+
+  test('is kept by logout while the service cannot say that it has ended', async () => {
+    answer = () => ({ status: 503, error: 'unavailable: the event store is out of reach' });
+    signedIn();
+    expect(await person.run(['logout'])).toMatchObject({ code: 1, err: expect.stringContaining('unavailable: ') });
+    expect(JSON.parse(readFileSync(configFile(), 'utf8')).contexts).toHaveProperty('default');
+  });
+});
+
+test('a relative --ca-file is kept as a path that holds in every folder', async () => {
+  writeFileSync(join(folder, 'ca.pem'), '');
+  answer = ({ path }) => (path.startsWith('/api/auth/me') ? { data: { username: 'ada' } } : listOf());
+  const login = ['login', '--server', service.url, '--token-stdin', '--ca-file', 'ca.pem'];
+  expect(await person.run(login, { input: 'svcat_y', cwd: folder })).toMatchObject({ code: 0, err: '' });
+  expect(JSON.parse(readFileSync(configFile(), 'utf8')).contexts.default.ca_file).toBe(join(folder, 'ca.pem'));
+});
+
+test('a port that speaks http is told in a sentence', async () => {
+  const server = service.url.replace('http:', 'https:');
+  expect(await script.run(['get', 'nodes'], { env: { SVC_SERVER: server } })).toEqual({
+    code: 4,
+    out: '',
+    err: `svcctl: ${server} is out of reach: this port speaks http; expected ${service.url}\n`,
+  });
+});
+
+test('a plan for which there is no place yet is asked for again', async () => {
+  const plan = { steps: [], nodes: [], obstacles: [], commands: 0, etag: 'e' };
+  const busy = { status: 429, headers: { 'retry-after': '1' }, error: 'rate_limited: one plan at a time' };
+  answer = () => (service.asked.length < 3 ? busy : { data: plan });
+  const file = join(folder, 'fleet.yaml');
+  writeFileSync(file, 'svc: 1\n');
+  expect(await script.run(['plan', '-f', file])).toEqual({ code: 0, out: 'no changes\n', err: '' });
+  expect(service.asked).toEqual(Array(3).fill('POST /api/fleet/plan'));
+});
+
+test.skipIf(!existsSync('/dev/full'))('a full disk is told in a line', () => {
+  signedIn();
+  const { status, stderr } = spawnSync(
+    'sh',
+    ['-c', `exec "${process.execPath}" "${join(projectRoot, 'cli/bin/svcctl.js')}" context > /dev/full`],
+    { env: { PATH: process.env['PATH'], HOME: folder, XDG_CONFIG_HOME: folder }, encoding: 'utf8' },
+  );
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^svcctl: the output cannot be written: ENOSPC.*\n$/)]);
+});
+
+test('a pipe in place of a key is refused, and nobody waits for it', async () => {
+  execFileSync('sh', ['-c', 'mkfifo key'], { cwd: folder });
+  const file = join(folder, 'fleet.yaml');
+  writeFileSync(file, 'svc: 1\ncredentials:\n  c: {key_type: tls_cert, private_key_pem: {file: key}}\n');
+  expect(await script.run(['plan', '-f', file])).toMatchObject({
+    code: 3,
+    err: 'svcctl: credentials.c.private_key_pem: key: expected a file\n',
+  });
+});
+
+test('YAML has no character that moves a cursor or turns a line, and reads back the same', async () => {
+  const name = 'a\u009b31m\u202eb\u2066\u061c\nc';
+  answer = () => listOf({ ...upstream(name), labels: { [name]: name } });
+  const { code, out } = await script.run(['get', 'upstreams', '-o', 'yaml']);
+  expect([code, out]).toEqual([0, expect.stringContaining('a\\u009b31m\\u202eb\\u2066\\u061c\\nc')]);
+  expect(out).not.toMatch(/[\u0080-\u009f\u202e\u2066\u061c]/);
+  expect(parse(out)).toEqual([{ ...upstream(name), labels: { [name]: name } }]);
+});
