@@ -242,9 +242,11 @@ function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draf
     if (possible === undefined || required === true) continue;
     for (const text of rightTexts(schema)) {
       const { path, headers } = possible.draft;
+      // Behind the start of the log is something, so that nobody waits for more.
+      const added: Draft['query'] = [[name, text], ...(name === 'wait_ms' ? [['after', 'start'] as const] : [])];
       yield {
         what: `query ${name}=${text.slice(0, 40)}, which is allowed`,
-        draft: { ...query([[name, text]], name), path, headers },
+        draft: { ...query(added, name), path, headers },
         // Of one resource, a query may ask for a part that is not there.
         expected: { status: possible.status, ...(hasId(operation) ? { or: 404 } : {}) },
       };

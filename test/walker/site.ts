@@ -28,7 +28,6 @@ export interface WalkedService {
 
 /** Its forms under case and normalisation differ from one another. */
 const takenName = '\u00c5ngstr\u00f6m \u03a9mega \u00c9cran';
-/** Longer than the longest `wait_ms` of a page of events. */
 const answerWithinMs = 40_000;
 
 const takenUsername = 'walker.one';
