@@ -22,7 +22,8 @@ const targets = {
 } as const;
 
 describe.skipIf(!existsSync(realityBinary))('beside the reference implementation', () => {
-  describe.each(Object.entries(targets))('with a target %s', (_name, startTarget) => {
+  // At once, because this client visits a server that it does not find for some seconds.
+  describe.concurrent.each(Object.entries(targets))('with a target %s', (_name, startTarget) => {
     let target: { readonly port: number; close(): Promise<void> };
     let fixture: RealityFixture;
     beforeAll(async () => {
@@ -35,7 +36,7 @@ describe.skipIf(!existsSync(realityBinary))('beside the reference implementation
       await target.close();
     });
 
-    test.each(['chrome', 'firefox', 'safari'] as const)(
+    test.sequential.each(['chrome', 'firefox', 'safari'] as const)(
       'a client that looks like %s finds this service, and its bytes pass',
       async (browser) => {
         const before = fixture.listener.accepted.length;
