@@ -27,7 +27,7 @@ export interface StoreKind {
   open(): Promise<StorePair>;
 }
 
-const embeddedStores: StoreKind = {
+export const embeddedStores: StoreKind = {
   name: 'embedded stores',
   external: false,
   open: async () => ({ env: {}, close: async () => undefined }),
