@@ -140,7 +140,7 @@ describe.each<Scheme>(['HTTP', 'HTTPS'])('over %s', (scheme) => {
   });
 
   test('a client that takes its answer slowly gets all of it', async () => {
-    const { dial } = await serve(scheme, (_request, response) => response.end(large), { withoutProgressMs: 5_000 });
+    const { dial } = await serve(scheme, (_request, response) => response.end(large), { withoutProgressMs: 2_000 });
     const client = await dial();
     client.write(get('/'));
     let bytes = 0;
@@ -151,7 +151,7 @@ describe.each<Scheme>(['HTTP', 'HTTPS'])('over %s', (scheme) => {
       if (bytes < pauseAt) return;
       pauseAt += large.length / 8;
       client.pause();
-      setTimeout(() => client.resume(), 750);
+      setTimeout(() => client.resume(), 300);
     });
     await eventually(() => [refused, bytes > large.length]).toEqual([[], true]);
   });
