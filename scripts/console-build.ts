@@ -36,7 +36,9 @@ function upToDate(): boolean {
 
 /** Without the workspace's own folder, whose time changes when files are generated into it. */
 const sources = (): readonly string[] =>
-  ['src', 'index.html', 'docs.html', 'package.json', 'tsconfig.json', 'vite.config.ts'].map((name) => join(workspace, name));
+  ['src', 'index.html', 'docs.html', 'package.json', 'tsconfig.json', 'vite.config.ts'].map((name) =>
+    join(workspace, name),
+  );
 
 function compressAll(folder: string): void {
   for (const name of readdirSync(folder)) {

@@ -264,7 +264,9 @@ describe('the service closes', () => {
     stream.say(configRequestOf(9n));
     await expectEnd(stream, status.RESOURCE_EXHAUSTED, OVERLOADED);
     expect(stream.closeHeard()?.retryAfterMs).toBe(4321);
-    expect((await stream.status).details).toContain('node-1 was raised a short while ago and cannot be raised above 17');
+    expect((await stream.status).details).toContain(
+      'node-1 was raised a short while ago and cannot be raised above 17',
+    );
   });
   test('the session that exceeds the bound on unfinished messages with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
     const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));

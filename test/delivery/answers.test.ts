@@ -328,7 +328,10 @@ describe('a version that the service does not have', () => {
     };
     expect(await raising({ kind: 'raised' })).toEqual([draining, 1]);
     expect(await raising({ kind: 'unavailable' })).toEqual([draining, 1]);
-    expect(await raising({ kind: 'too_soon', retryAfterMs: 9 })).toEqual([{ kind: 'raised_too_soon', reported: expect.any(Number), retryAfterMs: 9 }, 1]);
+    expect(await raising({ kind: 'too_soon', retryAfterMs: 9 })).toEqual([
+      { kind: 'raised_too_soon', reported: expect.any(Number), retryAfterMs: 9 },
+      1,
+    ]);
   });
 
   it.each([2n ** 53n, 2n ** 64n - 1n, 2n ** 32n + 11n])(

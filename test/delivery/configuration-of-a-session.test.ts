@@ -700,7 +700,9 @@ describe('a ConfigRequest with a version that the service does not have', () => 
       ),
       5000,
     );
-    expect((await openSession(delivery, 'n1').nodeSession.request(5000n, Buffer.alloc(32, 1))).kind).toBe('raised_too_soon');
+    expect((await openSession(delivery, 'n1').nodeSession.request(5000n, Buffer.alloc(32, 1))).kind).toBe(
+      'raised_too_soon',
+    );
   });
 
   it.each([2n ** 53n, 2n ** 64n - 1n, 2n ** 32n + 1000n])(

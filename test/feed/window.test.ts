@@ -12,7 +12,9 @@ function stepOf(position: number, bytes: number | null): Step {
   const place = { position, cursor };
   const at = '2030-01-31T12:00:00.000Z';
   const item =
-    bytes === null ? null : ({ ...place, type: 'command', at, json: 'x'.repeat(bytes), about, final: null } as Step['item']);
+    bytes === null
+      ? null
+      : ({ ...place, type: 'command', at, json: 'x'.repeat(bytes), about, final: null } as Step['item']);
   return { place, item, events: 1 };
 }
 

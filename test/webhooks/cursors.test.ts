@@ -171,7 +171,15 @@ describe('a deliverer', () => {
   }
   const happens = (position: number): void => {
     const about = { type: 'command', resources: [], nodes: [], actor: null, readers: 'all' } as const;
-    items.push({ type: 'command', cursor: String(position), position, at: '', json: '{}', about, final: null } as FeedItem);
+    items.push({
+      type: 'command',
+      cursor: String(position),
+      position,
+      at: '',
+      json: '{}',
+      about,
+      final: null,
+    } as FeedItem);
   };
   async function facts(): Promise<readonly unknown[]> {
     const found = [];

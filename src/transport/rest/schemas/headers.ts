@@ -94,7 +94,10 @@ const ifMatchPlan = z
     return z.NEVER;
   })
   .optional()
-  .meta({ description: 'The `etag` of the plan that is to be carried out, with quotes or without; else 412', examples: ['"3"'] });
+  .meta({
+    description: 'The `etag` of the plan that is to be carried out, with quotes or without; else 412',
+    examples: ['"3"'],
+  });
 
 /** Loose objects: all other headers pass. */
 export const conditionalHeaders = z.looseObject({ 'if-match': ifMatch });
