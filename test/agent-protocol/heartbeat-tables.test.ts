@@ -26,7 +26,7 @@ const heartbeat = (runtimeListeners: object[], linkMetrics: object[], sequence =
   HeartbeatRequest.fromPartial({ nodeId: 'n', sequence, cpuUsage: 0.5, runtimeListeners, linkMetrics } as never);
 
 /** @throws if it is refused */
-function read(bytes: Uint8Array, known: KnownTables) {
+function read(bytes: Uint8Array, known: KnownTables | undefined) {
   const result = readAgentPayload(bytes, 'n', known);
   if (result.kind !== 'message' || result.message.$case !== 'heartbeat') throw new Error(result.kind);
   return { ...result, heartbeat: result.message.value };
@@ -137,6 +137,15 @@ describe('a heartbeat behind others of its session', () => {
       expect(decoded(result.tables).map((rows) => rows.length)).toEqual([2, 1]);
       known = result.tables;
     }
+  });
+
+  test('is whole for a reader that knows no tables, whoever has read one like it', () => {
+    const bytes = payload(heartbeat([listener(1, 1), listener(2, 1)], [link('a', 1)]));
+    const { tables: kept } = read(bytes, noTables);
+    for (const { heartbeat } of [read(bytes, undefined), read(bytes, undefined)]) {
+      expect([heartbeat.runtimeListeners.length, heartbeat.linkMetrics.length]).toEqual([2, 1]);
+    }
+    expect(kept.listeners.values.length).toBe(10);
   });
 
   test('is read like any other bytes when it is malformed', () => {

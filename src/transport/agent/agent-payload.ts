@@ -10,7 +10,7 @@ import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { outOf } from '../../reports/listener-table.js';
-import { cutKnownTables, noTables, tablesOf } from './heartbeat-tables.js';
+import { cutKnownTables, noTables, tablesOf, uncut } from './heartbeat-tables.js';
 import type { KnownTables } from './heartbeat-tables.js';
 import { decodeWalked, walkMessage } from './wire-scan.js';
 import type { WireShape } from './wire-scan.js';
@@ -69,12 +69,13 @@ const payloadShape: WireShape = {
 
 /**
  * @param nodeId the session's node: a payload names this node or leaves the field empty
- * @param known the tables of the previous heartbeat, which are not parsed again
+ * @param known the tables of the previous heartbeat: what is known of a table is not in the message. Without them the message
+ * is whole
  */
-export function readAgentPayload(payload: Uint8Array, nodeId: string, known: KnownTables = noTables): ReadPayload {
+export function readAgentPayload(payload: Uint8Array, nodeId: string, known?: KnownTables): ReadPayload {
   // No `Buffer`, whose views cost several times as much: there may be one for each text.
   const whole = new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength);
-  const cut = cutKnownTables(whole, known);
+  const cut = known === undefined ? uncut(whole) : cutKnownTables(whole, known);
   const { bytes } = cut;
   const walked = walkMessage(bytes, payloadShape);
   if (!walked.ok) {
@@ -86,8 +87,11 @@ export function readAgentPayload(payload: Uint8Array, nodeId: string, known: Kno
   if (message === undefined) return { kind: 'empty' };
   const why = objection(message, nodeId);
   if (why !== undefined) return refused(why);
-  const tables = message.$case === 'heartbeat' ? tablesOf(message.value, cut) : known;
-  const entries = tables === known ? walked.value : tables.links.entries + outOf(tables.listeners.shape).entries;
+  const tables = message.$case === 'heartbeat' ? tablesOf(message.value, cut) : (known ?? noTables);
+  const entries =
+    message.$case !== 'heartbeat' || tables === known
+      ? walked.value
+      : tables.links.entries + outOf(tables.listeners.shape).entries;
   return { kind: 'message', message, entries, tables };
 }
 

@@ -57,11 +57,18 @@ interface SplitListeners {
 
 type Range = readonly [from: number, to: number];
 
+/** Nothing is known of it. */
+export const uncut = (bytes: Uint8Array): Cut => ({
+  bytes,
+  links: { found: undefined },
+  listeners: { found: undefined },
+});
+
 /** Cuts what is known out of the bytes of an `AgentPayload`. @param tables of the heartbeat before */
 export function cutKnownTables(bytes: Uint8Array, tables: KnownTables): Cut {
   const reader = new BinaryReader(bytes);
   const ranges = rangesOf(reader);
-  if (ranges === undefined) return { bytes, links: { found: undefined }, listeners: { found: undefined } };
+  if (ranges === undefined) return uncut(bytes);
   const block = bytes.subarray(...ranges.links);
   const links = Buffer.compare(block, tables.links.bytes) === 0 ? { known: tables.links } : { found: block };
   const split = splitListeners(bytes, reader, ranges);

@@ -88,7 +88,7 @@ const ifMatchPlan = z
   .string()
   .transform((value, ctx) => {
     // A plan's answer has its tag without quotes.
-    const tags = readTags(/^[\w-]{1,64}$/.test(value) ? `"${value}"` : value);
+    const tags = readTags(/^[\w-]{43}$/.test(value) ? `"${value}"` : value);
     if (tags !== undefined) return tags;
     ctx.issues.push({ code: 'custom', message: 'expected * or entity tags such as "3"', input: value });
     return z.NEVER;
