@@ -3,9 +3,10 @@ export const tuning = {
   /** Commands that may wait for the gateway of one stream; further ones get a 503. */
   gatewayQueue: 10_000,
   /**
-   * How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503.
+   * How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503. Many,
+   * because an instance beside several busy ones loses most of its tries; the time of its callers ends them, too.
    */
-  gatewayAttempts: 20,
+  gatewayAttempts: 100,
   /** Waits between tries while a conflict follows the last and the log shows nothing new. */
   unchangedRetry: { firstMs: 20, maxMs: 500 },
   /** How often a revert starts over because its resource has changed meanwhile. */
