@@ -40,4 +40,4 @@ EXPOSE 8081 8443
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "const port = (process.env.SVC_HTTP_LISTEN_ADDR ?? ':8081').split(':').at(-1); fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(4000) }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # No npm and no shell in between, so that signals reach the service.
-ENTRYPOINT ["node", "--enable-source-maps", "dist/src/main.js"]
+ENTRYPOINT ["node", "--enable-source-maps", "dist/scripts/gateway-control.js"]

@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
 import { describedVariables } from '../src/app/config/variables.js';
 import { errorCatalogue, GrpcStatus } from '../src/kernel/errors.js';
+import { maintenanceCommands } from './maintenance/commands.js';
 import { onEmptyFolder } from './on-empty-folder.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -29,7 +30,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/settings.md', settingsPage()],
     ['docs/reference/metrics.md', metricsPage(await registeredMetrics())],
     ['docs/reference/errors.md', errorsPage()],
-    ['docs/reference/commands.md', commandsPage()],
+    ['docs/reference/commands.md', await commandsPage()],
     ['docs/reference/svcctl.md', commandLinePage()],
   ]);
 }
@@ -151,55 +152,39 @@ function firstSentence(file: string): string {
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`;
 }
 
-/** The help text of a maintenance command. */
-function helpOf(file: string): string {
-  const help = spawnSync(execPath, ['--import', 'tsx', join(root, file), '--help'], {
-    cwd: root,
-    encoding: 'utf8',
-    timeout: HELP_TIMEOUT_MS,
-  });
-  if (help.status !== 0) throw new Error(`${file} --help: exit code ${String(help.status)}: ${help.stderr}`);
-  return help.stdout.trim();
-}
-
-function commandsPage(): string {
+async function commandsPage(): Promise<string> {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
-  const commands = Object.entries(scripts).map(([name, command]) => {
-    const built = /dist\/(\S+)\.js/.exec(command)?.[1];
-    const file = built === undefined ? /^tsx (?:watch )?(\S+\.ts)$/.exec(command)?.[1] : `${built}.ts`;
-    return { name, command, file };
-  });
-  const isMaintenance = ({ file }: { readonly file: string | undefined }): boolean =>
-    file !== undefined && /^const usage = /m.test(readFileSync(join(root, file), 'utf8')) && file !== 'bench/run.ts';
-  const maintenance = commands
-    .filter(isMaintenance)
-    .flatMap(({ name, file = '' }) => [`### ${name}`, '', '```', helpOf(file), '```', '']);
-  const others = commands
-    .filter((command) => !isMaintenance(command))
-    .map(({ name, command, file }) =>
-      row(
-        `\`npm ${name === 'start' || name === 'test' ? '' : 'run '}${name}\``,
-        file === undefined ? `\`${command}\`` : firstSentence(file),
-      ),
-    );
+  const maintenance = await Promise.all(
+    maintenanceCommands.map(async ({ name, load }) => [`### ${name}`, '', '```', (await load()).usage, '```', '']),
+  );
+  const others = Object.entries(scripts).filter(([name]) => !maintenanceCommands.some((one) => one.name === name));
   return page('Commands', 'The npm commands of this repository.', [
     '## Maintenance',
     '',
     'Each works on the installation that the environment names, with the same variables as the service. Only one process can',
     'open embedded stores: stop the service first, else the command refuses. With EventStoreDB and MongoDB the service may keep',
     'running, except for `keys:rotate-master`, `keys:rotate-sealing` and an import. Progress goes to standard error. Exit codes:',
-    '0 done, 1 failed or a problem was found, 2 wrong arguments, 130 interrupted. In the container: `node dist/scripts/log-export.js …`',
-    'and so on.',
+    '0 done, 1 failed or a problem was found, 2 wrong arguments, 130 interrupted. Each is also an npm script:',
+    '`npm run log:export -- FILE`.',
     '',
-    ...maintenance,
+    ...maintenance.flat(),
     '## Everything else',
     '',
     '| command | what it does |',
     '|---|---|',
-    ...others,
+    ...others.map(([name, command]) =>
+      row(`\`npm ${name === 'start' || name === 'test' ? '' : 'run '}${name}\``, meaningOf(command)),
+    ),
   ]);
+}
+
+/** What a script of package.json does: the first sentence of the program that it runs, else the script itself. */
+function meaningOf(command: string): string {
+  const built = /dist\/(\S+)\.js/.exec(command)?.[1];
+  const file = built === undefined ? /^tsx (?:watch )?(\S+\.ts)$/.exec(command)?.[1] : `${built}.ts`;
+  return file === undefined ? `\`${command}\`` : firstSentence(file);
 }
 
 if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {

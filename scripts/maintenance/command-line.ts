@@ -96,7 +96,9 @@ function sentence(error: unknown): string {
 export async function runCommand(
   usage: string,
   command: (argv: readonly string[], signal: AbortSignal) => Promise<ExitCode>,
+  argv: readonly string[] = process.argv.slice(2),
 ): Promise<void> {
+  if (argv.includes('--help')) return say(usage);
   const stop = new AbortController();
   const onSignal = (): void => {
     if (stop.signal.aborted) process.exit(exitCodes.interrupted);
@@ -104,11 +106,6 @@ export async function runCommand(
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
-  const argv = process.argv.slice(2);
-  if (argv.includes('--help')) {
-    say(usage);
-    return;
-  }
   try {
     process.exitCode = await command(argv, stop.signal);
   } catch (error) {

@@ -16,7 +16,7 @@ import { startEventStoreDb } from '../servers/eventstoredb/server.js';
 import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
 import { eventually } from '../support/eventually.js';
 import { foreignKinds } from '../support/foreign-events.js';
-import { runScripts } from '../support/programs.js';
+import { runMaintenanceSeries } from '../support/programs.js';
 
 const SVC_MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 const kinds = Object.keys(foreignKinds) as readonly (keyof typeof foreignKinds)[];
@@ -107,14 +107,14 @@ test('streams of others and foreign facts stop nothing: a first start, a running
   const here = { ...env, SVC_DATA_DIR: join(folder, 'data') };
   const there = { SVC_DATA_DIR: join(folder, 'there'), SVC_MASTER_KEY };
   const archive = join(folder, 'log.jsonl');
-  const outcomes = await runScripts([
-    { name: 'log-verify', args: [], env: here },
-    { name: 'log-export', args: [archive], env: here },
-    { name: 'projections-rebuild', args: [], env: here },
-    { name: 'projections-rebuild', args: ['--check'], env: here },
-    { name: 'log-verify', args: [archive], env: there },
-    { name: 'log-import', args: [archive], env: there },
-    { name: 'log-verify', args: [], env: there },
+  const outcomes = await runMaintenanceSeries([
+    { name: 'log:verify', args: [], env: here },
+    { name: 'log:export', args: [archive], env: here },
+    { name: 'projections:rebuild', args: [], env: here },
+    { name: 'projections:rebuild', args: ['--check'], env: here },
+    { name: 'log:verify', args: [archive], env: there },
+    { name: 'log:import', args: [archive], env: there },
+    { name: 'log:verify', args: [], env: there },
   ]);
   expect(outcomes).toMatchObject([
     { code: 0, out: expect.stringContaining('complete and proven') },
@@ -169,14 +169,14 @@ async function goesOn(stream: string, revision: number, sentence: string): Promi
   const there = { SVC_DATA_DIR: join(folder, 'there'), SVC_MASTER_KEY };
   // An export leaves out by itself what is in the keyring's stream.
   const chained = stream !== 'svc-keyring';
-  const whole = { name: 'log-export', args: [`${archive}.whole`], env: here };
+  const whole = { name: 'log:export', args: [`${archive}.whole`], env: here };
   const upTo = chained ? ['--up-to', `${stream}@${revision - 1}`] : [];
-  const outcomes = await runScripts([
-    { name: 'log-verify', args: [], env: here },
-    { name: 'projections-rebuild', args: [], env: here },
+  const outcomes = await runMaintenanceSeries([
+    { name: 'log:verify', args: [], env: here },
+    { name: 'projections:rebuild', args: [], env: here },
     ...(chained ? [whole] : []),
-    { name: 'log-export', args: [archive, ...upTo], env: here },
-    { name: 'log-import', args: [archive], env: there },
+    { name: 'log:export', args: [archive, ...upTo], env: here },
+    { name: 'log:import', args: [archive], env: there },
   ]);
   expect(outcomes).toMatchObject([
     { code: 4, out: expect.stringContaining(`PROBLEM: ${sentence}`) },

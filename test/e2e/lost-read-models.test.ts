@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
-import { runScript } from '../support/programs.js';
+import { runMaintenance } from '../support/programs.js';
 import { startSmallSite } from '../support/small-site.js';
 import type { SmallSite } from '../support/small-site.js';
 import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
@@ -56,15 +56,15 @@ describe.skipIf(!externalStoresBuilt())('lost read models', () => {
       // Only the documents: the checkpoint still says that they are there.
       await site.service.stop();
       expect(await drop((name) => /^(deployments|resource_names|audit)__/.test(name))).toBe(3);
-      const checked = await runScript('projections-rebuild', ['--check'], env);
+      const checked = await runMaintenance('projections:rebuild', ['--check'], env);
       expect(checked).toMatchObject({ code: 1, out: expect.stringMatching(/^DIFFERENT: /) });
-      await command('projections-rebuild', [], env);
+      await command('projections:rebuild', [], env);
       await site.start();
       expect(await running(site)).toEqual(before);
       expect(await answers(site)).toEqual(answersBefore);
       expect(await offered(site)).toBe(0);
       await site.pointAt('third');
-      expect(await command('projections-rebuild', ['--check'], env)).toMatch(/: 0 different\./);
+      expect(await command('projections:rebuild', ['--check'], env)).toMatch(/: 0 different\./);
     } finally {
       await site?.close();
       await client.close();

@@ -31,17 +31,17 @@ describe.skipIf(!externalStoresBuilt())('a move between stores', () => {
 
       await service.stop();
       const there = join(folder, 'there.jsonl');
-      await command('log-export', [there], { SVC_DATA_DIR: from });
+      await command('log:export', [there], { SVC_DATA_DIR: from });
       const SVC_MASTER_KEY = (await readFile(join(from, 'master.key'), 'utf8')).trim();
       const env = { ...pair.env, SVC_MASTER_KEY };
-      await command('log-import', [there], { ...env, SVC_DATA_DIR: from });
+      await command('log:import', [there], { ...env, SVC_DATA_DIR: from });
       await site.start({ dataDir: join(folder, 'elsewhere'), env });
       await unmoved(site);
 
       await service.stop();
       const andBack = join(folder, 'back.jsonl');
-      await command('log-export', [andBack], { ...env, SVC_DATA_DIR: from });
-      await command('log-import', [andBack], { SVC_DATA_DIR: back, SVC_MASTER_KEY });
+      await command('log:export', [andBack], { ...env, SVC_DATA_DIR: from });
+      await command('log:import', [andBack], { SVC_DATA_DIR: back, SVC_MASTER_KEY });
       await site.start({ dataDir: back, env: { SVC_MASTER_KEY } });
       await unmoved(site);
       await site.pointAt('third');

@@ -13,7 +13,7 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { eventually } from '../support/eventually.js';
-import { runScript } from '../support/programs.js';
+import { runMaintenance } from '../support/programs.js';
 import { configRequestOf, createRawAgent } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
 import { append, sessionOpened } from '../support/read-side.js';
@@ -23,8 +23,8 @@ import type { NodeView } from '../support/small-site.js';
 test('a restored log is refused beside newer read models until they are rebuilt', async () => {
   const site = await startSmallSite({});
   const [data, copy] = [join(site.folder, 'data'), join(site.folder, 'backup')];
-  const command = (name: string, args: readonly string[]): ReturnType<typeof runScript> =>
-    runScript(name, args, { SVC_DATA_DIR: data });
+  const command = (name: string, args: readonly string[]): ReturnType<typeof runMaintenance> =>
+    runMaintenance(name, args, { SVC_DATA_DIR: data });
   try {
     await site.service.stop();
     await cp(join(data, 'log'), copy, { recursive: true });
@@ -54,18 +54,18 @@ test('a restored log is refused beside newer read models until they are rebuilt'
     expect(refusedAgain.output()).toMatch(
       /the read models hold revision \d+ of svc-fleet, which this log lacks: .*empty it \(delete .*read, or drop the database\) and start again/,
     );
-    expect(await command('projections-rebuild', ['audit'])).toMatchObject({
+    expect(await command('projections:rebuild', ['audit'])).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^the read models hold .*: rebuild all of them, not one$/m),
     });
-    expect(await command('projections-rebuild', [])).toMatchObject({ code: 0 });
+    expect(await command('projections:rebuild', [])).toMatchObject({ code: 0 });
     await site.start();
     expect(await endpoint()).toBe(before);
     await site.throughBecomes('first');
     expect((await site.converged())[0].generation).toBeGreaterThan(ahead);
     await site.pointAt('third');
     await site.service.stop();
-    expect(await command('projections-rebuild', ['--check'])).toMatchObject({ code: 0 });
+    expect(await command('projections:rebuild', ['--check'])).toMatchObject({ code: 0 });
   } finally {
     await site.close();
   }

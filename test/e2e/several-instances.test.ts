@@ -25,7 +25,7 @@ import type { FerretDb } from '../servers/ferretdb-process.js';
 import { startBalancer } from '../support/balancer.js';
 import type { Balancer } from '../support/balancer.js';
 import { freeze } from '../support/freeze.js';
-import { runScript } from '../support/programs.js';
+import { runMaintenance } from '../support/programs.js';
 
 interface NodeView {
   readonly id: string;
@@ -170,7 +170,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     });
     const eve = await signIn(services[0]!.url, 'eve', 'correct horse battery');
     const typed = 'a password that was typed';
-    const { code, out, err } = await runScript('admin-reset-password', ['Eve', '--stdin'], env, `${typed}\n`);
+    const { code, out, err } = await runMaintenance('admin:reset-password', ['Eve', '--stdin'], env, `${typed}\n`);
     expect([code, out, err]).toEqual([0, 'The password of Eve is changed; all of its tokens have ended.\n', '']);
     expect((await eve.send('GET', '/api/auth/me')).status).toBe(401);
     for (const { url } of services) await signIn(url, 'eve', typed);

@@ -16,7 +16,7 @@ import type { RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { wholeLog } from '../support/installations.js';
-import { runScript } from '../support/programs.js';
+import { runMaintenance } from '../support/programs.js';
 import type { ScriptOutcome } from '../support/programs.js';
 import { proof } from '../support/proof.js';
 import { tamper } from '../support/tampering.js';
@@ -31,7 +31,7 @@ const environment = (dataDir: string, more: object = {}): Readonly<Record<string
   ...more,
 });
 const verify = (dataDir: string, ...args: readonly string[]): Promise<ScriptOutcome> =>
-  runScript('log-verify', args, environment(dataDir));
+  runMaintenance('log:verify', args, environment(dataDir));
 
 /** A copy of the good folder that may be spoilt. */
 async function copy(): Promise<string> {
@@ -167,12 +167,12 @@ describe('a log that was put together anew, with its own events, by somebody wit
     expect(await refusedStart(folder)).toMatch(/breaks at revision 0, .*: it carries no MAC\./);
     const { code, out } = await verify(folder);
     expect([code, out]).toEqual([3, expect.stringContaining('The log has no log chain')]);
-    const rebuilt = await runScript('projections-rebuild', [], environment(folder));
+    const rebuilt = await runMaintenance('projections:rebuild', [], environment(folder));
     expect(rebuilt).toMatchObject({ code: 1, err: expect.stringContaining('it has no log chain') });
     const archive = join(root, 'stripped.jsonl');
-    expect(await runScript('log-export', [archive], environment(folder))).toMatchObject({ code: 0 });
+    expect(await runMaintenance('log:export', [archive], environment(folder))).toMatchObject({ code: 0 });
     const key = { SVC_MASTER_KEY_FILE: join(good, 'master.key') };
-    expect(await runScript('log-import', [archive], environment(join(root, 'nowhere'), key))).toMatchObject({
+    expect(await runMaintenance('log:import', [archive], environment(join(root, 'nowhere'), key))).toMatchObject({
       code: 1,
       err: expect.stringContaining(`${archive} is not imported: it has no log chain.\n`),
     });
@@ -220,7 +220,7 @@ describe('a log that was put together anew, with its own events, by somebody wit
 
   test('with a key for tokens that was replaced put back is not started', async () => {
     const folder = await copy();
-    expect(await runScript('keys-rotate-signing', [], environment(folder))).toMatchObject({ code: 0 });
+    expect(await runMaintenance('keys:rotate-signing', [], environment(folder))).toMatchObject({ code: 0 });
     const again = await rewritten(folder, (commands) => {
       const [created] = commands.filter(({ stream }) => stream === 'svc-service');
       const [event] = created!.events;
@@ -240,7 +240,7 @@ describe('a log that was put together anew, with its own events, by somebody wit
     const [, at] = /svc-fleet breaks at revision (\d+), /.exec(sentence) ?? [];
     const archive = join(root, 'up-to.jsonl');
     const place = `svc-fleet@${Number(at) - 1}`;
-    const exported = await runScript('log-export', [archive, '--up-to', place], environment(foreign));
+    const exported = await runMaintenance('log:export', [archive, '--up-to', place], environment(foreign));
     expect(exported).toMatchObject({
       code: 0,
       out: expect.stringContaining(`svc-fleet is cut behind revision ${Number(at) - 1}`),
@@ -248,7 +248,7 @@ describe('a log that was put together anew, with its own events, by somebody wit
     const target = join(root, 'without-tail');
     await mkdir(target);
     await cp(join(good, 'master.key'), join(target, 'master.key'));
-    expect(await runScript('log-import', [archive], environment(target))).toMatchObject({ code: 0 });
+    expect(await runMaintenance('log:import', [archive], environment(target))).toMatchObject({ code: 0 });
     await serving(target, async (service) => {
       const { items } = await (await service.admin()).call<{ items: readonly unknown[] }>('GET', '/api/nodes');
       expect(items).toHaveLength(3);
@@ -264,13 +264,17 @@ describe('a log that was put together anew, with its own events, by somebody wit
     });
     const archive = join(root, 'earlier.jsonl');
     const place = `svc-fleet@${fleet!.head!.revision}`;
-    expect(await runScript('log-export', [archive, '--up-to', place], environment(folder))).toMatchObject({
+    expect(await runMaintenance('log:export', [archive, '--up-to', place], environment(folder))).toMatchObject({
       code: 0,
       out: expect.stringMatching(/svc-accounts is cut behind revision 1\n.*svc-service is cut behind/s),
     });
     const key = { SVC_MASTER_KEY_FILE: join(good, 'master.key') };
-    expect(await runScript('log-verify', [archive], environment(root, key))).toMatchObject({ code: 0 });
-    const nowhere = await runScript('log-export', [`${archive}2`, '--up-to', 'svc-fleet@999'], environment(folder));
+    expect(await runMaintenance('log:verify', [archive], environment(root, key))).toMatchObject({ code: 0 });
+    const nowhere = await runMaintenance(
+      'log:export',
+      [`${archive}2`, '--up-to', 'svc-fleet@999'],
+      environment(folder),
+    );
     expect(nowhere).toMatchObject({ code: 1, err: expect.stringContaining('No command ends at svc-fleet@999') });
   });
 });
@@ -281,7 +285,7 @@ test('a rotation of the master key, interrupted and repeated, keeps the whole lo
   const old = (await readFile(join(folder, 'master.key'), 'utf8')).trim();
   const next = Buffer.alloc(32, 9).toString('base64');
   const rotate = (): Promise<ScriptOutcome> =>
-    runScript('keys-rotate-master', [], environment(folder, { SVC_MASTER_KEY: old, SVC_NEW_MASTER_KEY: next }));
+    runMaintenance('keys:rotate-master', [], environment(folder, { SVC_MASTER_KEY: old, SVC_NEW_MASTER_KEY: next }));
   expect(await rotate()).toMatchObject({ code: 0 });
   expect(await rotate()).toMatchObject({ code: 0 });
   await rm(join(folder, 'master.key'));
@@ -294,25 +298,25 @@ test('a rotation of the master key, interrupted and repeated, keeps the whole lo
     await service.stop();
   }
   const contains = before.flatMap((head) => ['--contains', head]);
-  const proven = await runScript('log-verify', contains, environment(folder, { SVC_MASTER_KEY: next }));
+  const proven = await runMaintenance('log:verify', contains, environment(folder, { SVC_MASTER_KEY: next }));
   expect(proven).toMatchObject({ code: 0 });
   await expect(proof(folder, old)).rejects.toThrow(/the master key mk_[\w-]+ is not the one/);
 });
 
 test('an archive and its copy are proven by the heads of the log, and refused under another master key', async () => {
   const archive = join(root, 'archive.jsonl');
-  expect(await runScript('log-export', [archive], environment(good))).toMatchObject({ code: 0 });
+  expect(await runMaintenance('log:export', [archive], environment(good))).toMatchObject({ code: 0 });
   const key = (await readFile(join(good, 'master.key'), 'utf8')).trim();
   const heads = (await proof(good)).heads.flatMap((head) => ['--ends-on', head]);
   const withKey = (folder: string, SVC_MASTER_KEY: string) => environment(folder, { SVC_MASTER_KEY });
-  expect(await runScript('log-verify', [archive, ...heads], withKey(root, key))).toMatchObject({ code: 0 });
+  expect(await runMaintenance('log:verify', [archive, ...heads], withKey(root, key))).toMatchObject({ code: 0 });
 
   const target = join(root, 'imported');
   const other = Buffer.alloc(32, 3).toString('base64');
-  expect(await runScript('log-import', [archive], withKey(target, other))).toMatchObject({
+  expect(await runMaintenance('log:import', [archive], withKey(target, other))).toMatchObject({
     code: 1,
     err: expect.stringMatching(/the master key mk_[\w-]+ is not the one that the keyring/),
   });
-  expect(await runScript('log-import', [archive], withKey(target, key))).toMatchObject({ code: 0 });
+  expect(await runMaintenance('log:import', [archive], withKey(target, key))).toMatchObject({ code: 0 });
   expect(await proof(target, key)).toEqual(await proof(good));
 });

@@ -30,7 +30,7 @@ import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { wholeLog } from '../support/installations.js';
-import { runScript } from '../support/programs.js';
+import { runMaintenance } from '../support/programs.js';
 import type { ProjectCopy } from '../support/project-copy.js';
 import { copyProject } from '../support/project-copy.js';
 import { projectRoot } from '../support/project-root.js';
@@ -313,9 +313,9 @@ describe('the service with a new resource', () => {
     expect(restored.idOfName('beacon', 'South')).toBe(beacon.id);
     expect([...restored.referrersOf('node', nodeId)]).toEqual([`beacon/${beacon.id}`]);
 
-    const rebuilt = await runScript('projections-rebuild', [], { SVC_DATA_DIR: dataDir }, '', root);
+    const rebuilt = await runMaintenance('projections:rebuild', [], { SVC_DATA_DIR: dataDir }, '', root);
     expect(rebuilt).toMatchObject({ code: 0, out: expect.stringMatching(/^Rebuilt all read models from \d+/) });
-    const compared = await runScript('projections-rebuild', ['--check'], { SVC_DATA_DIR: dataDir }, '', root);
+    const compared = await runMaintenance('projections:rebuild', ['--check'], { SVC_DATA_DIR: dataDir }, '', root);
     expect(compared).toMatchObject({ code: 0, out: expect.stringMatching(/: 0 different\.\n$/) });
 
     await service.start({ root });

@@ -29,7 +29,8 @@ import { importFrom } from '../support/installations.js';
 import { headOf, linked } from '../support/log-chain.js';
 import type { ScriptOutcome } from '../support/programs.js';
 import { inNewNamespaces } from '../support/namespaces.js';
-import { runScript as run, runScripts } from '../support/programs.js';
+import { maintenanceCommands } from '../../scripts/maintenance/commands.js';
+import { runMaintenance as run, runMaintenanceSeries } from '../support/programs.js';
 
 interface NodeItem {
   readonly id: string;
@@ -131,9 +132,9 @@ describe('while the service runs on embedded stores', () => {
       }
     })();
     try {
-      const [proven, exported] = await runScripts([
-        { name: 'log-verify', args: [], env: inFolder(first) },
-        { name: 'log-export', args: [beside], env: inFolder(first) },
+      const [proven, exported] = await runMaintenanceSeries([
+        { name: 'log:verify', args: [], env: inFolder(first) },
+        { name: 'log:export', args: [beside], env: inFolder(first) },
       ]);
       expect(proven).toMatchObject({ code: 0, out: expect.stringContaining('The log is complete and proven.') });
       expect(exported).toMatchObject({ code: 0, out: expect.stringMatching(/^Exported /) });
@@ -142,7 +143,7 @@ describe('while the service runs on embedded stores', () => {
       await edits;
     }
     const env = { SVC_MASTER_KEY_FILE: join(first, 'master.key') };
-    expect(await run('log-verify', [beside], env)).toMatchObject({
+    expect(await run('log:verify', [beside], env)).toMatchObject({
       code: 0,
       out: expect.stringContaining(`${beside} is complete and proven.`),
     });
@@ -151,13 +152,13 @@ describe('while the service runs on embedded stores', () => {
 
   it('every command that writes refuses, also from another container, and asks to stop the service first', async () => {
     const container = inNewNamespaces('-n') ?? [];
-    const outcomes = await runScripts(
+    const outcomes = await runMaintenanceSeries(
       [
-        ['projections-rebuild'],
-        ['keys-rotate-master'],
-        ['keys-rotate-signing'],
-        ['admin-reset-password', 'admin'],
-        ['compiler-lower', '1'],
+        ['projections:rebuild'],
+        ['keys:rotate-master'],
+        ['keys:rotate-signing'],
+        ['admin:reset-password', 'admin'],
+        ['compiler:lower', '1'],
       ].map(([name = '', ...args]) => ({ name, args, env: inFolder(first) })),
       container,
     );
@@ -176,11 +177,11 @@ describe('an installation', () => {
   beforeAll(() => service.stop());
 
   it('moves to another folder with its generations, and runs there', async () => {
-    const exported = await run('log-export', [archive], inFolder(first));
+    const exported = await run('log:export', [archive], inFolder(first));
     expect(exported.err).toMatch(/^exporting 100 % /m);
     expect(exported.code).toBe(0);
     const digest = /content sha256 (\w+)/.exec(exported.out)?.[1];
-    const verified = await run('log-verify', [archive], {});
+    const verified = await run('log:verify', [archive], {});
     expect(verified).toMatchObject({
       code: 1,
       out: expect.stringContaining(`${archive} is complete, and not proven: The master key cannot be used`),
@@ -188,15 +189,15 @@ describe('an installation', () => {
     expect(verified.out).toContain(`content sha256 ${digest}`);
 
     const second = join(root, 'second');
-    expect(await run('log-import', [archive], inFolder(second))).toMatchObject({
+    expect(await run('log:import', [archive], inFolder(second))).toMatchObject({
       code: 1,
       err: expect.stringMatching(/The master key cannot be used: /),
     });
     await mkdir(second, { recursive: true });
     await cp(join(first, 'master.key'), join(second, 'master.key'));
-    const imported = await run('log-import', [archive], inFolder(second));
+    const imported = await run('log:import', [archive], inFolder(second));
     expect(imported).toMatchObject({ code: 0, out: expect.stringMatching(/^Imported \d+ events into /) });
-    const verifiedLog = await run('log-verify', [], inFolder(second));
+    const verifiedLog = await run('log:verify', [], inFolder(second));
     expect(verifiedLog).toMatchObject({ code: 0, out: expect.stringContaining(`content sha256 ${digest}`) });
     expect(verifiedLog.out).toMatch(/^ {2}svc-fleet +\d+ commands proven; head svc-fleet@\d+:[\w-]{43}$/m);
     expect(verifiedLog.out).toMatch(/^ {2}svc-accounts +\d+ commands proven; head svc-accounts@\d+:[\w-]{43}$/m);
@@ -205,7 +206,7 @@ describe('an installation', () => {
       expect(await nodesOf(admin)).toEqual(before);
       await admin.call('POST', '/api/nodes', { name: 'after the move', address: '192.0.2.2' });
     });
-    expect(await run('log-import', [archive], inFolder(first))).toMatchObject({
+    expect(await run('log:import', [archive], inFolder(first))).toMatchObject({
       code: 1,
       err: expect.stringMatching(/the target is not empty: its log has events in svc-/),
     });
@@ -222,7 +223,7 @@ describe('an installation', () => {
     await once(program.child, 'close');
     expect([program.child.exitCode, program.output()]).toEqual([1, expect.stringMatching(/hold an unfinished import/)]);
     await cp(join(first, 'master.key'), join(half, 'master.key'));
-    const finished = await run('log-import', [archive], inFolder(half));
+    const finished = await run('log:import', [archive], inFolder(half));
     expect(finished).toMatchObject({
       code: 0,
       out: expect.stringMatching(/of the events are from an interrupted run/),
@@ -230,8 +231,8 @@ describe('an installation', () => {
   });
 
   it('gets its read models rebuilt, one or all, and compared', async () => {
-    const outcomes = await runScripts(
-      [[], ['audit'], [], ['--check']].map((args) => ({ name: 'projections-rebuild', args, env: inFolder(first) })),
+    const outcomes = await runMaintenanceSeries(
+      [[], ['audit'], [], ['--check']].map((args) => ({ name: 'projections:rebuild', args, env: inFolder(first) })),
     );
     expect(outcomes).toMatchObject([
       ...['all read models', 'audit', 'all read models'].map((what) => ({
@@ -247,7 +248,7 @@ describe('an installation', () => {
     const copy = join(root, 'rotated');
     await cp(first, copy, { recursive: true });
     const old = await readFile(join(copy, 'master.key'), 'utf8');
-    const rotated = await run('keys-rotate-master', [], inFolder(copy));
+    const rotated = await run('keys:rotate-master', [], inFolder(copy));
     expect(rotated).toMatchObject({ code: 0, out: expect.stringMatching(/^The keyring is now wrapped by mk_/) });
     expect(await readFile(join(copy, 'master.key'), 'utf8')).not.toBe(old);
     const files = await readdir(copy);
@@ -260,8 +261,8 @@ describe('an installation', () => {
     expect([wrong.child.exitCode, wrong.output()]).toEqual([1, expect.stringMatching(/master key/)]);
     // To a given key; refused while the current key is the wrong one.
     const given = { ...inFolder(copy), SVC_NEW_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
-    expect(await run('keys-rotate-master', [], { ...given, SVC_MASTER_KEY: old.trim() })).toMatchObject({ code: 1 });
-    expect(await run('keys-rotate-master', [], given)).toMatchObject({ code: 0 });
+    expect(await run('keys:rotate-master', [], { ...given, SVC_MASTER_KEY: old.trim() })).toMatchObject({ code: 1 });
+    expect(await run('keys:rotate-master', [], given)).toMatchObject({ code: 0 });
     const env = { SVC_MASTER_KEY: given.SVC_NEW_MASTER_KEY, SVC_LOG_LEVEL: 'warn' };
     const last = await prepareService({ dataDir: copy, env });
     await last.start();
@@ -278,13 +279,13 @@ describe('an installation', () => {
     await serving(copy, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
     // The keyring is wrapped by it, and the file is not in its place yet.
     const given = { ...inFolder(copy), SVC_NEW_MASTER_KEY_FILE: join(copy, 'master.key.new') };
-    expect(await run('keys-rotate-master', [], given)).toMatchObject({ code: 0 });
+    expect(await run('keys:rotate-master', [], given)).toMatchObject({ code: 0 });
     expect(await readFile(keyFile, 'utf8')).toBe(old);
     const wrong = startProgram('main', inFolder(copy));
     await once(wrong.child, 'close');
     expect([wrong.child.exitCode, wrong.output()]).toEqual([1, expect.stringMatching(/run keys:rotate-master again/)]);
 
-    expect(await run('keys-rotate-master', [], inFolder(copy))).toMatchObject({ code: 0 });
+    expect(await run('keys:rotate-master', [], inFolder(copy))).toMatchObject({ code: 0 });
     expect(await readFile(keyFile, 'utf8')).not.toBe(old);
     await serving(copy, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
   }, 120_000);
@@ -292,7 +293,7 @@ describe('an installation', () => {
   it('gets another key that seals, and still opens what the earlier one has sealed', async () => {
     const copy = join(root, 'sealing');
     await cp(first, copy, { recursive: true });
-    expect(await run('keys-rotate-sealing', [], inFolder(copy))).toMatchObject({
+    expect(await run('keys:rotate-sealing', [], inFolder(copy))).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^The keyring has 2 keys now; sk_[\w-]+ seals from now on\.\n$/),
     });
@@ -306,7 +307,7 @@ describe('an installation', () => {
   it('goes back to the compiler of an older release with higher generations, but not below this release', async () => {
     const copy = join(root, 'gone-back');
     await cp(first, copy, { recursive: true });
-    const lower = (version: number): Promise<ScriptOutcome> => run('compiler-lower', [String(version)], inFolder(copy));
+    const lower = (version: number): Promise<ScriptOutcome> => run('compiler:lower', [String(version)], inFolder(copy));
     expect(await lower(compilerVersion)).toMatchObject({
       code: 1,
       err: `the log is at compiler version ${compilerVersion}, and ${compilerVersion} is not lower\n`,
@@ -338,7 +339,7 @@ describe('an installation', () => {
     const copy = join(root, 'newer-events');
     await cp(first, copy, { recursive: true });
     await written(copy, [{ type: 'RaiseCompilerVersion', version: compilerVersion + 1 }], 'MoonPhaseChanged');
-    expect(await run('compiler-lower', [String(compilerVersion)], inFolder(copy))).toMatchObject({
+    expect(await run('compiler:lower', [String(compilerVersion)], inFolder(copy))).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^This release cannot read the log: the event MoonPhaseChanged .*\.\n$/),
     });
@@ -347,7 +348,7 @@ describe('an installation', () => {
   it('gets a new password for an account whose password is lost', async () => {
     const copy = join(root, 'forgotten');
     await cp(first, copy, { recursive: true });
-    const reset = await run('admin-reset-password', ['Admin'], inFolder(copy));
+    const reset = await run('admin:reset-password', ['Admin'], inFolder(copy));
     expect(reset.code).toBe(0);
     const password = reset.out.trim().split('\n').at(-1) ?? '';
     expect(password).toHaveLength(24);
@@ -358,11 +359,11 @@ describe('an installation', () => {
       ({ token } = await admin.call<{ token: string }>('POST', '/api/auth/login', { username: 'admin', password }));
       await expect(again.admin()).rejects.toThrow();
     });
-    expect(await run('keys-rotate-signing', [], inFolder(copy))).toMatchObject({
+    expect(await run('keys:rotate-signing', [], inFolder(copy))).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Tokens are now signed with a new key; all earlier tokens have ended\./),
     });
-    const quiet = await run('admin-reset-password', ['admin', '--stdin'], inFolder(copy), `${typed}\n`);
+    const quiet = await run('admin:reset-password', ['admin', '--stdin'], inFolder(copy), `${typed}\n`);
     expect(quiet).toMatchObject({ code: 0, out: expect.not.stringContaining(typed) });
     await serving(copy, async (again) => {
       expect((await createRestClient(again.url, token).send('GET', '/api/auth/me')).status).toBe(401);
@@ -381,13 +382,13 @@ describe('an installation', () => {
       ['𝔭'.repeat(257), 2],
       ['', 2],
     ] as const) {
-      const refused = await run('admin-reset-password', ['admin', '--stdin'], inFolder(copy), `${text}\n`);
+      const refused = await run('admin:reset-password', ['admin', '--stdin'], inFolder(copy), `${text}\n`);
       expect([refused.code, refused.err]).toEqual([
         code,
         expect.stringContaining('A password has 12 to 256 characters'),
       ]);
     }
-    expect(await run('admin-reset-password', ['nobody'], inFolder(copy))).toMatchObject({
+    expect(await run('admin:reset-password', ['nobody'], inFolder(copy))).toMatchObject({
       code: 1,
       err: 'There is no account "nobody".\n',
     });
@@ -397,40 +398,52 @@ describe('an installation', () => {
 describe('wrong arguments', () => {
   it('are answered with one sentence, the usage and exit code 2', async () => {
     const refused: readonly (readonly [string, readonly string[], string])[] = [
-      ['log-export', [], 'The file to write is missing.'],
-      ['log-export', ['a', 'b'], '"b" is one argument too many.'],
-      ['log-import', [], 'The archive to import is missing.'],
+      ['log:export', [], 'The file to write is missing.'],
+      ['log:export', ['a', 'b'], '"b" is one argument too many.'],
+      ['log:import', [], 'The archive to import is missing.'],
       [
-        'log-export',
+        'log:export',
         ['a', '--up-to', 'svc-fleet'],
         '"svc-fleet" is not a place: expected STREAM@REVISION, with one of svc-fleet, svc-accounts, svc-service.',
       ],
-      ['log-verify', ['--all'], '--all is not an option of this command.'],
-      ['projections-rebuild', ['users'], 'There is no read model "users".'],
-      ['admin-reset-password', [], 'The name of the account is missing.'],
-      ['compiler-lower', [], 'The compiler version to go back to is missing.'],
-      ['compiler-lower', ['0'], '"0" is not a compiler version: expected 1 or more.'],
-      ['compiler-lower', ['two'], '"two" is not a compiler version: expected 1 or more.'],
-      ['compiler-lower', ['1', '2'], '"2" is one argument too many.'],
+      ['log:verify', ['--all'], '--all is not an option of this command.'],
+      ['projections:rebuild', ['users'], 'There is no read model "users".'],
+      ['admin:reset-password', [], 'The name of the account is missing.'],
+      ['compiler:lower', [], 'The compiler version to go back to is missing.'],
+      ['compiler:lower', ['0'], '"0" is not a compiler version: expected 1 or more.'],
+      ['compiler:lower', ['two'], '"two" is not a compiler version: expected 1 or more.'],
+      ['compiler:lower', ['1', '2'], '"2" is one argument too many.'],
     ];
-    const outcomes = await runScripts(refused.map(([name, args]) => ({ name, args, env: inFolder(first) })));
+    const outcomes = await runMaintenanceSeries(refused.map(([name, args]) => ({ name, args, env: inFolder(first) })));
     for (const [index, [name, , sentence]] of refused.entries()) {
       const { code, out, err } = outcomes[index]!;
       expect([name, code, out]).toEqual([name, 2, '']);
-      expect(err.startsWith(`${sentence}\n\nUsage: npm run `)).toBe(true);
+      expect(err.startsWith(`${sentence}\n\nUsage: gateway-control maintenance ${name} `)).toBe(true);
     }
+  });
+
+  it('name the closest command, and list all with --help', async () => {
+    const [unknown, missing, help] = await runMaintenanceSeries(
+      ['log:exprot', '', '--help'].map((name) => ({ name, args: [], env: {} })),
+    );
+    expect(unknown).toMatchObject({ code: 2, out: '' });
+    expect(unknown?.err).toMatch(/^"log:exprot" is not a maintenance command; the closest is log:export\.\n\nUsage: /);
+    expect(missing).toMatchObject({ code: 2, out: '' });
+    expect(help).toMatchObject({ code: 0, err: '' });
+    for (const { name, does } of maintenanceCommands)
+      expect(help?.out).toMatch(new RegExp(`^  ${name} +${does}$`, 'm'));
   });
 
   it('never create an installation in an empty folder', async () => {
     const empty = join(root, 'empty');
     await mkdir(empty);
-    const outcomes = await runScripts(
+    const outcomes = await runMaintenanceSeries(
       [
-        ['log-verify'],
-        ['projections-rebuild'],
-        ['keys-rotate-master'],
-        ['compiler-lower', '1'],
-        ['log-import', join(root, 'nowhere')],
+        ['log:verify'],
+        ['projections:rebuild'],
+        ['keys:rotate-master'],
+        ['compiler:lower', '1'],
+        ['log:import', join(root, 'nowhere')],
       ].map(([name = '', ...args]) => ({ name, args, env: inFolder(empty) })),
     );
     const err = `The data folder ${empty} holds no installation: set SVC_DATA_DIR to the folder of one.\n`;

@@ -15,7 +15,7 @@ import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { streams } from '../../src/kernel/event.js';
 import { startEventStoreDbProcess } from '../servers/eventstoredb-process.js';
 import { eventually } from '../support/eventually.js';
-import { runScript } from '../support/programs.js';
+import { runMaintenance } from '../support/programs.js';
 
 let folder: string;
 let [one, two] = ['', ''];
@@ -54,7 +54,7 @@ it('refuses a start and the maintenance commands in one sentence with both ids a
     `the read store belongs to installation ${bound}, beside the log of ${own}. The read store does not belong to ` +
     `this log: empty it (delete ${join(two, 'read')}, or drop the database) and start again.`;
   await expect(started(two)).rejects.toThrow(`The start is refused: ${sentence}`);
-  const command = await runScript('admin-reset-password', ['admin'], { SVC_DATA_DIR: two });
+  const command = await runMaintenance('admin:reset-password', ['admin'], { SVC_DATA_DIR: two });
   expect(command).toMatchObject({ code: 1, out: '', err: `Nothing is done: ${sentence}\n` });
   await rm(join(two, 'read'), { recursive: true });
   expect(await started(two)).toBe(own);

@@ -6,7 +6,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
-import { runScript } from './programs.js';
+import { runMaintenance } from './programs.js';
 import { startSmallSite } from './small-site.js';
 import type { SmallSite } from './small-site.js';
 import type { StoreKind, StorePair } from './store-pairs.js';
@@ -48,9 +48,9 @@ export async function restoreDrill(
     const { folder } = site;
     const [data, archive] = [join(folder, 'data'), join(folder, 'backup.jsonl')];
     const script = async (name: string, at: Readonly<Record<string, string>>): Promise<void> => {
-      expect(await runScript(name, [archive], { ...at, SVC_DATA_DIR: data })).toMatchObject({ code: 0 });
+      expect(await runMaintenance(name, [archive], { ...at, SVC_DATA_DIR: data })).toMatchObject({ code: 0 });
     };
-    const backup = (): Promise<void> => script('log-export', env);
+    const backup = (): Promise<void> => script('log:export', env);
     const restore = async (): Promise<void> => {
       const key = stores.external ? undefined : await readFile(join(data, 'master.key'));
       await rm(data, { recursive: true, force: true });
@@ -60,7 +60,7 @@ export async function restoreDrill(
       }
       const pair = await stores.open();
       pairs.push(pair);
-      await script('log-import', pair.env);
+      await script('log:import', pair.env);
       await site?.start({ dataDir: data, env: pair.env });
     };
     await play(site, backup, restore);

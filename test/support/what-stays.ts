@@ -1,13 +1,13 @@
 /** What has to be the same on a site before and after its stores are moved or its read models are lost. */
 import { expect } from 'vitest';
-import { runScript } from './programs.js';
+import { runMaintenance } from './programs.js';
 import type { SmallSite } from './small-site.js';
 
 type Env = Readonly<Record<string, string>>;
 
 /** Runs a maintenance command, which must succeed. @returns its output */
 export async function command(name: string, args: readonly string[], env: Env): Promise<string> {
-  const { code, out, err } = await runScript(name, args, env);
+  const { code, out, err } = await runMaintenance(name, args, env);
   expect([name, code, err]).toEqual([name, 0, err]);
   return out;
 }

@@ -29,7 +29,7 @@ export function judgeNames(given: readonly string[], settings: readonly string[]
   const unknown: string[] = [];
   for (const name of given) {
     if (known.has(name)) continue;
-    const meant = [...known].find((one) => distance(name, one) <= typoLetters);
+    const meant = [...known].find((one) => editDistance(name, one) <= typoLetters);
     if (meant !== undefined) misspelled.push(`${name}: not a setting; expected ${meant}?`);
     else if (!patterns.some((pattern) => pattern.test(name))) unknown.push(name);
   }
@@ -37,7 +37,7 @@ export function judgeNames(given: readonly string[], settings: readonly string[]
 }
 
 /** The number of letters to insert, delete or replace to turn one text into the other (Levenshtein). */
-function distance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [row, letter] of [...a].entries()) {
     const current = [row + 1];

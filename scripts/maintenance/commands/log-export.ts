@@ -1,17 +1,18 @@
 /** `npm run log:export -- FILE`: exports the installation as one checksummed file. See `docs/how-to/back-up.md`. */
 import { randomUUID } from 'node:crypto';
-import { systemClock, timestamp } from '../src/kernel/clock.js';
-import { installationOf } from '../src/app/installation/read-store-binding.js';
-import { exportLog } from '../src/storage/log-archive/export-log.js';
-import { exitCodes, parseArguments, runCommand, say, UsageError } from './maintenance/command-line.js';
-import { cutLog, parsePlace } from './maintenance/cut-log.js';
-import { archiveScope, logCheck, openInstalledLog } from './maintenance/installation.js';
-import { printLog, printProblems } from './maintenance/log-report.js';
-import { createProgressBar } from './maintenance/progress-bar.js';
+import { systemClock, timestamp } from '../../../src/kernel/clock.js';
+import { installationOf } from '../../../src/app/installation/read-store-binding.js';
+import { exportLog } from '../../../src/storage/log-archive/export-log.js';
+import { exitCodes, parseArguments, say, UsageError } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
+import { cutLog, parsePlace } from '../cut-log.js';
+import { archiveScope, logCheck, openInstalledLog } from '../installation.js';
+import { printLog, printProblems } from '../log-report.js';
+import { createProgressBar } from '../progress-bar.js';
 
 const upTo = '--up-to';
 
-const usage = `Usage: npm run log:export -- FILE [--up-to STREAM@REVISION]
+export const usage = `Usage: gateway-control maintenance log:export FILE [--up-to STREAM@REVISION]
 
 Writes the log, with its wrapped keyring, of the installation that the environment names (SVC_DATA_DIR,
 SVC_EVENTSTORE_URL) to FILE, which must not exist. The service may run meanwhile. An interrupted export continues when it
@@ -19,7 +20,7 @@ is repeated.
 --up-to: leaves out what lies behind that event of svc-fleet, svc-accounts or svc-service, such as events that somebody else
 has appended, and cuts the other two before their first event that refers to it.`;
 
-await runCommand(usage, async (argv, signal) => {
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const { positional, values } = parseArguments(argv, [], 1, [upTo]);
   const [path] = positional;
   const [text] = values(upTo);
@@ -58,4 +59,4 @@ await runCommand(usage, async (argv, signal) => {
   } finally {
     await installation.close();
   }
-});
+}

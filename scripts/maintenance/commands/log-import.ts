@@ -1,30 +1,23 @@
 /** `npm run log:import -- FILE`: imports an archive into an empty installation. See `docs/how-to/move.md`. */
-import { readConfig } from '../src/app/config/config.js';
-import { importLog } from '../src/storage/log-archive/import-log.js';
-import { verifyArchive } from '../src/storage/log-archive/verify-log.js';
-import {
-  CommandError,
-  exitCodes,
-  isReadable,
-  parseArguments,
-  runCommand,
-  say,
-  UsageError,
-} from './maintenance/command-line.js';
-import { archiveScope, importedProjections, logCheck, openInstallation } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/keyring.js';
-import { printProblems } from './maintenance/log-report.js';
-import { createProgressBar } from './maintenance/progress-bar.js';
-import { proveLog, sourceOfArchive } from './maintenance/proof.js';
+import { readConfig } from '../../../src/app/config/config.js';
+import { importLog } from '../../../src/storage/log-archive/import-log.js';
+import { verifyArchive } from '../../../src/storage/log-archive/verify-log.js';
+import { CommandError, exitCodes, isReadable, parseArguments, say, UsageError } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
+import { archiveScope, importedProjections, logCheck, openInstallation } from '../installation.js';
+import { masterKeyOf } from '../keyring.js';
+import { printProblems } from '../log-report.js';
+import { createProgressBar } from '../progress-bar.js';
+import { proveLog, sourceOfArchive } from '../proof.js';
 
-const usage = `Usage: npm run log:import -- FILE
+export const usage = `Usage: gateway-control maintenance log:import FILE
 
-Verifies FILE, an archive of npm run log:export, and writes it into the installation that the environment names
+Verifies FILE, an archive of log:export, and writes it into the installation that the environment names
 (SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL), which must be empty. The log chain is proven first, with the master
 key of the exported installation (SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key); a file that is not
 proven is refused. An interrupted import continues when it is repeated.`;
 
-await runCommand(usage, async (argv, signal) => {
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const [path] = parseArguments(argv, [], 1).positional;
   if (path === undefined) throw new UsageError('The archive to import is missing');
   if (!(await isReadable(path))) throw new CommandError(`${path} cannot be read.`);
@@ -76,7 +69,7 @@ await runCommand(usage, async (argv, signal) => {
   } finally {
     await installation.close();
   }
-});
+}
 
 /** @throws CommandError for an archive that has no log chain, was tampered with, or belongs to another master key */
 async function prove(path: string, signal: AbortSignal): Promise<void> {

@@ -1,34 +1,26 @@
 /**
- * `npm run projections:rebuild [-- NAME] [--check]`: rebuilds read models, or compares them with the log.
+ * `npm run projections:rebuild [NAME] [--check]`: rebuilds read models, or compares them with the log.
  * See `docs/how-to/restore.md#read-models-that-differ-from-the-log`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../src/kernel/clock.js';
-import { silentLogger } from '../src/kernel/logger.js';
-import { checkReadModels } from '../src/projections/rebuild/check.js';
-import { readModels } from '../src/projections/read-models.js';
-import { rebuildReadModels } from '../src/projections/rebuild/rebuild.js';
-import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
-import {
-  CommandError,
-  exitCodes,
-  parseArguments,
-  plainLogger,
-  runCommand,
-  say,
-  UsageError,
-} from './maintenance/command-line.js';
-import type { ExitCode } from './maintenance/command-line.js';
-import { openInstallation } from './maintenance/installation.js';
-import type { Installation } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/keyring.js';
-import { proveLog, sourceOfStore } from './maintenance/proof.js';
-import { createProgressBar } from './maintenance/progress-bar.js';
+import { systemClock } from '../../../src/kernel/clock.js';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import { checkReadModels } from '../../../src/projections/rebuild/check.js';
+import { readModels } from '../../../src/projections/read-models.js';
+import { rebuildReadModels } from '../../../src/projections/rebuild/rebuild.js';
+import { openEmbedded } from '../../../src/storage/embedded/open-embedded.js';
+import { CommandError, exitCodes, parseArguments, plainLogger, say, UsageError } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
+import { openInstallation } from '../installation.js';
+import type { Installation } from '../installation.js';
+import { masterKeyOf } from '../keyring.js';
+import { proveLog, sourceOfStore } from '../proof.js';
+import { createProgressBar } from '../progress-bar.js';
 
 const names = readModels.map(({ name }) => name);
-const usage = `Usage: npm run projections:rebuild [-- NAME] [--check]
+export const usage = `Usage: gateway-control maintenance projections:rebuild [NAME] [--check]
 
 Folds the log into new read models beside the current ones, and switches to the new ones once they hold the whole log.
 NAME: rebuilds only this one (${names.join(', ')}).
@@ -37,7 +29,7 @@ there are any.
 The log is proven first, which needs the master key. An interrupted rebuild continues when it is repeated. The service may
 keep running unless its stores are embedded.`;
 
-await runCommand(usage, async (argv, signal) => {
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const { positional, flags } = parseArguments(argv, ['--check'], 1);
   const [only] = positional;
   if (only !== undefined && !names.includes(only)) {
@@ -50,7 +42,7 @@ await runCommand(usage, async (argv, signal) => {
   } finally {
     await installation.close();
   }
-});
+}
 
 /** Read models of a log that somebody has changed would serve the changes. @throws CommandError */
 async function refuseUnproven(installation: Installation, signal: AbortSignal): Promise<void> {

@@ -4,41 +4,34 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { tokensEnded } from '../src/instance/revocations.js';
-import { liveInstances } from '../src/instance/instance-lease.js';
-import { createGateway } from '../src/commands/gateway.js';
-import { accountsAggregate } from '../src/commands/aggregate.js';
-import { userField } from '../src/accounts/fields.js';
-import { openAccounts } from '../src/projections/accounts.js';
-import { systemContext } from '../src/commands/system.js';
-import { userByName } from '../src/domain/accounts/accounts.js';
-import { isPassword } from '../src/domain/accounts/user.js';
-import { systemClock } from '../src/kernel/clock.js';
-import { randomIds } from '../src/kernel/ids.js';
-import { limits } from '../src/kernel/limits.js';
-import { createKeyring } from '../src/security/keyring.js';
-import { createPasswordHasher } from '../src/security/passwords.js';
-import {
-  CommandError,
-  exitCodes,
-  parseArguments,
-  plainLogger,
-  runCommand,
-  say,
-  UsageError,
-} from './maintenance/command-line.js';
-import { openInstallation } from './maintenance/installation.js';
-import type { Installation } from './maintenance/installation.js';
-import { keyringOf } from './maintenance/keyring.js';
+import { tokensEnded } from '../../../src/instance/revocations.js';
+import { liveInstances } from '../../../src/instance/instance-lease.js';
+import { createGateway } from '../../../src/commands/gateway.js';
+import { accountsAggregate } from '../../../src/commands/aggregate.js';
+import { userField } from '../../../src/accounts/fields.js';
+import { openAccounts } from '../../../src/projections/accounts.js';
+import { systemContext } from '../../../src/commands/system.js';
+import { userByName } from '../../../src/domain/accounts/accounts.js';
+import { isPassword } from '../../../src/domain/accounts/user.js';
+import { systemClock } from '../../../src/kernel/clock.js';
+import { randomIds } from '../../../src/kernel/ids.js';
+import { limits } from '../../../src/kernel/limits.js';
+import { createKeyring } from '../../../src/security/keyring.js';
+import { createPasswordHasher } from '../../../src/security/passwords.js';
+import { CommandError, exitCodes, parseArguments, plainLogger, say, UsageError } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
+import { openInstallation } from '../installation.js';
+import type { Installation } from '../installation.js';
+import { keyringOf } from '../keyring.js';
 
-const usage = `Usage: npm run admin:reset-password -- NAME [--stdin]
+export const usage = `Usage: gateway-control maintenance admin:reset-password NAME [--stdin]
 
 Sets a new password for the account NAME, prints it and ends the account's tokens.
 --stdin: reads the password (12 to 256 characters) from the first line of standard input and does not print it.
 Works on the stores and the master key that the environment names, with EventStoreDB and MongoDB while the service runs.
 Only one process can open embedded stores: stop the service first.`;
 
-await runCommand(usage, async (argv, signal) => {
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const { positional, flags } = parseArguments(argv, ['--stdin'], 1);
   const [name] = positional;
   if (name === undefined) throw new UsageError('The name of the account is missing');
@@ -55,7 +48,7 @@ await runCommand(usage, async (argv, signal) => {
   if (!everywhere) say('A running instance has not confirmed yet that it refuses them; it will once it reads the log.');
   if (!flags.has('--stdin')) say(password);
   return exitCodes.done;
-});
+}
 
 /**
  * @returns whether every running instance refuses the account's tokens

@@ -1,19 +1,19 @@
 /** `npm run log:verify [-- FILE]`: verifies an archive or the installation's log. See `docs/log-chain.md#verify`. */
-import { allStreams } from '../src/kernel/event.js';
-import type { ExpectedHead } from '../src/security/log-chain/prove.js';
-import type { VerifyReport } from '../src/storage/log-archive/verify-log.js';
-import { verifyArchive, verifyLog } from '../src/storage/log-archive/verify-log.js';
-import { CommandError, exitCodes, isReadable, parseArguments, runCommand, say } from './maintenance/command-line.js';
-import type { ExitCode } from './maintenance/command-line.js';
-import { readConfig } from '../src/app/config/config.js';
-import { logCheck, openInstalledLog } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/keyring.js';
-import { printLog, printProblems } from './maintenance/log-report.js';
-import { createProgressBar } from './maintenance/progress-bar.js';
-import type { LogProof } from './maintenance/proof.js';
-import { expectedHeads, printProofs, proveLog, sourceOfArchive, sourceOfStore } from './maintenance/proof.js';
+import { allStreams } from '../../../src/kernel/event.js';
+import type { ExpectedHead } from '../../../src/security/log-chain/prove.js';
+import type { VerifyReport } from '../../../src/storage/log-archive/verify-log.js';
+import { verifyArchive, verifyLog } from '../../../src/storage/log-archive/verify-log.js';
+import { CommandError, exitCodes, isReadable, parseArguments, say } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
+import { readConfig } from '../../../src/app/config/config.js';
+import { logCheck, openInstalledLog } from '../installation.js';
+import { masterKeyOf } from '../keyring.js';
+import { printLog, printProblems } from '../log-report.js';
+import { createProgressBar } from '../progress-bar.js';
+import type { LogProof } from '../proof.js';
+import { expectedHeads, printProofs, proveLog, sourceOfArchive, sourceOfStore } from '../proof.js';
 
-const usage = `Usage: npm run log:verify [-- FILE] [--contains HEAD]… [--ends-on HEAD]…
+export const usage = `Usage: gateway-control maintenance log:verify [FILE] [--contains HEAD]… [--ends-on HEAD]…
 
 Verifies the archive FILE or, without FILE, the log of the installation that the environment names (SVC_DATA_DIR,
 SVC_EVENTSTORE_URL): checksums, revisions, positions, complete commands, known event types, and with the master key
@@ -32,14 +32,14 @@ interface Verified {
 
 const [contains, endsOn] = ['--contains', '--ends-on'];
 
-await runCommand(usage, async (argv, signal) => {
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const { positional, values } = parseArguments(argv, [], 1, [contains, endsOn]);
   const [path] = positional;
   const expected = expectedHeads(values(contains), values(endsOn));
   const verified = path === undefined ? await installedLog(expected, signal) : await archive(path, expected, signal);
   if (signal.aborted) return exitCodes.interrupted;
   return print(path, verified);
-});
+}
 
 async function archive(path: string, expected: readonly ExpectedHead[], signal: AbortSignal): Promise<Verified> {
   if (!(await isReadable(path))) throw new CommandError(`${path} cannot be read.`);

@@ -1,41 +1,34 @@
 /** `npm run compiler:lower -- N`: goes back to an older compiler. See `docs/how-to/upgrade.md`. */
-import { fleetAggregate } from '../src/commands/aggregate.js';
-import { createGateway } from '../src/commands/gateway.js';
-import type { Gateway } from '../src/commands/port.js';
-import { systemContext } from '../src/commands/system.js';
-import { openCommittedFleet } from '../src/projections/fleet/committed-fleet.js';
-import { compilerVersion } from '../src/domain/compile/version.js';
-import type { FleetCommand } from '../src/domain/fleet/resources.js';
-import type { Fleet } from '../src/domain/fleet/fleet.js';
-import { BrokenChainError } from '../src/domain/log-chain/links.js';
-import { UnknownEventError } from '../src/domain/log/upcast.js';
-import { fleetEvent } from '../src/domain/fleet/resources.js';
-import { systemClock } from '../src/kernel/clock.js';
-import { randomIds } from '../src/kernel/ids.js';
-import { silentLogger } from '../src/kernel/logger.js';
-import type { LogChain } from '../src/security/log-chain/log-chain.js';
-import { liveInstances } from '../src/instance/instance-lease.js';
-import {
-  CommandError,
-  exitCodes,
-  parseArguments,
-  plainLogger,
-  runCommand,
-  say,
-  UsageError,
-} from './maintenance/command-line.js';
-import { openInstallation } from './maintenance/installation.js';
-import type { Installation } from './maintenance/installation.js';
-import { keyringOf } from './maintenance/keyring.js';
+import { fleetAggregate } from '../../../src/commands/aggregate.js';
+import { createGateway } from '../../../src/commands/gateway.js';
+import type { Gateway } from '../../../src/commands/port.js';
+import { systemContext } from '../../../src/commands/system.js';
+import { openCommittedFleet } from '../../../src/projections/fleet/committed-fleet.js';
+import { compilerVersion } from '../../../src/domain/compile/version.js';
+import type { FleetCommand } from '../../../src/domain/fleet/resources.js';
+import type { Fleet } from '../../../src/domain/fleet/fleet.js';
+import { BrokenChainError } from '../../../src/domain/log-chain/links.js';
+import { UnknownEventError } from '../../../src/domain/log/upcast.js';
+import { fleetEvent } from '../../../src/domain/fleet/resources.js';
+import { systemClock } from '../../../src/kernel/clock.js';
+import { randomIds } from '../../../src/kernel/ids.js';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import type { LogChain } from '../../../src/security/log-chain/log-chain.js';
+import { liveInstances } from '../../../src/instance/instance-lease.js';
+import { CommandError, exitCodes, parseArguments, plainLogger, say, UsageError } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
+import { openInstallation } from '../installation.js';
+import type { Installation } from '../installation.js';
+import { keyringOf } from '../keyring.js';
 
-const usage = `Usage: npm run compiler:lower -- N
+export const usage = `Usage: gateway-control maintenance compiler:lower N
 
 Goes back to the release with compiler version N. It sets the log to version N, gives every node a new generation, and
 makes instances with a higher version stop serving agents. Run it from the release that you go back to; this release has
 version ${compilerVersion}. With EventStoreDB and MongoDB, instances may keep running. Only one process can open embedded stores: stop
 the service first. The master key is needed, because the log chain covers what is written.`;
 
-await runCommand(usage, async (argv, signal) => {
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const [text] = parseArguments(argv, [], 1).positional;
   if (text === undefined) throw new UsageError('The compiler version to go back to is missing');
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`"${text}" is not a compiler version: expected 1 or more`);
@@ -55,7 +48,7 @@ await runCommand(usage, async (argv, signal) => {
     await installation.close();
   }
   return exitCodes.done;
-});
+}
 
 /** @returns the log's previous version. @throws CommandError, ServiceError */
 async function lower(installation: Installation, version: number): Promise<number> {

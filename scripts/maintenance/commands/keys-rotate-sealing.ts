@@ -1,18 +1,19 @@
 /** `npm run keys:rotate-sealing`: adds the key that seals from now on (`docs/how-to/rotate-keys.md#sealing-key`). */
-import { systemClock } from '../src/kernel/clock.js';
-import { randomIds } from '../src/kernel/ids.js';
-import { withNewKey } from '../src/security/keyring.js';
-import { replaceKeyring } from '../src/app/installation/keyring.js';
-import { exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
-import { openInstallation, refuseRunning } from './maintenance/installation.js';
-import { keyringOf, masterKeyOf } from './maintenance/keyring.js';
+import { systemClock } from '../../../src/kernel/clock.js';
+import { randomIds } from '../../../src/kernel/ids.js';
+import { withNewKey } from '../../../src/security/keyring.js';
+import { replaceKeyring } from '../../../src/app/installation/keyring.js';
+import { exitCodes, parseArguments, say } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
+import { openInstallation, refuseRunning } from '../installation.js';
+import { keyringOf, masterKeyOf } from '../keyring.js';
 
-const usage = `Usage: npm run keys:rotate-sealing
+export const usage = `Usage: gateway-control maintenance keys:rotate-sealing
 
 Adds a new key to the keyring of the installation that the environment names: values sealed from now on use it.
 The earlier keys stay, because the log does not change. Stop every instance first.`;
 
-await runCommand(usage, async (argv, signal) => {
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   parseArguments(argv, [], 0);
   const installation = await openInstallation({ signal });
   try {
@@ -27,4 +28,4 @@ await runCommand(usage, async (argv, signal) => {
   } finally {
     await installation.close();
   }
-});
+}

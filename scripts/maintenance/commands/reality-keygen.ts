@@ -3,12 +3,13 @@
  * `docs/how-to/reality.md`.
  */
 import { randomBytes } from 'node:crypto';
-import { formatEndpoint } from '../src/channel/reality/endpoint.js';
-import { parseHostPort } from '../src/kernel/host-port.js';
-import { generateX25519 } from '../src/kernel/crypto/crypto.js';
-import { UsageError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
+import { formatEndpoint } from '../../../src/channel/reality/endpoint.js';
+import { parseHostPort } from '../../../src/kernel/host-port.js';
+import { generateX25519 } from '../../../src/kernel/crypto/crypto.js';
+import { UsageError, exitCodes, parseArguments, say } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
 
-const usage = `Usage: npm run reality:keygen -- [--target HOST:PORT] [--endpoint HOST:PORT]
+export const usage = `Usage: gateway-control maintenance reality:keygen [--target HOST:PORT] [--endpoint HOST:PORT]
 
 Prints a new key pair and a short id as the variables of the service and of its agents. Nothing is stored: keep the private
 key as you keep the master key. --target is the TLS server that strangers see (TLS 1.3, not yours to run); --endpoint is
@@ -16,7 +17,7 @@ where agents reach this service.`;
 
 const shortIdBytes = 8;
 
-await runCommand(usage, async (argv) => {
+export async function run(argv: readonly string[]): Promise<ExitCode> {
   const given = parseArguments(argv, [], 0, ['--target', '--endpoint']);
   const read = (option: string, fallback: string) => {
     const text = given.values(option).at(-1) ?? fallback;
@@ -37,4 +38,4 @@ await runCommand(usage, async (argv) => {
   say('# For each agent');
   say(`SVC_CONTROL_ENDPOINT=${formatEndpoint({ ...endpoint, reality })}`);
   return exitCodes.done;
-});
+}

@@ -2,19 +2,20 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../src/app/config/config.js';
-import { systemClock } from '../src/kernel/clock.js';
-import { randomIds } from '../src/kernel/ids.js';
-import type { MasterKey } from '../src/security/master-key.js';
-import { masterKeyBytes, loadMasterKey } from '../src/security/master-key.js';
-import { nextVersion } from '../src/security/keyring.js';
-import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../src/app/installation/keyring.js';
-import type { EventStore } from '../src/storage/event-store.js';
-import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
-import { openInstallation, refuseRunning } from './maintenance/installation.js';
-import { masterKeyOf } from './maintenance/keyring.js';
+import type { Config } from '../../../src/app/config/config.js';
+import { systemClock } from '../../../src/kernel/clock.js';
+import { randomIds } from '../../../src/kernel/ids.js';
+import type { MasterKey } from '../../../src/security/master-key.js';
+import { masterKeyBytes, loadMasterKey } from '../../../src/security/master-key.js';
+import { nextVersion } from '../../../src/security/keyring.js';
+import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../../../src/app/installation/keyring.js';
+import type { EventStore } from '../../../src/storage/event-store.js';
+import { CommandError, exitCodes, parseArguments, say } from '../command-line.js';
+import type { ExitCode } from '../command-line.js';
+import { openInstallation, refuseRunning } from '../installation.js';
+import { masterKeyOf } from '../keyring.js';
 
-const usage = `Usage: npm run keys:rotate-master
+export const usage = `Usage: gateway-control maintenance keys:rotate-master
 
 Replaces the master key of the installation that the environment names: unwraps the keyring with the current master key
 (SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key) and wraps it with the one in SVC_NEW_MASTER_KEY or
@@ -31,7 +32,7 @@ interface NextKey {
   readonly file: string | undefined;
 }
 
-await runCommand(usage, async (argv, signal) => {
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   parseArguments(argv, [], 0);
   const installation = await openInstallation({ signal });
   try {
@@ -57,7 +58,7 @@ await runCommand(usage, async (argv, signal) => {
   } finally {
     await installation.close();
   }
-});
+}
 
 /** Wraps the keyring with the new master key, unless an interrupted run has already done so. */
 async function rotate(eventStore: EventStore, from: MasterKey, to: MasterKey): Promise<void> {
