@@ -6,7 +6,6 @@ import helmet from '@fastify/helmet';
 import { serializerCompiler } from '@fastify/type-provider-zod';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
-import type { FastifyInstance } from 'fastify';
 import { addressRanges } from '../../kernel/cidr.js';
 import { limits } from '../../kernel/limits.js';
 import { createAddressBudget } from './checks/address-budget.js';
@@ -25,7 +24,7 @@ import { fleetFileRoutes } from './fleet-file/fleet-file-routes.js';
 import { sectionsOf } from './fleet-file/sections.js';
 import { dashboardRoutes } from './resources/dashboard.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
-import { installGate, refuseOtherMethods } from './checks/gate.js';
+import { installGate } from './checks/gate.js';
 import { createOriginCheck } from './checks/session-token.js';
 import { boundClosing, createHttpServer } from './server/http-server.js';
 import { openApiRoutes } from './openapi/openapi.js';
@@ -131,7 +130,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   probeRoutes(app, deps, budget, options);
   const pages = openConsole();
   openApiRoutes(app, endpoints, budget, options, pages);
-  refuseOtherMethods(app as unknown as FastifyInstance, [...endpoints, ...consoleRoutes(app, pages)]);
+  consoleRoutes(app, pages);
   await app.ready();
   return app;
 }

@@ -18,8 +18,6 @@ declare module 'fastify' {
     /** The largest body, when it is not that of all routes. */
     readonly bodyBytes?: number;
     readonly readsStored?: boolean;
-    /** The methods of the path, for `Allow`; set on routes that only refuse other methods. */
-    readonly allow?: readonly string[];
   }
   interface FastifyRequest {
     /** Set by the gate on every route that needs a token. */

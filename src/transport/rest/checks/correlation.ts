@@ -14,7 +14,8 @@ export function requestId(request: Pick<IncomingMessage, 'headers'>, fresh: () =
   return typeof id === 'string' && valid.test(id) ? id : fresh();
 }
 
-function pathnameOf(url: string): string {
+/** Without query and fragment. */
+export function pathnameOf(url: string): string {
   const end = url.search(/[?#]/);
   return end < 0 ? url : url.slice(0, end);
 }

@@ -2,14 +2,14 @@
  * The checks before a body is read: shutdown, token (401), path (404), method (405), role (403), media type (415). The checks
  * of body, query and resource come after. Implements `docs/contract/rest.md#envelope`.
  */
-import { METHODS } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { Caller, CommandHandlers } from '../../../commands/handlers-port.js';
 import { roles } from '../../../domain/accounts/user.js';
 import { plainIp } from '../../../kernel/addresses.js';
 import { ServiceError, unreachable } from '../../../kernel/errors.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import type { Access } from '../request-state.js';
+import { collectMethods, routedPath } from './paths.js';
 import type { OriginCheck } from './session-token.js';
 import { byCookie, reads, tokenOf } from './session-token.js';
 
@@ -18,6 +18,7 @@ type Authenticate = CommandHandlers['accounts']['authenticate'];
 /** Adds the checks to every request, including those to unknown paths. */
 export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginCheck): void {
   let closing = false;
+  const methodsOf = collectMethods(app);
   app.decorateRequest('caller', null);
   app.addHook('preClose', async () => {
     closing = true;
@@ -27,12 +28,14 @@ export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: Orig
       void reply.header('connection', 'close');
       throw new ServiceError('unavailable', 'the service is shutting down; nothing was written');
     }
-    const api = isUnderApi(request.pathname) || isUnderApi(request.routeOptions.url ?? '');
+    const path = routedPath(request);
+    const api = path === '/api' || path.startsWith('/api/');
     if (api) void reply.header('cache-control', 'no-store');
     const needsToken = api && request.routeOptions.config.access !== 'login';
     const caller = needsToken ? callerOf(request, deps) : null;
     const admit = (found: Caller | null | undefined): void => {
       if (needsToken) request.caller = authenticated(found);
+      requireMethod(request, path, methodsOf(path));
       requireEndpoint(request, requireOwnOrigin);
     };
     // Only a token that is not known yet has to be waited for.
@@ -42,16 +45,19 @@ export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: Orig
   });
 }
 
-const isUnderApi = (path: string): boolean => path === '/api' || path.startsWith('/api/');
+/** @throws ServiceError `not_found` when there is no such path, `method_not_allowed` when it has only other methods */
+function requireMethod({ method }: FastifyRequest, path: string, allow: readonly string[] | undefined): void {
+  if (allow?.includes(method) === true) return;
+  // To all but a browser's GET, the root is no path.
+  if (allow === undefined || path === '/') throw noSuchPath();
+  throw new ServiceError('method_not_allowed', `expected ${allow.join(' or ')}`, { hints: { allow } });
+}
+
+const noSuchPath = (): ServiceError => new ServiceError('not_found', 'no such path');
 
 function requireEndpoint(request: FastifyRequest, requireOwnOrigin: OriginCheck): void {
-  const { access, takes, allow } = request.routeOptions.config;
-  // The router takes `/api/nodes/` for a node with an empty id.
-  const known = Object.values(request.params as object).every((parameter) => parameter !== '');
-  if (known && allow !== undefined) {
-    throw new ServiceError('method_not_allowed', `expected ${allow.join(' or ')}`, { hints: { allow } });
-  }
-  if (!known || access === undefined) throw new ServiceError('not_found', 'no such path');
+  const { access, takes } = request.routeOptions.config;
+  if (access === undefined) throw noSuchPath();
   if (!mayCall(access, request.caller)) {
     throw new ServiceError('forbidden', `expected the role ${access === 'admin' ? 'admin' : 'operator or admin'}`);
   }
@@ -67,32 +73,6 @@ function requireForTokens({ method, routeOptions: { url = '' }, params }: Fastif
   if (method === 'DELETE' && (params as { readonly id?: string }).id?.toLowerCase() === ownId) return;
   const may = method === 'DELETE' ? 'delete itself alone' : 'not do this';
   throw new ServiceError('forbidden', `an API token may ${may} under /api/auth; expected the token of a sign-in`);
-}
-
-const methodOrder = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-
-/**
- * Gives every path a route for the methods that it does not have, which the gate answers with 405. Without one, the router
- * would say that the path does not exist.
- * @param endpoints all routes of the app, some of them on the same path
- */
-export function refuseOtherMethods(
-  app: Pick<FastifyInstance, 'addHttpMethod' | 'route' | 'supportedMethods'>,
-  endpoints: readonly { readonly method: string; readonly url: string }[],
-): void {
-  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
-  for (const url of new Set(endpoints.map((endpoint) => endpoint.url))) {
-    const allow = endpoints.filter((endpoint) => endpoint.url === url).map(({ method }) => method);
-    allow.sort((a, b) => methodOrder.indexOf(a) - methodOrder.indexOf(b));
-    app.route({
-      method: METHODS.filter((method) => !allow.includes(method)),
-      url,
-      config: { allow },
-      handler: () => {
-        throw new Error('the gate refuses this method');
-      },
-    });
-  }
 }
 
 /** The user whom the request's token authenticates. */

@@ -61,11 +61,7 @@ export function openConsole(find: () => string | undefined = findConsole): Built
   };
 }
 
-/** @returns the routes that were added, for the refusal of other methods */
-export function consoleRoutes(
-  rest: RestApp,
-  pages: BuiltConsole,
-): readonly { readonly method: string; readonly url: string }[] {
+export function consoleRoutes(rest: RestApp, pages: BuiltConsole): void {
   const app = rest as unknown as FastifyInstance;
   const config = { access: 'open' } as const;
   const sendAsset = async (request: FastifyRequest<{ Params: { name: string } }>, reply: FastifyReply) => {
@@ -89,9 +85,6 @@ export function consoleRoutes(
     app.route({ method: 'GET', url, exposeHeadRoute: true, config, handler });
   }
   app.route({ method: 'GET', url: '/console/assets/:name', exposeHeadRoute: true, config, handler: sendAsset });
-  // To all but a browser's GET, the root is no path: `OPTIONS *` is answered there too.
-  const paths = [...Object.keys(routes).filter((url) => url !== '/'), '/console/assets/:name'];
-  return paths.flatMap((url) => ['GET', 'HEAD'].map((method) => ({ method, url })));
 }
 
 /**
