@@ -11,11 +11,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { expect } from 'vitest';
 import type { ConfigUpdate, RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
-import type {
-  HeartbeatRequest,
-  HeartbeatResponse,
-  RuntimeListener,
-} from '../../../src/gen/svc/control/v1/heartbeat.js';
+import type { HeartbeatRequest, HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import type {
   AgentPayload,
   SecureFrame,
@@ -414,21 +410,6 @@ export const heartbeat = (sequence: bigint, value: Partial<HeartbeatRequest> = {
     runtimeListeners: [],
     ...value,
   },
-});
-
-/** A row of a heartbeat's runtime table; it runs, and has neither routes nor counters. */
-export const runtimeListener = (more: Partial<RuntimeListener> = {}): RuntimeListener => ({
-  transport: 'tcp',
-  listenAddr: '0.0.0.0',
-  listenPort: 8080,
-  state: 'running',
-  routes: [],
-  bytesIn: undefined,
-  bytesOut: undefined,
-  activeSessions: undefined,
-  totalSessions: undefined,
-  errorSessions: undefined,
-  ...more,
 });
 
 export const configRequest = (configVersion = 0n, checksum: Uint8Array = Buffer.alloc(0), nodeId = ''): Said => ({

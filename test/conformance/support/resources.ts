@@ -1,5 +1,4 @@
 /** The resources with their fields as in `docs/contract/rest.md`, and helpers that create them. */
-import { expect } from 'vitest';
 import type { Api } from './rest.js';
 
 export interface ListOf<T> {
@@ -51,13 +50,6 @@ export interface NodeData {
   readonly version: number;
 }
 
-export const nodeFields = (
-  'id name description address labels status psk_fingerprint psk_issued_at multiplex multiplex_port ' +
-  'reported_multiplex reported_multiplex_port duplicate_agent version_conflict_at agent_version ' +
-  'public_ipv4 public_ipv6 detected_addresses cpu_usage memory_usage uptime_seconds last_seen_at ' +
-  'generation applied_generation apply listeners held_by features managed_by created_at updated_at version'
-).split(' ');
-
 export interface NewNode extends NodeData {
   readonly control_psk: string;
 }
@@ -81,11 +73,6 @@ export interface Upstream {
   readonly updated_at: string;
   readonly version: number;
 }
-
-export const upstreamFields =
-  'id name endpoint server_names health_check_interval_ms enabled tls reality health in_use_by in_use_by_total managed_by created_at updated_at version'.split(
-    ' ',
-  );
 
 export interface Chain {
   readonly id: string;
@@ -112,11 +99,6 @@ export interface Chain {
   readonly version: number;
 }
 
-export const chainFields = (
-  'id name description enabled payload hops hop_status listeners target status health deployed_version ' +
-  'deployed_at managed_by created_at updated_at version'
-).split(' ');
-
 export interface Deployment {
   readonly id: string;
   readonly chain_id: string;
@@ -134,52 +116,6 @@ export interface Deployment {
 export interface Deployed {
   readonly chain: Chain;
   readonly deployment: Deployment;
-}
-
-export interface AuditEntry {
-  readonly id: string;
-  readonly at: string;
-  readonly actor: { readonly type: string; readonly id: string | null; readonly name: string | null };
-  readonly action: string;
-  readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
-  readonly changes: readonly { readonly path: string; readonly before: unknown; readonly after: unknown }[];
-  readonly request_id: string | null;
-  readonly position: string;
-  readonly revertible: boolean;
-  readonly not_revertible_because: string | null;
-  readonly reverts: string | null;
-  readonly reverted_by: string | null;
-}
-
-export const auditFields = (
-  'id at actor token action resource changes changes_total request_id position revertible not_revertible_because reverts ' +
-  'reverted_by'
-).split(' ');
-
-export interface Settings {
-  readonly multiplex: boolean;
-  readonly multiplex_port: number | null;
-  readonly heartbeat_interval_secs: number;
-  readonly metrics_interval_secs: number;
-  readonly offline_after_secs: number | null;
-  readonly nodes: readonly {
-    readonly node_id: string;
-    readonly multiplex: boolean;
-    readonly multiplex_port: number | null;
-  }[];
-  readonly version: number;
-}
-
-export const settingsFields = (
-  'multiplex multiplex_port heartbeat_interval_secs metrics_interval_secs offline_after_secs nodes ' + 'version'
-).split(' ');
-
-export const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-export const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-
-/** Expects exactly these keys, in any order. */
-export function hasExactly(value: unknown, fields: readonly string[]): void {
-  expect(Object.keys(value as object).toSorted()).toEqual([...fields].toSorted());
 }
 
 let count = 0;
@@ -220,8 +156,3 @@ export const createChain = (api: Api, body: Record<string, unknown>): Promise<Ch
 
 export const deploy = (api: Api, chain: { readonly id: string }, query = ''): Promise<Deployed> =>
   api.ok('POST', `/api/l4-chains/${chain.id}/deploy${query}`);
-
-/** The current generations of these nodes. */
-export async function generations(api: Api, nodes: readonly { readonly id: string }[]): Promise<number[]> {
-  return Promise.all(nodes.map(async ({ id }) => (await api.ok<NodeData>('GET', `/api/nodes/${id}`)).generation));
-}

@@ -1,0 +1,68 @@
+/**
+ * What only a process shows of REST: the first sign-in, the two seconds of `x-min-position`, and that a kill loses no
+ * idempotency key (`docs/contract/rest.md`). The sentences of that document are proven in `../rest`.
+ */
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { createMakerFor, lookingPaths, sessionPaths } from '../support/one-of-each.js';
+import type { Document } from '../support/openapi-document.js';
+import type { ListOf } from './support/resources.js';
+import { refused } from './support/rest.js';
+import { adminPassword, sharedService } from './support/running.js';
+
+const shared = sharedService();
+
+it('the first start makes an admin, who signs in with the password of the settings and no other', async () => {
+  const { api } = shared;
+  const { items } = await api.ok<ListOf<{ id: string }>>('GET', '/api/auth/users');
+  expect(items).toMatchObject([{ username: 'admin', role: 'admin' }]);
+  const made = await api.ok<ListOf<object>>('GET', `/api/audit?action=user.create&resource_id=${items[0]!.id}`);
+  expect(made.items).toMatchObject([{ actor: { type: 'system' }, resource: { name: 'admin' }, revertible: false }]);
+  const login = (json: object) => api.send('POST', '/api/auth/login', { json, token: null });
+  expect((await login({ username: 'ADMIN', password: adminPassword })).status).toBe(200);
+  refused(await login({ username: 'admin', password: 'a wrong password' }), 401);
+});
+
+it('a GET waits two seconds for a position that does not come', async () => {
+  const { api } = shared;
+  const made = await api.send<{ id: string }>('POST', '/api/nodes', { json: { name: 'waited for' } });
+  const later = String(made.headers['x-position']).replace(/\d+$/, (digits) => String(Number(digits) + 1_000_000));
+  const started = performance.now();
+  refused(await api.send('GET', `/api/nodes/${made.data.id}`, { headers: { 'x-min-position': later } }), 503);
+  expect(performance.now() - started).toBeGreaterThan(1_500);
+});
+
+it('every POST is answered as before when it is repeated after a kill of the service', async () => {
+  const { api, service } = shared;
+  const key = randomUUID();
+  const entries = async (): Promise<number> => (await api.ok<ListOf<object>>('GET', '/api/audit')).total;
+  const document = JSON.parse((await api.send('GET', '/openapi.json')).text) as Document;
+  const maker = await createMakerFor(document, (method, path, given) => api.ok(method, path, given?.body));
+  const sent = await Promise.all(
+    maker.operations
+      .filter(({ method, path }) => method === 'POST' && ![...sessionPaths, ...lookingPaths].includes(path))
+      .map(async (post): Promise<{ readonly url: string; readonly body?: unknown }> =>
+        post.path.includes('{') ? maker.onNew(post) : { url: post.path, body: maker.newBody(post.path) },
+      ),
+  );
+  const send = ({ url, body }: (typeof sent)[number]) =>
+    api.send<Record<string, unknown>>('POST', url, {
+      headers: { 'idempotency-key': key },
+      ...(body === undefined ? {} : { json: body }),
+    });
+  const first = await Promise.all(sent.map(send));
+  expect(first.filter(({ status }) => status >= 300).map(({ error }) => error)).toEqual([]);
+  const before = await entries();
+  await service.kill();
+  await service.start();
+  for (const [index, one] of sent.entries()) {
+    const [was, again] = [first[index]!, await send(one)];
+    expect([one.url, again.status, again.headers.location]).toEqual([one.url, was.status, was.headers.location]);
+    // The answer tells what a webhook has delivered meanwhile, and a ping is sent anew.
+    if (one.url.startsWith('/api/webhooks')) continue;
+    const once = Object.keys(was.data).filter((field) => field === 'control_psk' || field === 'token');
+    expect(again.data).toEqual({ ...was.data, ...Object.fromEntries(once.map((field) => [field, null])) });
+  }
+  expect(await entries()).toBe(before);
+  expect(first.length).toBeGreaterThan(10);
+});
